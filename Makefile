@@ -1,0 +1,50 @@
+# Every target sets up what it needs in ./.venv; a machine with python3 >= 3.11 and pip is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
+export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
+# BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: run test test-slow test-plain bench bench-accuracy bench-speed lint format clean
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev
+	touch $@
+
+run: $(READY)  ## stream real data and the robot arm through the default model
+	$(BIN)/python -m iegp.run.demo
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint  ## lint, types, layers, then the default tests
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(READY)  ## long streams and accuracy on the paper's data
+	$(BIN)/pytest -m slow
+
+test-plain: $(READY)  ## the core's tests with compilation off
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
+
+bench: bench-speed bench-accuracy  ## all benchmark tables
+
+bench-speed: $(READY)
+	$(BIN)/python benchmarks/speed.py
+
+bench-accuracy: $(READY)
+	$(BIN)/python benchmarks/accuracy.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Incremental ensemble Gaussian processes: online learning with uncertainty you can trust."""

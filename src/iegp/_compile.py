@@ -1,0 +1,76 @@
+"""The only file that knows about Numba.
+
+Hot functions are written once, in the subset of Python that Numba understands, and decorated with
+:func:`compiled`. With Numba disabled (``NUMBA_DISABLE_JIT=1``) or absent they run as plain Python: slower, the same
+results, and open to a debugger and to coverage.
+
+Compiled code may also call BLAS and LAPACK. The routines are those SciPy already carries; they are registered with LLVM
+*by name*, so that a compiled function holds no address and can be cached on disk for the next process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# `reassoc` and `contract` let sums be vectorised and use fused multiply-add. Flags that assume there is no NaN or
+# infinity are left out on purpose: non-finite values must travel through the code unharmed.
+FAST_SUMS = {"reassoc", "contract"}
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+if COMPILED:
+    try:
+        import llvmlite.binding as llvm
+        import numba
+        from numba.core import cgutils, types
+        from numba.extending import get_cython_function_address, intrinsic
+    except ImportError:  # pragma: no cover - Numba is a declared dependency
+        COMPILED = False
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
+    if not COMPILED:
+        return function
+    wrapped: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return wrapped
+
+
+def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:
+    """Like :func:`compiled`, and sums may be reordered so that they vectorise."""
+    if not COMPILED:
+        return function
+    wrapped: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST_SUMS)(function)
+    return wrapped
+
+
+if COMPILED:
+
+    def fortran_routine(library: str, name: str, n_arguments: int) -> Any:
+        """A BLAS or LAPACK routine as a function of addresses, callable from compiled code."""
+        symbol = f"iegp_{name}"
+        llvm.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{library}", name))
+        return types.ExternalFunction(symbol, types.void(*([types.uintp] * n_arguments)))
+
+    def _by_reference(numba_type: Any) -> Any:
+        """Put a scalar on the stack and return its address, as Fortran wants its arguments."""
+
+        @intrinsic
+        def address_of(typing_context, value):  # type: ignore[no-untyped-def]
+            def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+                cast = context.cast(builder, arguments[0], signature.args[0], numba_type)
+                slot = cgutils.alloca_once_value(builder, cast)
+                return builder.ptrtoint(slot, context.get_value_type(types.uintp))
+
+            return types.uintp(value), codegen
+
+        return address_of
+
+    by_reference_int = _by_reference(types.int32)
+    by_reference_char = _by_reference(types.int8)
+    by_reference_double = _by_reference(types.float64)

@@ -1,0 +1,29 @@
+"""What can go wrong, as a small tree.
+
+::
+
+    IegpError
+    ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
+    ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
+    └── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
+
+Every message names the value, says why it is wrong and what to try.
+"""
+
+from __future__ import annotations
+
+
+class IegpError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class InputError(IegpError, ValueError):
+    """A value given by the caller cannot be used. The model is as it was before the call."""
+
+
+class ModelFileError(IegpError, ValueError):
+    """A model file is damaged, of an unknown format, or not a model file at all."""
+
+
+class DatasetError(IegpError, LookupError):
+    """A data set is unknown, absent, or does not match its checksum."""
