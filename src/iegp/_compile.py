@@ -10,8 +10,10 @@ Compiled code may also call BLAS and LAPACK. The routines are those SciPy alread
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -33,20 +35,37 @@ if COMPILED:
         COMPILED = False
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
+def _fingerprint() -> str:
+    """A digest of every source that may end up inside a compiled function."""
+    digest = hashlib.sha256()
+    here = Path(__file__)
+    for source in [here, *sorted((here.parent / "core").glob("**/*.py"))]:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+_SOURCES = _fingerprint() if COMPILED else ""
+
+
+def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if not COMPILED:
         return function
-    wrapped: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
+    # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
+    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    wrapped: Callable[P, R] = dispatcher
     return wrapped
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
+    return _jit(function)
 
 
 def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:
     """Like :func:`compiled`, and sums may be reordered so that they vectorise."""
-    if not COMPILED:
-        return function
-    wrapped: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST_SUMS)(function)
-    return wrapped
+    return _jit(function, fastmath=FAST_SUMS)
 
 
 if COMPILED:

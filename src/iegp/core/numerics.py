@@ -1,0 +1,28 @@
+"""Every tolerance, floor and bound of the package, with the reason beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+EPS = float(np.finfo(np.float64).eps)
+
+# Evidence may not make prior_var more than this many times noise_var: the flattest kernels of a wide dictionary would
+# otherwise run to infinity, where no double-precision form keeps the log evidence (docs/design.md has the table).
+MAX_PRIOR_RATIO = 1.0e8
+MIN_PRIOR_RATIO = 1.0e-8
+
+# Evidence keeps noise_var (in units of the standardised target) within these bounds; interpolating the warm-up rows
+# exactly is never a reason to believe that there is no noise.
+MIN_NOISE_VAR = 1.0e-6
+MAX_NOISE_VAR = 1.0e2
+
+# Learned noise never falls below this (standardised units), however long a sensor repeats the same value.
+NOISE_FLOOR = 1.0e-12
+
+# A block is factored at once while no row in it is more than this many times more uncertain than the noise. The
+# factorisation then loses at most this factor times machine epsilon; beyond it, rows are absorbed one by one with plane
+# rotations, which lose only its square root.
+MAX_BLOCK_LEVERAGE = 1.0e4
+
+# A column or target whose spread is below this fraction of its size is constant for our purposes: it is not scaled.
+CONSTANT_SPREAD = 1.0e-10

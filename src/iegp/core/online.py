@@ -1,0 +1,173 @@
+"""An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
+
+Until ``warmup`` rows have been seen they are kept. At 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64, 128, ... and
+finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by replaying the
+rows and the weights start anew. All this depends on the number of rows alone, never on how they were cut into calls.
+After ``warmup`` rows nothing is kept and memory is flat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from iegp.core import ensemble as ens
+from iegp.core import scaling as scale
+from iegp.core.ensemble import State, Trace
+from iegp.core.experts import Experts, default_experts, fit_experts
+from iegp.core.mixture import Mixture
+from iegp.core.scaling import Scaling
+from iegp.core.settings import Settings
+from iegp.core.threads import one_blas_thread
+from iegp.typing import Float
+
+FIRST_FIT = 32
+# Rows of a prediction that are worked on at once; bounds its memory.
+PREDICT_ROWS = 4096
+
+
+@dataclass
+class Online:
+    """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up."""
+
+    settings: Settings
+    scaling: Scaling
+    experts: Experts
+    state: State
+    kept_x: Float
+    kept_y: Float
+    n_seen: int
+    is_warming_up: bool
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.scaling.x_mean)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.scaling.y_mean)
+
+
+def begin(settings: Settings, n_columns: int, n_outputs: int) -> Online:
+    """A model that has seen nothing."""
+    experts = default_experts(settings, n_columns, n_outputs)
+    return Online(
+        settings=settings,
+        scaling=scale.identity(n_columns, n_outputs),
+        experts=experts,
+        state=ens.start(experts.ensemble),
+        kept_x=np.empty((0, n_columns)),
+        kept_y=np.empty((0, n_outputs)),
+        n_seen=0,
+        is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
+    )
+
+
+def warmed_up(settings: Settings, x: Float, y: Float) -> Online:
+    """A model whose scaling and hyperparameters come from these rows; it learns them if the settings say so."""
+    model = _refit(begin(settings, x.shape[1], y.shape[1]), x, y, fit=True)
+    if not settings.learn_warmup:
+        model = replace(model, state=ens.start(model.experts.ensemble))
+    n_seen = len(x) if settings.learn_warmup else 0
+    empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
+    return replace(model, kept_x=empty[0], kept_y=empty[1], n_seen=n_seen, is_warming_up=False)
+
+
+def predict(model: Online, x: Float) -> Mixture:
+    """Predictive distribution of each row, were it the next one. Changes nothing."""
+    if len(x) <= ens.FEW_ROWS:
+        return _to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
+    with one_blas_thread():
+        parts = [
+            ens.predict(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+            for i in range(0, len(x), PREDICT_ROWS)
+        ]
+    return _to_user_mixture(model.scaling, Mixture.concatenate(parts))
+
+
+def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Trace:
+    """Predict every row, then learn it, in order. ``model`` is changed only if every row went well.
+
+    ``level`` asks for central intervals in the trace.
+    """
+    draft = replace(model)
+    if len(x) > ens.FEW_ROWS:
+        draft.state = model.state.copy()
+    traces = []
+    position = 0
+    while position < len(x) or not traces:
+        stop = min(len(x), position + _rows_to_refit(draft))
+        rows_x, rows_y = x[position:stop], y[position:stop]
+        trace = ens.learn(
+            draft.experts.ensemble,
+            draft.state,
+            _x(draft, rows_x),
+            draft.scaling.standardise_y(rows_y),
+            n_threads,
+            level,
+        )
+        traces.append(_to_user_trace(draft.scaling, trace))
+        draft.n_seen += stop - position
+        position = stop
+        if draft.is_warming_up:
+            _keep(draft, rows_x, rows_y)
+    model.__dict__.update(draft.__dict__)
+    return Trace.concatenate(traces)
+
+
+def _rows_to_refit(model: Online) -> int:
+    """How many rows until the next refit; more than any call brings if there is none."""
+    if not model.is_warming_up:
+        return int(np.iinfo(np.int64).max)
+    seen, milestone = len(model.kept_x), 2
+    while milestone <= seen:
+        milestone *= 2
+    return min(milestone, model.settings.warmup) - seen
+
+
+def _keep(model: Online, x: Float, y: Float) -> None:
+    """Keep rows for the warm-up; refit if a milestone is reached, and let go of them if it was the last."""
+    model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
+    n = len(model.kept_x)
+    is_last = n >= model.settings.warmup
+    if is_last or (n >= 2 and n & (n - 1) == 0):
+        model.__dict__.update(_refit(model, model.kept_x, model.kept_y, fit=is_last or n >= FIRST_FIT).__dict__)
+    if is_last:
+        model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
+        model.is_warming_up = False
+
+
+def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
+    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, equal weights."""
+    settings = model.settings
+    scaling = scale.from_rows(x, y) if settings.standardize else model.scaling
+    x, y = scaling.standardise_x(x), scaling.standardise_y(y)
+    experts = fit_experts(settings, x, y) if fit else default_experts(settings, x.shape[1], y.shape[1])
+    state = ens.start(experts.ensemble)
+    equal = state.log_weights.copy()
+    # No expert may be shut down by rows that its hyperparameters were fitted to.
+    ens.learn(experts.ensemble._replace(shutdown=0.0), state, x, y)
+    return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
+
+
+def _x(model: Online, x: Float) -> Float:
+    return model.scaling.standardise_x(x)
+
+
+def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
+    loc = scaling.y_mean + scaling.y_scale * mixture.loc
+    return Mixture(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, mixture.single_output)
+
+
+def _to_user_trace(scaling: Scaling, trace: Trace) -> Trace:
+    def back(values: Float) -> Float:
+        return scaling.y_mean + scaling.y_scale * values
+
+    return trace._replace(
+        mean=back(trace.mean),
+        std=scaling.y_scale * trace.std,
+        lower=back(trace.lower),
+        upper=back(trace.upper),
+        log_score=trace.log_score - np.log(scaling.y_scale).sum(),
+    )

@@ -1,0 +1,71 @@
+"""Drawing an expert's frequencies, reproducibly from a seed.
+
+*Plain* features (the paper's) are independent draws. Each input column is drawn from a generator keyed by the seed and the
+column's number, so that adding a column leaves the others as they are.
+
+*Orthogonal* features have the same distribution one by one, but the directions of a group are orthogonal and the norms
+are spread evenly over their distribution (one draw per stratum). The approximate kernel is still unbiased and varies less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from iegp.core.kernels import Kernel
+from iegp.errors import InputError
+from iegp.typing import Float
+
+METHODS = ("orthogonal", "random")
+
+# Streams of random numbers derived from one seed; never renumber them, stored models depend on it.
+_NORMS, _COLUMNS, _DIRECTIONS = 0, 1, 2
+
+
+def draw_frequencies(kernel: Kernel, n_frequencies: int, n_columns: int, method: str, seed: tuple[int, ...]) -> Float:
+    """Frequencies (n_frequencies, n_columns) of ``kernel`` at length scale one; divide by the length scale to use them.
+
+    >>> draw_frequencies(Kernel(), 0, 3, "sobol", (0,))
+    Traceback (most recent call last):
+    iegp.errors.InputError: features='sobol' is not known; use 'orthogonal' or 'random'
+    """
+    if method == "random":
+        return _plain(kernel, n_frequencies, n_columns, seed)
+    if method == "orthogonal":
+        return _orthogonal(kernel, n_frequencies, n_columns, seed)
+    raise InputError(f"features={method!r} is not known; use 'orthogonal' or 'random'")
+
+
+def _plain(kernel: Kernel, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
+    columns = [np.random.default_rng([*seed, _COLUMNS, j]).standard_normal(n) for j in range(n_columns)]
+    normal = np.ascontiguousarray(np.stack(columns, axis=1))
+    if kernel.is_product:
+        return kernel.spectral(normal)
+    rng = np.random.default_rng([*seed, _NORMS])
+    return normal * kernel.radial_scale(n, rng)[:, None]
+
+
+def _orthogonal(kernel: Kernel, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
+    directions = _orthogonal_directions(n, n_columns, np.random.default_rng([*seed, _DIRECTIONS]))
+    uniform = _stratified(n, np.random.default_rng([*seed, _NORMS]))
+    if kernel.is_product:
+        # Standard normal vectors with orthogonal directions, then each coordinate to its own marginal distribution.
+        norms = np.sqrt(2.0 * special.gammaincinv(0.5 * n_columns, uniform))
+        return kernel.spectral(directions * norms[:, None])
+    return directions * kernel.radius(uniform, n_columns)[:, None]
+
+
+def _orthogonal_directions(n: int, n_columns: int, rng: np.random.Generator) -> Float:
+    """Unit vectors, uniform on the sphere, orthogonal within groups of ``n_columns``."""
+    groups = []
+    for start in range(0, n, n_columns):
+        rows = min(n_columns, n - start)
+        q, r = np.linalg.qr(rng.standard_normal((n_columns, rows)))
+        groups.append((q * np.sign(np.diagonal(r))).T)
+    return np.concatenate(groups)
+
+
+def _stratified(n: int, rng: np.random.Generator) -> Float:
+    """One uniform number in each of n equal intervals, in random order: each is uniform on (0, 1)."""
+    points = (rng.permutation(n) + rng.random(n)) / n
+    return np.asarray(np.clip(points, 1e-12, 1.0 - 1e-12))

@@ -1,0 +1,113 @@
+"""What a user asked for, checked once and in plain types. Everything a model needs to start from nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.sampling import METHODS
+from iegp.core.weights import RULES
+from iegp.errors import InputError
+from iegp.typing import Float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings of an ensemble; ``None`` for a variance means: by maximum evidence."""
+
+    kernels: tuple[Kernel, ...]
+    n_frequencies: int
+    features: str
+    drift_var: tuple[float, ...]
+    weights: str
+    switch_prob: float | tuple[tuple[float, ...], ...]
+    stacking_rate: float
+    shutdown: float
+    prior_var: float | None
+    noise_var: float | None
+    noise_forgetting: tuple[float | None, ...]
+    warmup: int
+    learn_warmup: bool
+    standardize: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        _check_kernels(self.kernels)
+        _check_choice("features", self.features, METHODS)
+        _check_choice("weights", self.weights, RULES)
+        _check_whole("n_frequencies", self.n_frequencies, 1)
+        _check_whole("warmup", self.warmup, 0)
+        _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "(0, 1]", open_left=True)
+        _check_range("shutdown", self.shutdown, 0.0, 1.0, "[0, 1)", open_right=True)
+        for name in ("prior_var", "noise_var"):
+            if getattr(self, name) is not None:
+                _check_range(name, getattr(self, name), 0.0, np.inf, "'evidence' or a positive number", True, True)
+        if not self.drift_var:
+            raise InputError("drift_var is empty; give a number such as 0.0 (static) or 1e-3, or several")
+        for value in self.drift_var:
+            _check_range("drift_var", value, 0.0, np.inf, "a number of at least 0", open_right=True)
+        if not self.noise_forgetting:
+            raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
+        for forgetting in self.noise_forgetting:
+            if forgetting is not None:
+                _check_range("noise_forgetting", forgetting, 0.0, 1.0, "None or in (0, 1]", open_left=True)
+
+    @property
+    def has_nothing_to_fit(self) -> bool:
+        """Whether the warm-up rows would decide nothing: no scaling, no evidence."""
+        fixed = self.prior_var is not None and self.noise_var is not None
+        return fixed and not self.standardize and not any(kernel.is_fitted_to_data for kernel in self.kernels)
+
+    def switch_array(self) -> float | Float:
+        """``switch_prob`` as :func:`iegp.core.weights.transition_matrix` takes it."""
+        return np.array(self.switch_prob) if isinstance(self.switch_prob, tuple) else self.switch_prob
+
+    def to_config(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        config = dict(self.__dict__)
+        config["kernels"] = [kernel.to_config() for kernel in self.kernels]
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Settings:
+        """The inverse of :meth:`to_config`."""
+        config = dict(config)
+        switch = config["switch_prob"]
+        config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
+        config["drift_var"] = tuple(config["drift_var"])
+        config["noise_forgetting"] = tuple(config["noise_forgetting"])
+        config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
+        return cls(**config)
+
+
+def _check_kernels(kernels: tuple[Kernel, ...]) -> None:
+    if not kernels:
+        raise InputError("kernels is empty; give at least one, such as iegp.kernels.RBF(1.0), or None for the default")
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"kernels contains {kernel!r}, which is not a kernel; use the classes of iegp.kernels")
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, choices))}")
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
+
+
+def _check_range(
+    name: str, value: object, low: float, high: float, wanted: str, open_left: bool = False, open_right: bool = False
+) -> None:
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        number = float(value)
+        above = number > low if open_left else number >= low
+        below = number < high if open_right else number <= high
+        if above and below:
+            return
+    raise InputError(f"{name}={value!r} must be {wanted if wanted[0] in 'aN' + chr(39) else 'in ' + wanted}")

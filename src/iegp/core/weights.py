@@ -1,0 +1,126 @@
+"""The meta-learner: how much each expert is trusted, from the table of their log scores. Always in logs.
+
+- *Bayes* (eq:w_update_2): the posterior probability that this expert made the data. An expert below the shutdown
+  threshold is out for good.
+- *Switching* (eq:w_pre_s, eq:SIEGP_w): the active expert follows a Markov chain, so no expert is ever lost.
+- *Stacking*: no expert need be the truth; the weights follow the best fixed mixture. The rule is soft-Bayes,
+  ``w_i <- w_i (1 - rate + rate p_i / sum_j w_j p_j)``; rate 1 is Bayes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from iegp._compile import compiled
+from iegp.errors import InputError
+from iegp.typing import Float
+
+RULES = ("bayes", "switching", "stacking")
+BAYES, SWITCHING, STACKING = range(3)
+
+
+def transition_matrix(switch_prob: float | Float, n_experts: int) -> Float:
+    """Probability of going from expert i (row) to expert j (column). A number p means p/(M-1) to every other (as4).
+
+    >>> transition_matrix(0.1, 3)[0]
+    array([0.9 , 0.05, 0.05])
+    """
+    matrix = np.asarray(switch_prob, dtype=np.float64)
+    if matrix.ndim == 0:
+        p = float(matrix)
+        if not 0.0 <= p <= 1.0:
+            raise InputError(f"switch_prob={p} is not a probability; give a number in [0, 1] or a full matrix")
+        if n_experts == 1:
+            return np.ones((1, 1))
+        return np.where(np.eye(n_experts, dtype=bool), 1.0 - p, p / (n_experts - 1))
+    if matrix.shape != (n_experts, n_experts):
+        raise InputError(f"switch_prob has shape {matrix.shape}, but there are {n_experts} experts: give one row each")
+    if not (np.all(matrix >= 0.0) and np.allclose(matrix.sum(axis=1), 1.0, atol=1e-8)):
+        raise InputError(
+            "switch_prob must have non-negative entries and rows that sum to one (row = from, column = to)"
+        )
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+@compiled
+def log_sum_exp(values: Float) -> float:
+    """log sum exp, safe for any range; -inf for an empty mixture."""
+    largest = -math.inf
+    for value in values:
+        largest = max(largest, value)
+    if math.isinf(largest):
+        return largest
+    total = 0.0
+    for value in values:
+        total += math.exp(value - largest)
+    return largest + math.log(total)
+
+
+@compiled
+def diffuse(log_weights: Float, rule: int, transitions: Float) -> Float:
+    """What happens to the weights between two rows: the switching step (eq:w_pre_s), or nothing."""
+    if rule != SWITCHING:
+        return log_weights.copy()
+    n = log_weights.size
+    probabilities = np.zeros(n)
+    for i in range(n):
+        weight = math.exp(log_weights[i])
+        for j in range(n):
+            probabilities[j] += transitions[i, j] * weight
+    for j in range(n):
+        probabilities[j] = math.log(probabilities[j]) if probabilities[j] > 0.0 else -math.inf
+    return probabilities
+
+
+@compiled
+def weigh_rows(
+    log_scores: Float,
+    log_weights: Float,
+    rule: int,
+    transitions: Float,
+    rate: float,
+    shutdown: float,
+    weights: Float,
+    log_score: Float,
+) -> None:
+    """Run the meta-learner over a table of log scores (n, experts); ``log_weights`` is updated in place.
+
+    Writes the weights each row was predicted with (n, experts) and the log score of the mixture (n,).
+    """
+    n, n_experts = log_scores.shape
+    joint = np.empty(n_experts)
+    for t in range(n):
+        ahead = diffuse(log_weights, rule, transitions)
+        for e in range(n_experts):
+            weights[t, e] = math.exp(ahead[e])
+            joint[e] = ahead[e] + log_scores[t, e] if ahead[e] > -math.inf else -math.inf
+        total = log_sum_exp(joint)
+        log_score[t] = total
+        if math.isinf(total) or math.isnan(total):
+            # A row that no expert thought possible says nothing about who is right.
+            log_weights[:] = ahead
+            continue
+        for e in range(n_experts):
+            if rule == STACKING:
+                log_weights[e] = ahead[e] + math.log(1.0 - rate + rate * math.exp(log_scores[t, e] - total))
+            else:
+                log_weights[e] = joint[e] - total
+        if rule == BAYES and shutdown > 0.0:
+            _shut_down(log_weights, math.log(shutdown))
+        _normalise(log_weights)
+
+
+@compiled
+def _shut_down(log_weights: Float, threshold: float) -> None:
+    for e in range(log_weights.size):
+        if log_weights[e] < threshold:
+            log_weights[e] = -math.inf
+
+
+@compiled
+def _normalise(log_weights: Float) -> None:
+    total = log_sum_exp(log_weights)
+    for e in range(log_weights.size):
+        log_weights[e] -= total

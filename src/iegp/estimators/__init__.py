@@ -1,0 +1,11 @@
+"""The scikit-learn face: estimators that check what they are given and hand clean arrays to the core.
+
+Touch this room to change how people call us, never to change what is computed.
+"""
+
+from __future__ import annotations
+
+from iegp.estimators.regressor import IEGPRegressor
+from iegp.estimators.storage import load
+
+__all__ = ["IEGPRegressor", "load"]

@@ -1,0 +1,87 @@
+"""``experts_``: who is in the ensemble, with what settings, and how much each is trusted now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+
+from iegp.core import noise
+from iegp.core.kernels import Kernel
+from iegp.core.online import Online
+from iegp.typing import Float
+
+
+class Expert(NamedTuple):
+    """One expert. Variances are in units of the standardised target: a number, or one per output."""
+
+    kernel: Kernel
+    frequencies: Float
+    """(n_frequencies, d), in the standardised input space."""
+    prior_var: float | Float
+    noise_var: float | Float
+    """Where the noise is learned: its present level."""
+    drift_var: float
+    """Random-walk variance per row; 0 is static."""
+    noise_forgetting: float | None
+    """``None``: the noise is fixed."""
+    weight: float
+
+
+class ExpertTable(tuple[Expert, ...]):
+    """A tuple of :class:`Expert` that prints as a table, most trusted first."""
+
+    def __repr__(self) -> str:
+        lines = [f"{'weight':>7}  {'drift_var':>9}  {'noise_var':>9}  {'forgetting':>10}  {'prior_var':>9}  kernel"]
+        ranked = sorted(self, key=lambda expert: -expert.weight)
+        for e in ranked[:12]:
+            forgetting = "fixed" if e.noise_forgetting is None else f"{e.noise_forgetting:g}"
+            lines.append(
+                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {np.mean(e.noise_var):9.3g}  {forgetting:>10}  "
+                f"{np.mean(e.prior_var):9.3g}  {_short(e.kernel)}"
+            )
+        if len(ranked) > 12:
+            rest = sum(expert.weight for expert in ranked[12:])
+            lines.append(f"{rest:7.3f}  in {len(ranked) - 12} more experts")
+        return "\n".join(lines)
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Expert | ExpertTable:  # type: ignore[override]
+        found = super().__getitem__(index)
+        return ExpertTable(found) if isinstance(index, slice) else found  # type: ignore[arg-type,return-value]
+
+
+def experts_of(model: Online) -> ExpertTable:
+    """The experts of a model, kernel by kernel, then drift, then noise forgetting."""
+    ensemble, state = model.experts.ensemble, model.state
+    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.rung_of)
+    prior = ensemble.prior_ratio[:, None] * ensemble.noise_var
+    weights = np.exp(state.log_weights)
+    table = []
+    for e, (b, rung) in enumerate(zip(ensemble.belief_of, ensemble.rung_of, strict=True)):
+        kernel, drift = divmod(int(b), ensemble.n_drifts)
+        table.append(
+            Expert(
+                kernel=model.experts.kernels[kernel],
+                frequencies=ensemble.frequencies[kernel].copy(),
+                prior_var=_plain(prior[b]),
+                noise_var=_plain(levels[e]),
+                drift_var=model.settings.drift_var[drift],
+                noise_forgetting=model.settings.noise_forgetting[rung],
+                weight=float(weights[e]),
+            )
+        )
+    return ExpertTable(table)
+
+
+def _plain(values: Float) -> float | Float:
+    return float(values[0]) if len(values) == 1 else values.copy()
+
+
+def _short(kernel: Kernel) -> str:
+    scale = kernel.length_scale
+    if isinstance(scale, tuple):
+        text = f"{min(scale):.3g} to {max(scale):.3g}, {len(scale)} columns"
+    else:
+        text = scale if isinstance(scale, str) else f"{scale:.3g}"
+    nu = f", nu={kernel.nu:g}" if hasattr(kernel, "nu") else ""
+    return f"{type(kernel).__name__}({text}{nu})"

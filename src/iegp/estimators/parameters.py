@@ -1,0 +1,98 @@
+"""Constructor arguments: from what a user wrote to checked settings, and to plain data and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.settings import Settings
+from iegp.errors import InputError
+
+
+def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...]) -> Settings:
+    """Checked settings out of an estimator's ``get_params()``."""
+    kernels = parameters["kernels"]
+    return Settings(
+        kernels=default_kernels if kernels is None else _kernels(kernels),
+        n_frequencies=parameters["n_frequencies"],
+        features=parameters["features"],
+        drift_var=_ladder(parameters["drift_var"]),
+        weights=parameters["weights"],
+        switch_prob=_switch(parameters["switch_prob"]),
+        stacking_rate=parameters["stacking_rate"],
+        shutdown=parameters["shutdown"],
+        prior_var=_variance("prior_var", parameters["prior_var"]),
+        noise_var=_variance("noise_var", parameters["noise_var"]),
+        noise_forgetting=_ladder(parameters["noise_forgetting"]),
+        warmup=parameters["warmup"],
+        learn_warmup=bool(parameters["learn_warmup"]),
+        standardize=bool(parameters["standardize"]),
+        seed=_seed(parameters["random_state"]),
+    )
+
+
+def _kernels(kernels: Any) -> tuple[Kernel, ...]:
+    if isinstance(kernels, Kernel):
+        return (kernels,)
+    if not isinstance(kernels, Iterable) or isinstance(kernels, str):
+        raise InputError(f"kernels={kernels!r} must be a kernel or a list of kernels from iegp.kernels")
+    return tuple(kernels)
+
+
+def _ladder(value: Any) -> tuple[Any, ...]:
+    """One value or several."""
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return tuple(item.item() if isinstance(item, np.generic) else item for item in value)
+    return (value,)
+
+
+def _switch(value: Any) -> Any:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim not in (0, 2):
+        raise InputError(f"switch_prob has shape {array.shape}; give a probability, or a matrix with a row per expert")
+    return tuple(map(tuple, array.tolist())) if array.ndim else float(array)
+
+
+def _variance(name: str, value: Any) -> float | None:
+    if isinstance(value, str):
+        if value != "evidence":
+            raise InputError(f"{name}={value!r} is not known; use 'evidence' or a positive number")
+        return None
+    if value is None:
+        raise InputError(f"{name}=None is not known; use 'evidence' or a positive number")
+    return float(value) if isinstance(value, np.generic) else value
+
+
+def _seed(random_state: Any) -> int:
+    """One seed, drawn once: nothing is random afterwards."""
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as plain data. A random generator cannot be stored: its seed lies in the settings."""
+    config = dict(parameters)
+    kernels = config["kernels"]
+    config["kernels"] = None if kernels is None else [kernel.to_config() for kernel in _kernels(kernels)]
+    for name in ("drift_var", "noise_forgetting"):
+        values = _ladder(config[name])
+        config[name] = list(values) if isinstance(config[name], Iterable) else values[0]
+    config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
+    if not isinstance(config["random_state"], int | np.integer):
+        config["random_state"] = None
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in config.items()}
+
+
+def from_config(config: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of :func:`to_config`; lists come back as tuples."""
+    parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
+    if config["kernels"] is not None:
+        parameters["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
+    if isinstance(config["switch_prob"], list):
+        parameters["switch_prob"] = np.array(config["switch_prob"])
+    return parameters

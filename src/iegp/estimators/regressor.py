@@ -1,0 +1,269 @@
+"""Online ensemble GP regression as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from iegp.core import online
+from iegp.core.kernels import Kernel
+from iegp.core.mixture import Mixture
+from iegp.core.online import Online
+from iegp.core.settings import Settings
+from iegp.core.threads import n_threads_from
+from iegp.errors import InputError
+from iegp.estimators import parameters
+from iegp.estimators.checks import check_x, check_xy, unchanged_on_error
+from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
+from iegp.estimators.experts_table import ExpertTable, experts_of
+from iegp.run import modelfile, snapshot
+from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
+from iegp.typing import Float
+
+
+class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian-process regression that learns from a stream, row by row, with honest uncertainty.
+
+    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how well
+    they predicted. Cost per row and memory are constant. Without arguments it needs no tuning: scaling, kernels and
+    noise are found on the first ``warmup`` rows, and experts that drift at different speeds follow changes.
+
+    Parameters
+    ----------
+    kernels : list of kernels, default=None
+        From :mod:`iegp.kernels`; ``None`` is a dictionary that works well untuned (``docs/default-model.md``).
+    n_frequencies : int, default=50
+        Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
+    features : {"orthogonal", "random"}, default="orthogonal"
+        How frequencies are drawn; ``"random"`` is the paper's.
+    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
+        Variance of the random walk of an expert's parameters, per row, in units of the standardised target; 0 is a
+        static expert. With a sequence every kernel is combined with every drift.
+    weights : {"stacking", "bayes", "switching"}, default="stacking"
+        How experts are weighed: the best mixture, the posterior probability, or a Markov chain over experts.
+    switch_prob : float or matrix, default=0.01
+        Only with ``weights="switching"``: probability of leaving the active expert at each row, or the matrix of
+        probabilities from expert i (row) to expert j (column).
+    stacking_rate : float, default=0.1
+        Only with ``weights="stacking"``: how fast weights move, in (0, 1]; 1 is Bayes.
+    shutdown : float, default=1e-16
+        Only with ``weights="bayes"``: an expert whose weight falls below is dropped for good and costs nothing.
+    prior_var, noise_var : "evidence" or float, default="evidence"
+        Variance of an expert's function and of the noise, in units of the standardised target.
+    noise_forgetting : None, float or sequence
+        ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
+        nothing), ``noise_var`` being where it starts. With a sequence every (kernel, drift) has one expert for
+        each; they share their parameters and cost almost nothing.
+    warmup : int, default=1000
+        Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
+    learn_warmup : bool, default=True
+        Whether :meth:`warm_up` also learns its rows (the paper does not).
+    standardize : bool, default=True
+        Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the frequencies. Nothing is drawn at random after the first row.
+    n_jobs : int or None, default=None
+        Threads over which kernels are spread when many rows are learned at once; -1 uses all cores. Results do not
+        depend on it.
+
+    Attributes
+    ----------
+    expert_weights_ : ndarray (n_experts,)
+        How much each expert is trusted now.
+    experts_ : table of experts
+        Kernel, frequencies, prior_var, noise_var, drift_var of each, in the order of ``expert_weights_``.
+    n_samples_seen_ : int
+        Rows learned so far.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(400, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(400)
+    >>> model = IEGPRegressor(random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.05 < std[0] < 0.2)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel] | None = None,
+        *,
+        n_frequencies: int = N_FREQUENCIES,
+        features: str = "orthogonal",
+        drift_var: float | Sequence[float] = DRIFT_VAR,
+        weights: str = "stacking",
+        switch_prob: float | ArrayLike = 0.01,
+        stacking_rate: float = 0.1,
+        shutdown: float = 1e-16,
+        prior_var: float | str = "evidence",
+        noise_var: float | str = "evidence",
+        noise_forgetting: float | Sequence[float | None] | None = NOISE_FORGETTING,
+        warmup: int = 1000,
+        learn_warmup: bool = True,
+        standardize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.features = features
+        self.drift_var = drift_var
+        self.weights = weights
+        self.switch_prob = switch_prob
+        self.stacking_rate = stacking_rate
+        self.shutdown = shutdown
+        self.prior_var = prior_var
+        self.noise_var = noise_var
+        self.noise_forgetting = noise_forgetting
+        self.warmup = warmup
+        self.learn_warmup = learn_warmup
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then learn the rows in order."""
+        with unchanged_on_error(self):
+            rows, labels = self._begin(X, y)
+            online.learn(self._online, rows, labels, n_threads_from(self.n_jobs))
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
+        """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
+
+        ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
+        (n, d) and y (n,) or (n, D), finite, on a model that has learned before.
+        """
+        with unchanged_on_error(self):
+            rows, labels = self._continue(X, y, check_input)
+            online.learn(self._online, rows, labels, n_threads_from(self.n_jobs))
+        return self
+
+    def prequential(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> PrequentialRun:
+        """Predict each row, then learn it: one pass over a stream, as it would have happened.
+
+        Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` and ``weights``, one entry per
+        row, each made before the label of that row was used. Works on a fresh model too: the first rows are then
+        predicted before even the units of y are known.
+        """
+        with unchanged_on_error(self):
+            rows, labels = self._continue(X, y, check_input)
+            trace = online.learn(self._online, rows, labels, n_threads_from(self.n_jobs), LEVEL)
+        return from_trace(trace, labels, self._single_output)
+
+    def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then set scaling and hyperparameters from these rows, once.
+
+        The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
+        """
+        with unchanged_on_error(self):
+            rows, labels = self._begin(X, y)
+            self._online = online.warmed_up(self._online.settings, rows, labels)
+        return self
+
+    # -- predicting ------------------------------------------------------------------------------------------------
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ..., check_input: bool = ...) -> Float: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True], check_input: bool = ...) -> tuple[Float, Float]: ...
+    def predict(self, X: ArrayLike, return_std: bool = False, check_input: bool = True) -> Float | tuple[Float, Float]:
+        """Predictive mean; with ``return_std`` also the standard deviation *of y*, observation noise included.
+
+        One step ahead: what the model expects if this row came next. The model is not changed.
+        """
+        dist = self.predict_dist(X, check_input)
+        return (dist.mean, dist.std) if return_std else dist.mean
+
+    def predict_dist(self, X: ArrayLike, check_input: bool = True) -> Mixture:
+        """The whole predictive distribution of each row: mean, std, quantile, interval, cdf, logpdf, crps, sample."""
+        check_is_fitted(self)
+        rows = check_x(self, X) if check_input else np.asarray(X)
+        dist = online.predict(self._online, rows)
+        return replace(dist, single_output=True) if self._single_output else dist
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def expert_weights_(self) -> Float:
+        check_is_fitted(self)
+        return np.exp(self._online.state.log_weights)
+
+    @property
+    def experts_(self) -> ExpertTable:
+        check_is_fitted(self)
+        return experts_of(self._online)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        check_is_fitted(self)
+        return self._online.n_seen
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
+        header: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "iegp": version("iegp"),
+            "parameters": parameters.to_config(self.get_params(deep=False)),
+            "online": None,
+        }
+        arrays = {}
+        if self.__sklearn_is_fitted__():
+            header["online"], arrays = snapshot.take(self._online)
+            header["single_output"] = self._single_output
+            names = getattr(self, "feature_names_in_", None)
+            header["feature_names"] = None if names is None else [str(name) for name in names]
+        modelfile.write(path, header, arrays)
+
+    def _restore(self, model: Online, header: dict[str, Any]) -> None:
+        self._online = model
+        self._single_output = bool(header["single_output"])
+        self.n_features_in_ = model.n_columns
+        if header.get("feature_names") is not None:
+            self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+
+    # -- private ---------------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_online")
+
+    def _settings(self) -> Settings:
+        return parameters.settings_from(self.get_params(deep=False), KERNELS)
+
+    def _begin(self, X: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
+        """Check first rows and start from nothing."""
+        rows, labels, single = check_xy(self, X, y, reset=True)
+        self._single_output = single
+        self._online = online.begin(self._settings(), rows.shape[1], labels.shape[1])
+        return rows, labels
+
+    def _continue(self, X: ArrayLike, y: ArrayLike, check_input: bool) -> tuple[Float, Float]:
+        """Check further rows; the first call starts a model."""
+        if not self.__sklearn_is_fitted__():
+            return self._begin(X, y)
+        if not check_input:
+            labels = np.asarray(y)
+            return np.asarray(X), labels[:, None] if labels.ndim == 1 else labels
+        rows, labels, single = check_xy(self, X, y, reset=False)
+        if single != self._single_output or labels.shape[1] != self._online.n_outputs:
+            before = "one-dimensional" if self._single_output else f"of {self._online.n_outputs} columns"
+            raise InputError(f"y has shape {np.shape(y)}, but the model has learned y {before}; keep its shape")
+        return rows, labels

@@ -1,0 +1,78 @@
+"""Model files: safetensors, with everything that is not an array as JSON in the header.
+
+Loading reads numbers and text and executes nothing. Files are replaced atomically: a crash leaves the old or the new file,
+never half of one. ``format`` in the header is raised whenever older readers could not understand a file; every
+released format stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from iegp.errors import ModelFileError
+from iegp.typing import Arrays
+
+FORMAT = 1
+_KEY = "iegp"
+
+
+def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model file atomically."""
+    text = json.dumps({"format": FORMAT, **header}, allow_nan=True, sort_keys=True)
+    content = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={_KEY: text})
+    replace_atomically(Path(path), content)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model file."""
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = _header(path, file.metadata())
+            names = list(file.keys())
+            return header, {name: np.array(file.get_tensor(name), order="C") for name in names}
+    except SafetensorError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} is damaged or not a model file ({error}); try an older copy"
+        ) from error
+
+
+def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> dict[str, Any]:
+    if not metadata or _KEY not in metadata:
+        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not one of ours: it has no iegp header")
+    try:
+        header = json.loads(metadata[_KEY])
+        number = int(header["format"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} has a header that cannot be read ({error}); try an older copy"
+        ) from error
+    if not 1 <= number <= FORMAT:
+        raise ModelFileError(f"{os.fspath(path)} has format {number}; this version reads up to {FORMAT}: upgrade iegp")
+    return dict(header)
+
+
+def replace_atomically(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``: write beside it, flush to disk, rename, flush the folder."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,82 @@
+"""A model in the middle of a stream as plain data, and back: what a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from iegp.core.ensemble import Ensemble, State
+from iegp.core.experts import Experts
+from iegp.core.kernels import kernel_from_config
+from iegp.core.online import Online
+from iegp.core.scaling import Scaling
+from iegp.core.settings import Settings
+from iegp.errors import IegpError, ModelFileError
+from iegp.typing import Arrays, Float
+
+_SCALARS = ("rule", "rate", "shutdown")
+_ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _SCALARS)
+
+
+def take(model: Online) -> tuple[dict[str, Any], Arrays]:
+    """Configuration (ready for JSON) and arrays."""
+    ensemble = model.experts.ensemble
+    config = {
+        "settings": model.settings.to_config(),
+        "kernels": [kernel.to_config() for kernel in model.experts.kernels],
+        "ensemble": {name: getattr(ensemble, name) for name in _SCALARS},
+        "n_seen": model.n_seen,
+        "is_warming_up": model.is_warming_up,
+    }
+    arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
+    arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
+    arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
+    return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
+
+
+def restore(config: dict[str, Any], arrays: Arrays) -> Online:
+    """The model that :func:`take` took, to the bit."""
+    try:
+        model = Online(
+            settings=Settings.from_config(config["settings"]),
+            scaling=Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields)),
+            experts=Experts(
+                tuple(kernel_from_config(kernel) for kernel in config["kernels"]),
+                Ensemble(**config["ensemble"], **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS}),
+            ),
+            state=State(*(arrays[f"state.{name}"] for name in State._fields)),
+            kept_x=arrays["kept.x"],
+            kept_y=arrays["kept.y"],
+            n_seen=int(config["n_seen"]),
+            is_warming_up=bool(config["is_warming_up"]),
+        )
+        _check(model)
+    except (KeyError, TypeError, ValueError, AttributeError, IegpError) as error:
+        raise ModelFileError(f"the model file is damaged: {error!r}; try an older copy") from error
+    return model
+
+
+def _check(model: Online) -> None:
+    """Every array has the shape and type that the others imply, so that compiled code may trust them."""
+    ensemble, d, n_outputs = model.experts.ensemble, model.n_columns, model.n_outputs
+    n_kernels, n_frequencies, n_rungs = *ensemble.frequencies.shape[:2], len(ensemble.forgetting)
+    n_beliefs = n_kernels * len(model.settings.drift_var)
+    n_experts, n_features = n_beliefs * n_rungs, 2 * n_frequencies
+    switching = model.settings.weights == "switching"
+    belief_shapes = (n_beliefs, n_features, n_features), (n_beliefs, n_features, n_outputs)
+    transitions = (n_experts, n_experts) if switching else (1, 1)
+    shapes_of: dict[str, tuple[Iterable[Float], list[tuple[int, ...]]]] = {
+        "scaling": (model.scaling, [(d,), (d,), (n_outputs,), (n_outputs,)]),
+        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_outputs), (n_experts,)]),
+        "ensemble": (
+            [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
+            [(n_kernels, n_frequencies, d), (n_beliefs,), (n_beliefs,), (n_beliefs, n_outputs), (n_rungs,), transitions],
+        ),
+        "kept": ((model.kept_x, model.kept_y), [(len(model.kept_x), d), (len(model.kept_x), n_outputs)]),
+    }
+    for room, (arrays, shapes) in shapes_of.items():
+        for array, shape in zip(arrays, shapes, strict=True):
+            if array.shape != shape or array.dtype != np.float64:
+                raise ValueError(f"an array of '{room}' has shape {array.shape} and type {array.dtype}, not {shape}")
