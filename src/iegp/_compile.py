@@ -80,10 +80,10 @@ if COMPILED:
         """Put a scalar on the stack and return its address, as Fortran wants its arguments."""
 
         @intrinsic
-        def address_of(typing_context, value):  # type: ignore[no-untyped-def]
+        def address_of(typing_context, value):  # type: ignore[no-untyped-def]  # noqa: ARG001 - Numba passes it
             def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
                 cast = context.cast(builder, arguments[0], signature.args[0], numba_type)
-                slot = cgutils.alloca_once_value(builder, cast)
+                slot = cgutils.alloca_once_value(builder, cast)  # type: ignore[no-untyped-call]
                 return builder.ptrtoint(slot, context.get_value_type(types.uintp))
 
             return types.uintp(value), codegen

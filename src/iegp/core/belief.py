@@ -1,7 +1,7 @@
 """What one expert believes about its parameters, and how one row changes it.
 
-Everything is in units of the noise: covariances are divided by ``noise_var``, so that D outputs with different noise share
-one matrix, and the noise level can be learned afterwards without touching it.
+Everything is in units of the noise: covariances are divided by ``noise_var``, so that D outputs with different noise
+share one matrix, and the noise level can be learned afterwards without touching it.
 
 Two forms, one for each dynamics (docs/design.md compares them):
 
@@ -76,8 +76,8 @@ def predict_drifting(
 def static_row(factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
     """Predict one row, then learn it (eqs. 26 and posterior_update_1). Writes the mean, returns the variance.
 
-    One pass over R does both. Solving ``u R = phi`` column by column leaves a remainder ``rest``; rotating the row into R
-    leaves the same remainder divided by ``sqrt(1 + u_1² + ... + u_i²)``, so the rotations need no second sweep.
+    One pass over R does both. Solving ``u R = phi`` column by column leaves a remainder ``rest``; rotating the row
+    into R leaves the same remainder divided by ``sqrt(1 + u_1² + ... + u_i²)``, so the rotations need no second sweep.
     """
     n, n_outputs = vector.shape
     rest, rest_y = phi.copy(), y.copy()

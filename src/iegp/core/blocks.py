@@ -1,9 +1,9 @@
 """The one algorithm: a block of rows absorbed exactly, with matrix-matrix products.
 
-What an expert predicts depends on its data only through the latent values ``z_t = phi_t · theta_t``. For the rows of a block
-their joint covariance (in units of the noise) is ``K + I``, and row t of its Cholesky factor L holds the regression of
-row t on the rows before it. So one factorisation yields all one-step-ahead predictions of the block: they are those of
-the row-by-row recursion, with no look ahead and no approximation.
+What an expert predicts depends on its data only through the latent values ``z_t = phi_t · theta_t``. For the rows of
+a block their joint covariance (in units of the noise) is ``K + I``, and row t of its Cholesky factor L holds the
+regression of row t on the rows before it. So one factorisation yields all one-step-ahead predictions of the block:
+they are those of the row-by-row recursion, with no look ahead and no approximation.
 
     static:    K = U U'          with U = Phi inv(R)
     drifting:  K = Phi S Phi' + q min(s, t) Phi Phi'      (q per row, rows counted from 1)
@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
-from iegp.core.belief import drifting_row, static_row
+from iegp.core.belief import drifting_row, predict_drifting, predict_static, static_row
 from iegp.core.features import feature_rows
 from iegp.core.linalg import (
     add_transposed_matmul,
@@ -185,3 +185,28 @@ def step_rows(
                     variances[b, t] = drifting_row(matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t])
                 else:
                     variances[b, t] = static_row(matrix[b], vector[b], phi[t], y[t], means[b, t])
+
+
+@compiled
+def predict_rows(
+    x: Float,
+    frequencies: Float,
+    drift_ratio: Float,
+    active: Bool,
+    matrix: Float,
+    vector: Float,
+    means: Float,
+    variances: Float,
+) -> None:
+    """Predict rows with every active belief of every kernel, each row as if it came next; nothing is changed."""
+    n_kernels = frequencies.shape[0]
+    n_drifts = drift_ratio.size // n_kernels
+    for k in range(n_kernels):
+        phi = feature_rows(x, frequencies[k])
+        for b in range(k * n_drifts, (k + 1) * n_drifts):
+            if not active[b]:
+                continue
+            if drift_ratio[b] > 0.0:
+                predict_drifting(matrix[b], vector[b], drift_ratio[b], phi, means[b], variances[b])
+            else:
+                predict_static(matrix[b], vector[b], phi, means[b], variances[b])

@@ -1,11 +1,11 @@
 """An ensemble of experts on standardised rows: predict, and predict-then-learn.
 
-What the experts *are* (frequencies, ratios, rules) is an :class:`Ensemble`, fixed once the warm-up is over. What they have
-*learned* is a :class:`State`: only what must be carried from row to row, and stored. What a pass over rows *showed* is a
-:class:`Trace`.
+What the experts *are* (frequencies, ratios, rules) is an :class:`Ensemble`, fixed once the warm-up is over. What they
+have *learned* is a :class:`State`: only what must be carried from row to row, and stored. What a pass over rows
+*showed* is a :class:`Trace`.
 
-Experts are ordered kernel by kernel, then drift, then rung of the noise ladder. The rungs of a (kernel, drift) pair share
-one belief; the drifts of a kernel share its features.
+Experts are ordered kernel by kernel, then drift, then rung of the noise ladder. The rungs of a (kernel, drift) pair
+share one belief; the drifts of a kernel share its features.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core import belief, blocks, noise, weights
-from iegp.core.features import feature_rows
 from iegp.core.mixture import Mixture, quantiles
 from iegp.core.threads import one_blas_thread, run_all
 from iegp.typing import Bool, Float, Int
@@ -42,6 +41,8 @@ class Ensemble(NamedTuple):
     """(n_beliefs, D): noise variance to start from."""
     forgetting: Float
     """(n_rungs,): noise forgetting per row; NaN keeps the noise fixed."""
+    tails: Float
+    """(n_rungs,): degrees of freedom of heavy-tailed noise; NaN on the other rungs."""
     rule: int
     transitions: Float
     rate: float
@@ -104,7 +105,7 @@ def start(ensemble: Ensemble) -> State:
     """The state before any row: prior beliefs, equal weights."""
     n_features, n_outputs = 2 * ensemble.frequencies.shape[1], ensemble.noise_var.shape[1]
     beliefs = belief.prior(ensemble.prior_ratio, ensemble.drift_ratio, n_features, n_outputs)
-    levels = noise.start(ensemble.forgetting, ensemble.rung_of, ensemble.noise_var[ensemble.belief_of])
+    levels = noise.start(ensemble.forgetting, ensemble.tails, ensemble.rung_of, ensemble.noise_var[ensemble.belief_of])
     return State(*beliefs, *levels, np.full(ensemble.n_experts, -np.log(ensemble.n_experts)))
 
 
@@ -113,20 +114,11 @@ def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     n, n_beliefs = len(x), len(ensemble.drift_ratio)
     means = np.zeros((n_beliefs, n, state.vector.shape[2]))
     variances = np.ones((n_beliefs, n))
-    active = _active(ensemble, state)
-    for k, frequencies in enumerate(ensemble.frequencies):
-        phi = feature_rows(x, frequencies)
-        for b in range(k * ensemble.n_drifts, (k + 1) * ensemble.n_drifts):
-            arguments = state.matrix[b], state.vector[b]
-            if not active[b]:
-                continue
-            if ensemble.drift_ratio[b] > 0.0:
-                belief.predict_drifting(*arguments, float(ensemble.drift_ratio[b]), phi, means[b], variances[b])
-            else:
-                belief.predict_static(*arguments, phi, means[b], variances[b])
+    what = ensemble.frequencies, ensemble.drift_ratio, _active(ensemble, state), state.matrix, state.vector
+    blocks.predict_rows(x, *what, means, variances)
     levels = noise.Noise(state.noise_shape, state.noise_scale)
-    scales = np.sqrt(noise.level(levels, ensemble.rung_of)[None] * variances.T[:, ensemble.belief_of, None])
-    dof = np.tile(noise.degrees_of_freedom(levels, ensemble.forgetting), (n, 1))
+    scales = np.sqrt(noise.squared_scale(levels, ensemble.rung_of)[None] * variances.T[:, ensemble.belief_of, None])
+    dof = np.tile(noise.degrees_of_freedom(levels, ensemble.forgetting, ensemble.tails), (n, 1))
     ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
     parts = _components(ensemble, means, scales, dof)
     return Mixture(np.broadcast_to(ahead, (n, len(ahead))), *parts, single_output=False)
@@ -159,10 +151,8 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads
     _learn_beliefs(ensemble, state, x, y, means, variances, n_threads)
     log_scores, scales = np.empty((n, n_experts)), np.empty((n, n_experts, n_outputs))
     dof = np.empty((n, n_rungs))
-    levels = state.noise_shape, state.noise_scale
-    noise.score_rows(
-        means, variances, y, belief_of, rung_of, ensemble.forgetting, *levels, alive, log_scores, scales, dof
-    )
+    levels = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
+    noise.score_rows(means, variances, y, belief_of, rung_of, *levels, alive, log_scores, scales, dof)
     used, log_score = np.empty((n, n_experts)), np.empty(n)
     rule = ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown
     weights.weigh_rows(log_scores, state.log_weights, *rule, used, log_score)
@@ -226,7 +216,7 @@ def _alive(ensemble: Ensemble, state: State) -> Bool:
 
 def _active(ensemble: Ensemble, state: State) -> Bool:
     """Beliefs with an expert alive; the others cost nothing any more."""
-    return _alive(ensemble, state).reshape(len(ensemble.drift_ratio), -1).any(axis=1)
+    return np.asarray(_alive(ensemble, state).reshape(len(ensemble.drift_ratio), -1).any(axis=1))
 
 
 def _components(ensemble: Ensemble, means: Float, scales: Float, dof: Float) -> tuple[Float, Float, Float]:

@@ -12,7 +12,7 @@ from iegp.core.features import feature_rows
 from iegp.core.kernels import Kernel
 from iegp.core.length_scales import fit_length_scales
 from iegp.core.sampling import draw_frequencies
-from iegp.core.settings import Settings
+from iegp.core.settings import Rung, Settings
 from iegp.core.threads import one_blas_thread
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
@@ -83,17 +83,25 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[eviden
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    forgetting = np.array([np.nan if value is None else value for value in settings.noise_forgetting])
-    n_experts = drift_ratio.size * len(forgetting)
+    rungs = np.array([_rung(value) for value in settings.noise_forgetting])
+    n_experts = drift_ratio.size * len(rungs)
     switching = settings.weights == "switching"
     return Ensemble(
         frequencies=np.stack([_frequencies(settings, kernel, i, n_columns) for i, kernel in enumerate(kernels)]),
         drift_ratio=drift_ratio.ravel(),
         prior_ratio=np.repeat([fit.prior_ratio for fit in fits], len(drifts)),
         noise_var=np.repeat(noise_var, len(drifts), axis=0),
-        forgetting=forgetting,
+        forgetting=rungs[:, 0].copy(),
+        tails=rungs[:, 1].copy(),
         rule=RULES.index(settings.weights),
         transitions=transition_matrix(settings.switch_array(), n_experts) if switching else np.ones((1, 1)),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
     )
+
+
+def _rung(forgetting: Rung) -> tuple[float, float]:
+    """Forgetting and tails of one rung of the noise ladder, NaN where there is none."""
+    if forgetting is None:
+        return np.nan, np.nan
+    return forgetting if isinstance(forgetting, tuple) else (forgetting, np.nan)

@@ -1,8 +1,8 @@
 """Stationary kernels and the spectral densities their random features are drawn from (eq:kernel_psd, as3).
 
 A kernel here is *standardised*: its value at distance zero is one, its magnitude is the expert's ``prior_var``. It
-knows two things: its value for two sets of rows, and how to turn standard normal vectors into frequencies distributed as
-its spectral density at length scale one.
+knows two things: its value for two sets of rows, and how to turn standard normal vectors into frequencies distributed
+as its spectral density at length scale one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Kernel:
     is_product: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (np.isscalar(self.stretch) and 0.0 < self.stretch < np.inf):
+        if not isinstance(self.stretch, int | float | np.number) or not 0.0 < self.stretch < np.inf:
             raise InputError(f"stretch={self.stretch!r} must be a positive finite number")
         if isinstance(self.length_scale, str):
             if self.length_scale not in WORDS:
@@ -65,7 +65,8 @@ class Kernel:
     def resolved(self, scales: Float) -> Self:
         """The same kernel with numbers in place of words: the given scales, stretched."""
         values = self.stretch * scales
-        return replace(self, length_scale=values[0] if np.all(values == values[0]) else values, stretch=1.0)
+        plain = float(values[0]) if np.all(values == values[0]) else tuple(values.tolist())
+        return replace(self, length_scale=plain, stretch=1.0)
 
     def scales(self, n_columns: int) -> Float:
         """The length scale of every input column."""
@@ -92,7 +93,7 @@ class Kernel:
 
     def relative(self) -> Kernel:
         """The kernel whose evidence is used to fit length scales: smooth in them, rotation invariant, close to this."""
-        return Matern(nu=1.5)
+        return RBF()
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
         """Value and minus twice its derivative, as functions of the squared distance (relatives only)."""
@@ -131,9 +132,6 @@ class RBF(Kernel):
     def value(self, x: Float, x2: Float) -> Float:
         return np.asarray(np.exp(-0.5 * cdist(x, x2, "sqeuclidean")))
 
-    def relative(self) -> Kernel:
-        return RBF()
-
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
         gram = np.exp(-0.5 * square)
         return gram, gram
@@ -160,7 +158,7 @@ class Matern(Kernel):
 
     def relative(self) -> Kernel:
         # With nu = 0.5 the derivative at distance zero does not exist.
-        return Matern(nu=max(self.nu, 1.5))
+        return RBF() if self.nu == 0.5 else Matern(nu=self.nu)
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
         r = np.sqrt(2.0 * self.nu * square)
@@ -190,14 +188,6 @@ class Laplace(Kernel):
     def value(self, x: Float, x2: Float) -> Float:
         return np.asarray(np.exp(-cdist(x, x2, "cityblock")))
 
-    def relative(self) -> Kernel:
-        """The kernel whose evidence is used to fit length scales: smooth in them, rotation invariant, close to this."""
-        return Matern(nu=1.5)
-
-    def value_and_slope(self, square: Float) -> tuple[Float, Float]:
-        """Value and minus twice its derivative, as functions of the squared distance (relatives only)."""
-        raise NotImplementedError
-
     def spectral(self, normal: Float) -> Float:
         return np.asarray(np.tan(0.5 * np.pi * special.erf(normal / np.sqrt(2.0))))
 
@@ -213,17 +203,6 @@ class Cauchy(Kernel):
         for column, column2 in zip(x.T, x2.T, strict=True):
             gram /= 1.0 + (column[:, None] - column2[None, :]) ** 2
         return gram
-
-    def relative(self) -> Kernel:
-        """The kernel whose evidence is used to fit length scales: smooth in them, rotation invariant, close to this."""
-        return Matern(nu=1.5)
-
-    def value_and_slope(self, square: Float) -> tuple[Float, Float]:
-        """Value and minus twice its derivative, as functions of the squared distance (relatives only)."""
-        raise NotImplementedError
-
-    def relative(self) -> Kernel:
-        return RBF()
 
     def spectral(self, normal: Float) -> Float:
         return np.asarray(-np.sign(normal) * np.log(special.erfc(np.abs(normal) / np.sqrt(2.0))))

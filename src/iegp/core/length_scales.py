@@ -53,7 +53,7 @@ def fit_length_scales(kernel: Kernel, x: Float, y: Float, shared: bool) -> Float
         options = {"maxiter": MAX_STEPS}
         ends.append(minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options))
     best = min(ends, key=lambda end: float(end.fun))
-    return np.exp(np.broadcast_to(best.x[:n_free], (n_columns,))).copy()
+    return np.array(np.exp(np.broadcast_to(best.x[:n_free], (n_columns,))))
 
 
 def negative_log_evidence(

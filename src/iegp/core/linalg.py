@@ -1,8 +1,8 @@
 """Dense linear algebra for compiled code, on row-major arrays.
 
-Each function is one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps sides,
-triangles and transposes once, here, and nobody else has to think about it. Where compilation is off, the same names are
-plain NumPy and SciPy.
+Each function is one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps
+sides, triangles and transposes once, here, and nobody else has to think about it. Where compilation is off, the same
+names are plain NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ else:
 
     def _factor(symmetric: Float) -> tuple[Float | None, int]:
         try:
-            return np.linalg.cholesky(symmetric), 0
+            return np.asarray(np.linalg.cholesky(symmetric)), 0
         except np.linalg.LinAlgError:
             return None, 1
 

@@ -110,8 +110,12 @@ class Mixture:
     @classmethod
     def concatenate(cls, parts: Sequence[Mixture]) -> Mixture:
         """One distribution out of consecutive ones."""
-        arrays = (np.concatenate([getattr(p, name) for p in parts]) for name in ("weights", "loc", "scale", "dof"))
-        return parts[0] if len(parts) == 1 else cls(*arrays, single_output=parts[0].single_output)
+        if len(parts) == 1:
+            return parts[0]
+        weights, loc, scale, dof = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "loc", "scale", "dof")
+        )
+        return cls(weights, loc, scale, dof, parts[0].single_output)
 
     @property
     def mean(self) -> Float:

@@ -1,12 +1,16 @@
-"""Learning the noise level of every expert while it predicts.
+"""Learning the noise level of every expert while it predicts: the rungs of the noise ladder.
 
-A belief works in units of the noise, so its normalised innovations ``e²/v`` do not depend on the noise level, and the noise
-can be learned from them afterwards by the conjugate inverse-gamma: ``noise ~ IG(shape, scale)``. Before each row shape
-and scale are multiplied by the *forgetting* factor (1 is exact Bayes, less lets the noise drift), and the
-predictive is a Student-t. Several factors, and *fixed* noise (a Gaussian predictive), share one belief: a ladder of
-them costs no linear algebra.
+A belief works in units of the noise, so its normalised innovations ``e²/v`` do not depend on the noise level, which can
+be learned from them afterwards. Each rung does that in its own way; all rungs share one belief, so a ladder of them
+costs no linear algebra.
 
-The shape is a function of the row count alone: the experts of one rung share it.
+- *fixed*: the noise stays where it started (the paper); a Gaussian predictive.
+- *conjugate*: ``noise ~ InverseGamma(shape, scale)``. Before each row both are multiplied by the forgetting factor (1
+  is exact Bayes, less lets the noise drift); the predictive is a Student-t with 2 shape degrees of freedom. The shape
+  depends on the row count alone.
+- *heavy-tailed*: the noise itself is Student-t with a given number of degrees of freedom ``nu``. Its squared scale
+  follows the rows by one step of expectation-maximisation with forgetting: a row far out counts little,
+  ``(nu + 1) / (nu + e²/(v scale))``, so single outliers neither widen the intervals nor are a surprise.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.numerics import NOISE_FLOOR
+from iegp.core.student import student_log_kernel, student_log_normaliser
 from iegp.typing import Bool, Float, Int
 
 # Exact Bayes (forgetting 1) starts with the weight of this many rows on the warm-up's noise level.
@@ -28,32 +33,45 @@ class Noise(NamedTuple):
     """What is known about the noise; ``inf`` as shape means that the level is fixed."""
 
     shape: Float
-    """(n_rungs,): inverse-gamma shape of each rung of the ladder."""
+    """(n_rungs,): inverse-gamma shape of the conjugate rungs, ``inf`` for the others."""
     scale: Float
-    """(n_experts, D): inverse-gamma scale, or the noise variance itself where it is fixed."""
+    """(n_experts, D): inverse-gamma scale; on the other rungs the squared scale of the noise itself."""
 
 
-def start(forgetting: Float, rung_of: Int, noise_var: Float) -> Noise:
-    """Before any row. ``forgetting`` (n_rungs,) has NaN for fixed noise; ``noise_var`` is (n_experts, D).
+def start(forgetting: Float, tails: Float, rung_of: Int, noise_var: Float) -> Noise:
+    """Before any row. ``forgetting`` and ``tails`` (n_rungs,) have NaN for *fixed* and *not heavy-tailed*.
 
-    With forgetting below one the shape starts where it would settle, so the tails are the same from the first row on.
+    ``noise_var`` is (n_experts, D). With forgetting below one the shape starts where it would settle, so the tails are
+    the same from the first row on.
     """
     with np.errstate(divide="ignore"):
         rows = np.where(forgetting < 1.0, 1.0 / (1.0 - forgetting), START_ROWS)
-    shape = np.where(np.isnan(forgetting), np.inf, 0.5 * rows)
-    factor = np.where(np.isinf(shape), 1.0, shape)[rung_of]
-    return Noise(shape, noise_var * factor[:, None])
+    conjugate = ~np.isnan(forgetting) & np.isnan(tails)
+    shape = np.where(conjugate, 0.5 * rows, np.inf)
+    factor = np.where(conjugate, 0.5 * rows, 1.0 / _inflation(tails))
+    return Noise(shape, noise_var * factor[rung_of, None])
 
 
-def level(noise: Noise, rung_of: Int) -> Float:
-    """Current noise variance (n_experts, D) in the units of the beliefs' targets."""
+def squared_scale(noise: Noise, rung_of: Int) -> Float:
+    """Squared scale (n_experts, D) of the noise in the next prediction."""
     shape = noise.shape[rung_of][:, None]
-    return np.where(np.isinf(shape), noise.scale, noise.scale / np.where(np.isinf(shape), 1.0, shape))
+    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape))
 
 
-def degrees_of_freedom(noise: Noise, forgetting: Float) -> Float:
+def level(noise: Noise, tails: Float, rung_of: Int) -> Float:
+    """Noise variance (n_experts, D) as it is known now."""
+    return np.asarray(squared_scale(noise, rung_of) * _inflation(tails)[rung_of, None])
+
+
+def degrees_of_freedom(noise: Noise, forgetting: Float, tails: Float) -> Float:
     """Degrees of freedom (n_rungs,) of the next prediction; ``inf`` is Gaussian."""
-    return np.where(np.isinf(noise.shape), np.inf, 2.0 * noise.shape * np.where(np.isnan(forgetting), 1.0, forgetting))
+    conjugate = 2.0 * noise.shape * np.where(np.isnan(forgetting), 1.0, forgetting)
+    return np.where(np.isnan(tails), conjugate, tails)
+
+
+def _inflation(tails: Float) -> Float:
+    """Variance of heavy-tailed noise of unit scale; where that is infinite or the noise is not heavy-tailed, one."""
+    return np.where(tails > 2.0, tails / np.where(tails > 2.0, tails - 2.0, 1.0), 1.0)
 
 
 @compiled
@@ -64,6 +82,7 @@ def score_rows(
     belief_of: Int,
     rung_of: Int,
     forgetting: Float,
+    tails: Float,
     shape: Float,
     scale: Float,
     alive: Bool,
@@ -81,42 +100,40 @@ def score_rows(
     normaliser = np.empty(n_rungs)
     for t in range(n):
         for k in range(n_rungs):
-            if math.isinf(shape[k]):
-                dof[t, k] = math.inf
-                normaliser[k] = -0.5 * math.log(2.0 * math.pi)
-            else:
+            if not math.isinf(shape[k]):
                 shape[k] *= forgetting[k]
-                nu = 2.0 * shape[k]
-                dof[t, k] = nu
-                normaliser[k] = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) - 0.5 * math.log(math.pi * nu)
+            dof[t, k] = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
+            normaliser[k] = student_log_normaliser(dof[t, k])
         for e in range(belief_of.size):
-            if not alive[e]:
-                log_scores[t, e] = -math.inf
-                for d in range(n_outputs):
-                    scales[t, e, d] = 1.0
-                continue
+            log_scores[t, e] = 0.0 if alive[e] else -math.inf
             k, b = rung_of[e], belief_of[e]
-            variance = variances[b, t]
-            nu = dof[t, k]
-            total = 0.0
             for d in range(n_outputs):
-                residual = y[t, d] - means[b, t, d]
-                # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
-                square = min(residual * residual / variance, 1.0e300)
-                if math.isinf(nu):
-                    noise = scale[e, d]
-                    total += normaliser[k] - 0.5 * (math.log(noise * variance) + square / noise)
-                else:
+                if not alive[e]:
+                    scales[t, e, d] = 1.0
+                    continue
+                if not math.isinf(shape[k]):
                     scale[e, d] *= forgetting[k]
                     noise = scale[e, d] / shape[k]
-                    total += (
-                        normaliser[k]
-                        - 0.5 * math.log(noise * variance)
-                        - 0.5 * (nu + 1.0) * math.log1p(square / (nu * noise))
-                    )
-                    scale[e, d] = max(scale[e, d] + 0.5 * square, NOISE_FLOOR * (shape[k] + 0.5))
-                scales[t, e, d] = math.sqrt(noise * variance)
-            log_scores[t, e] = total
+                else:
+                    noise = scale[e, d]
+                residual = y[t, d] - means[b, t, d]
+                spread = math.sqrt(noise * variances[b, t])
+                scales[t, e, d] = spread
+                log_scores[t, e] += normaliser[k] + student_log_kernel(residual, spread, dof[t, k])
+                # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
+                square = min(residual * residual / variances[b, t], 1.0e300)
+                scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
         for k in range(n_rungs):
             if not math.isinf(shape[k]):
                 shape[k] += 0.5
+
+
+@compiled
+def _learned(scale: float, square: float, shape: float, forgetting: float, tail: float) -> float:
+    """The scale after a row with normalised squared innovation ``square``."""
+    if not math.isinf(shape):
+        return max(scale + 0.5 * square, NOISE_FLOOR * (shape + 0.5))
+    if math.isnan(tail):
+        return scale
+    weight = (tail + 1.0) / (tail + square / scale)
+    return max(forgetting * scale + (1.0 - forgetting) * weight * square, NOISE_FLOOR)

@@ -1,7 +1,7 @@
 """An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
 
-Until ``warmup`` rows have been seen they are kept. At 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64, 128, ... and
-finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by replaying the
+Until ``warmup`` rows have been seen they are kept. At 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64, 128, ...
+and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by replaying the
 rows and the weights start anew. All this depends on the number of rows alone, never on how they were cut into calls.
 After ``warmup`` rows nothing is kept and memory is flat.
 """
@@ -94,7 +94,7 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
     draft = replace(model)
     if len(x) > ens.FEW_ROWS:
         draft.state = model.state.copy()
-    traces = []
+    traces: list[Trace] = []
     position = 0
     while position < len(x) or not traces:
         stop = min(len(x), position + _rows_to_refit(draft))

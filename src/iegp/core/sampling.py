@@ -1,10 +1,11 @@
 """Drawing an expert's frequencies, reproducibly from a seed.
 
-*Plain* features (the paper's) are independent draws. Each input column is drawn from a generator keyed by the seed and the
-column's number, so that adding a column leaves the others as they are.
+*Plain* features (the paper's) are independent draws. Each input column is drawn from a generator keyed by the seed and
+the column's number, so that adding a column leaves the others as they are.
 
 *Orthogonal* features have the same distribution one by one, but the directions of a group are orthogonal and the norms
-are spread evenly over their distribution (one draw per stratum). The approximate kernel is still unbiased and varies less.
+are spread evenly over their distribution (one draw per stratum). The approximate kernel is still unbiased and varies
+less.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ from iegp.core.weights import RULES
 from iegp.errors import InputError
 from iegp.typing import Float
 
+# One rung of the noise ladder: fixed, a forgetting factor, or a forgetting factor with degrees of freedom.
+Rung = float | tuple[float, float] | None
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -28,7 +31,7 @@ class Settings:
     shutdown: float
     prior_var: float | None
     noise_var: float | None
-    noise_forgetting: tuple[float | None, ...]
+    noise_forgetting: tuple[Rung, ...]
     warmup: int
     learn_warmup: bool
     standardize: bool
@@ -52,8 +55,7 @@ class Settings:
         if not self.noise_forgetting:
             raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
         for forgetting in self.noise_forgetting:
-            if forgetting is not None:
-                _check_range("noise_forgetting", forgetting, 0.0, 1.0, "None or in (0, 1]", open_left=True)
+            _check_rung(forgetting)
 
     @property
     def has_nothing_to_fit(self) -> bool:
@@ -78,7 +80,7 @@ class Settings:
         switch = config["switch_prob"]
         config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         config["drift_var"] = tuple(config["drift_var"])
-        config["noise_forgetting"] = tuple(config["noise_forgetting"])
+        config["noise_forgetting"] = tuple(tuple(r) if isinstance(r, list) else r for r in config["noise_forgetting"])
         config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
         return cls(**config)
 
@@ -89,6 +91,17 @@ def _check_kernels(kernels: tuple[Kernel, ...]) -> None:
     for kernel in kernels:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernels contains {kernel!r}, which is not a kernel; use the classes of iegp.kernels")
+
+
+def _check_rung(rung: object) -> None:
+    wanted = "None, a number in (0, 1], or a pair (number in (0, 1), degrees of freedom > 0)"
+    if isinstance(rung, tuple):
+        if len(rung) != 2:
+            raise InputError(f"noise_forgetting contains {rung!r}; each entry must be {wanted}")
+        _check_range("noise_forgetting", rung[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
+        _check_range("noise_forgetting", rung[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
+    elif rung is not None:
+        _check_range("noise_forgetting", rung, 0.0, 1.0, wanted, open_left=True)
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -34,14 +34,14 @@ def transition_matrix(switch_prob: float | Float, n_experts: int) -> Float:
             raise InputError(f"switch_prob={p} is not a probability; give a number in [0, 1] or a full matrix")
         if n_experts == 1:
             return np.ones((1, 1))
-        return np.where(np.eye(n_experts, dtype=bool), 1.0 - p, p / (n_experts - 1))
+        return np.asarray(np.where(np.eye(n_experts, dtype=bool), 1.0 - p, p / (n_experts - 1)))
     if matrix.shape != (n_experts, n_experts):
         raise InputError(f"switch_prob has shape {matrix.shape}, but there are {n_experts} experts: give one row each")
     if not (np.all(matrix >= 0.0) and np.allclose(matrix.sum(axis=1), 1.0, atol=1e-8)):
         raise InputError(
             "switch_prob must have non-negative entries and rows that sum to one (row = from, column = to)"
         )
-    return matrix / matrix.sum(axis=1, keepdims=True)
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 @compiled

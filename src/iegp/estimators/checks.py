@@ -31,7 +31,7 @@ def check_x(estimator: BaseEstimator, X: Any) -> Float:
     with _named_cells(X):
         rows = validate_data(estimator, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False)
     _check_finite(rows, "X", _names(estimator))
-    return rows
+    return np.asarray(rows)
 
 
 def check_xy(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Float, Float, bool]:

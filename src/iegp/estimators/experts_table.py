@@ -9,6 +9,7 @@ import numpy as np
 from iegp.core import noise
 from iegp.core.kernels import Kernel
 from iegp.core.online import Online
+from iegp.core.settings import Rung
 from iegp.typing import Float
 
 
@@ -23,8 +24,8 @@ class Expert(NamedTuple):
     """Where the noise is learned: its present level."""
     drift_var: float
     """Random-walk variance per row; 0 is static."""
-    noise_forgetting: float | None
-    """``None``: the noise is fixed."""
+    noise_forgetting: Rung
+    """``None``: the noise is fixed; a pair: heavy-tailed noise, (forgetting, degrees of freedom)."""
     weight: float
 
 
@@ -35,9 +36,8 @@ class ExpertTable(tuple[Expert, ...]):
         lines = [f"{'weight':>7}  {'drift_var':>9}  {'noise_var':>9}  {'forgetting':>10}  {'prior_var':>9}  kernel"]
         ranked = sorted(self, key=lambda expert: -expert.weight)
         for e in ranked[:12]:
-            forgetting = "fixed" if e.noise_forgetting is None else f"{e.noise_forgetting:g}"
             lines.append(
-                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {np.mean(e.noise_var):9.3g}  {forgetting:>10}  "
+                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {np.mean(e.noise_var):9.3g}  {_rung(e.noise_forgetting):>10}  "
                 f"{np.mean(e.prior_var):9.3g}  {_short(e.kernel)}"
             )
         if len(ranked) > 12:
@@ -53,7 +53,7 @@ class ExpertTable(tuple[Expert, ...]):
 def experts_of(model: Online) -> ExpertTable:
     """The experts of a model, kernel by kernel, then drift, then noise forgetting."""
     ensemble, state = model.experts.ensemble, model.state
-    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.rung_of)
+    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.rung_of)
     prior = ensemble.prior_ratio[:, None] * ensemble.noise_var
     weights = np.exp(state.log_weights)
     table = []
@@ -75,6 +75,12 @@ def experts_of(model: Online) -> ExpertTable:
 
 def _plain(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values.copy()
+
+
+def _rung(forgetting: Rung) -> str:
+    if forgetting is None:
+        return "fixed"
+    return f"{forgetting[0]:g}, t{forgetting[1]:g}" if isinstance(forgetting, tuple) else f"{forgetting:g}"
 
 
 def _short(kernel: Kernel) -> str:

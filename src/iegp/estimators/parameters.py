@@ -38,16 +38,25 @@ def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...
 def _kernels(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, Kernel):
         return (kernels,)
-    if not isinstance(kernels, Iterable) or isinstance(kernels, str):
+    if not _is_several(kernels):
         raise InputError(f"kernels={kernels!r} must be a kernel or a list of kernels from iegp.kernels")
     return tuple(kernels)
 
 
 def _ladder(value: Any) -> tuple[Any, ...]:
-    """One value or several."""
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return tuple(item.item() if isinstance(item, np.generic) else item for item in value)
-    return (value,)
+    """One value or several; an entry may itself be a pair."""
+    return tuple(map(_plain, value)) if _is_several(value) else (_plain(value),)
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers as Python's, sequences as tuples."""
+    if _is_several(value):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _switch(value: Any) -> Any:
@@ -80,8 +89,7 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     kernels = config["kernels"]
     config["kernels"] = None if kernels is None else [kernel.to_config() for kernel in _kernels(kernels)]
     for name in ("drift_var", "noise_forgetting"):
-        values = _ladder(config[name])
-        config[name] = list(values) if isinstance(config[name], Iterable) else values[0]
+        config[name] = _plain(config[name])
     config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
     if not isinstance(config["random_state"], int | np.integer):
         config["random_state"] = None
@@ -90,7 +98,7 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def from_config(config: dict[str, Any]) -> dict[str, Any]:
     """The inverse of :func:`to_config`; lists come back as tuples."""
-    parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
+    parameters = {name: _plain(value) for name, value in config.items()}
     if config["kernels"] is not None:
         parameters["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
     if isinstance(config["switch_prob"], list):

@@ -17,7 +17,7 @@ from iegp.core import online
 from iegp.core.kernels import Kernel
 from iegp.core.mixture import Mixture
 from iegp.core.online import Online
-from iegp.core.settings import Settings
+from iegp.core.settings import Rung, Settings
 from iegp.core.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators import parameters
@@ -26,21 +26,21 @@ from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FO
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.run import modelfile, snapshot
 from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
-from iegp.typing import Float
+from iegp.typing import Arrays, Float
 
 
 class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression that learns from a stream, row by row, with honest uncertainty.
 
-    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how well
-    they predicted. Cost per row and memory are constant. Without arguments it needs no tuning: scaling, kernels and
-    noise are found on the first ``warmup`` rows, and experts that drift at different speeds follow changes.
+    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
+    well they predicted. Cost per row and memory are constant. Without arguments it needs no tuning: scaling, kernels
+    and noise are found on the first ``warmup`` rows, and experts that drift at different speeds follow changes.
 
     Parameters
     ----------
     kernels : list of kernels, default=None
         From :mod:`iegp.kernels`; ``None`` is a dictionary that works well untuned (``docs/default-model.md``).
-    n_frequencies : int, default=50
+    n_frequencies : int, default=75
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
@@ -58,10 +58,11 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         Only with ``weights="bayes"``: an expert whose weight falls below is dropped for good and costs nothing.
     prior_var, noise_var : "evidence" or float, default="evidence"
         Variance of an expert's function and of the noise, in units of the standardised target.
-    noise_forgetting : None, float or sequence
+    noise_forgetting : None, float or sequence, default=(None, (0.8, 4.0), (0.96, 20.0))
         ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
-        nothing), ``noise_var`` being where it starts. With a sequence every (kernel, drift) has one expert for
-        each; they share their parameters and cost almost nothing.
+        nothing), ``noise_var`` being where it starts. Inside a sequence, a pair (forgetting, degrees of freedom) is
+        heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
+        expert for each entry; they share their parameters and cost almost nothing.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
     learn_warmup : bool, default=True
@@ -98,6 +99,9 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
     (True, True)
     """
 
+    _online: Online
+    _single_output: bool
+
     def __init__(
         self,
         kernels: Sequence[Kernel] | None = None,
@@ -111,7 +115,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         noise_var: float | str = "evidence",
-        noise_forgetting: float | Sequence[float | None] | None = NOISE_FORGETTING,
+        noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
         warmup: int = 1000,
         learn_warmup: bool = True,
         standardize: bool = True,
@@ -158,9 +162,9 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
     def prequential(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> PrequentialRun:
         """Predict each row, then learn it: one pass over a stream, as it would have happened.
 
-        Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` and ``weights``, one entry per
-        row, each made before the label of that row was used. Works on a fresh model too: the first rows are then
-        predicted before even the units of y are known.
+        Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` and ``weights``:
+        one entry per row, each made before the label of that row was used. Works on a fresh model too: its first rows
+        are then predicted before even the units of y are known.
         """
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, check_input)
@@ -225,7 +229,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
             "parameters": parameters.to_config(self.get_params(deep=False)),
             "online": None,
         }
-        arrays = {}
+        arrays: Arrays = {}
         if self.__sklearn_is_fitted__():
             header["online"], arrays = snapshot.take(self._online)
             header["single_output"] = self._single_output

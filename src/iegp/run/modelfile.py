@@ -1,7 +1,7 @@
 """Model files: safetensors, with everything that is not an array as JSON in the header.
 
-Loading reads numbers and text and executes nothing. Files are replaced atomically: a crash leaves the old or the new file,
-never half of one. ``format`` in the header is raised whenever older readers could not understand a file; every
+Loading reads numbers and text and executes nothing. Files are replaced atomically: a crash leaves the old or the new
+file, never half of one. ``format`` in the header is raised whenever older readers could not understand a file; every
 released format stays readable.
 """
 

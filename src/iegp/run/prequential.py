@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from iegp.core.ensemble import Trace
 from iegp.evaluate.metrics import coverage, nmse, pnll
 from iegp.typing import Float
@@ -17,8 +15,8 @@ LEVEL = 0.95
 class PrequentialRun:
     """One entry per row, in the units of the target.
 
-    ``mean``, ``std``, ``lower`` and ``upper`` (ends of the central 95 % interval) have the shape of y; ``log_score`` (n,)
-    is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts) are those used
+    ``mean``, ``std``, ``lower`` and ``upper`` (ends of the central 95 % interval) have the shape of y; ``log_score``
+    (n,) is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts) are those used
     for the prediction of that row.
     """
 
@@ -57,8 +55,7 @@ class PrequentialRun:
 
 def from_trace(trace: Trace, y: Float, single_output: bool) -> PrequentialRun:
     """A run out of the core's trace, outputs in the shape the caller gave them."""
-    parts = [np.asarray(part) for part in (trace.mean, trace.std, trace.lower, trace.upper)]
+    mean, std, lower, upper = trace.mean, trace.std, trace.lower, trace.upper
     if single_output:
-        parts = [part[:, 0] for part in parts]
-        y = y[:, 0]
-    return PrequentialRun(*parts, log_score=trace.log_score, weights=trace.weights, y=y)
+        mean, std, lower, upper, y = (part[:, 0] for part in (mean, std, lower, upper, y))
+    return PrequentialRun(mean, std, lower, upper, trace.log_score, trace.weights, y)

@@ -44,7 +44,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             scaling=Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields)),
             experts=Experts(
                 tuple(kernel_from_config(kernel) for kernel in config["kernels"]),
-                Ensemble(**config["ensemble"], **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS}),
+                Ensemble(**(config["ensemble"] | {name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS})),
             ),
             state=State(*(arrays[f"state.{name}"] for name in State._fields)),
             kept_x=arrays["kept.x"],
@@ -72,7 +72,13 @@ def _check(model: Online) -> None:
         "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_outputs), (n_experts,)]),
         "ensemble": (
             [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
-            [(n_kernels, n_frequencies, d), (n_beliefs,), (n_beliefs,), (n_beliefs, n_outputs), (n_rungs,), transitions],
+            [
+                (n_kernels, n_frequencies, d),
+                *[(n_beliefs,)] * 2,
+                (n_beliefs, n_outputs),
+                *[(n_rungs,)] * 2,
+                transitions,
+            ],
         ),
         "kept": ((model.kept_x, model.kept_y), [(len(model.kept_x), d), (len(model.kept_x), n_outputs)]),
     }

@@ -1,0 +1,228 @@
+"""Speed, as ratios measured in one run: ours over the floor, ours over a plain version.
+
+    python benchmarks/speed.py [--rows 40000] [--memory-rows 1000000]
+
+The *floor* is the time of the matrix products a block cannot do without, as plain ``np.matmul`` calls of the same
+shapes and nothing else: features (B x d x F/2), whitening or S Phi' (B x F x F), the block's covariance (B x F x B)
+and the update (F x B x F), with B = F rows, for every expert.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import machine
+import numpy as np
+import row_by_row
+from sklearn.utils.validation import validate_data
+
+from iegp import IEGPRegressor
+from iegp.core import ensemble as ens
+from iegp.core import evidence
+from iegp.core.features import feature_rows
+from iegp.core.weights import BAYES
+from iegp.kernels import RBF
+from iegp.presets import ie_gp
+from iegp.typing import Float
+
+M, D_IN = 11, 21
+
+
+def best(task: Callable[[], object], repeats: int = 3) -> float:
+    """Shortest of a few runs, in seconds: the machine's noise only ever adds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        task()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def problem(n_rows: int, n_features: int, drift_ratio: float) -> tuple[ens.Ensemble, Float, Float]:
+    """Eleven experts on a smooth function of 21 inputs; none is ever shut down."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n_rows, D_IN))
+    y = np.sin(x[:, :1]) + 0.5 * x[:, 1:2] * x[:, 2:3] + 0.1 * rng.standard_normal((n_rows, 1))
+    scales = 10.0 ** np.linspace(0.0, 1.5, M)
+    frequencies = rng.standard_normal((M, n_features // 2, D_IN)) / scales[:, None, None]
+    ensemble = ens.Ensemble(
+        frequencies=frequencies,
+        drift_ratio=np.full(M, drift_ratio),
+        prior_ratio=np.full(M, 100.0),
+        noise_var=np.full((M, 1), 0.05),
+        forgetting=np.array([np.nan]),
+        tails=np.array([np.nan]),
+        rule=BAYES,
+        transitions=np.ones((1, 1)),
+        rate=0.1,
+        shutdown=0.0,
+    )
+    return ensemble, x, y
+
+
+def floor_seconds(n_rows: int, n_features: int) -> float:
+    rng = np.random.default_rng(0)
+    rows = n_features
+    x, v = rng.standard_normal((rows, D_IN)), rng.standard_normal((D_IN, n_features // 2))
+    phi, square = rng.standard_normal((rows, n_features)), rng.standard_normal((n_features, n_features))
+
+    def products() -> None:
+        for _ in range(M):
+            np.matmul(x, v)
+            whitened = np.matmul(phi, square)
+            np.matmul(whitened, phi.T)
+            np.matmul(phi.T, whitened)
+
+    repeats = max(1, n_rows // rows // 8)
+
+    def all_blocks() -> None:
+        for _ in range(repeats):
+            products()
+
+    return best(all_blocks) / repeats * (n_rows / rows)
+
+
+def replay_seconds(ensemble: ens.Ensemble, x: Float, y: Float, n_threads: int = 1) -> float:
+    return best(lambda: ens.learn(ensemble, ens.start(ensemble), x, y, n_threads))
+
+
+def replay_table(n_rows: int) -> None:
+    print(f"\nReplay, M = {M} experts, d = {D_IN}, float64, one thread, all experts alive")
+    print(f"{'F':>5} {'experts':>12} {'rows':>7} {'µs/row':>8} {'floor':>8} {'ratio':>7} {'target':>7}")
+    for n_features, rows in ((100, n_rows), (200, n_rows // 2), (400, n_rows // 4)):
+        floor = floor_seconds(rows, n_features)
+        for name, drift, target in (("static", 0.0, 2.5), ("random walk", 0.01, 3.0)):
+            ensemble, x, y = problem(rows, n_features, drift)
+            ens.learn(ensemble, ens.start(ensemble), x[:500], y[:500])
+            seconds = replay_seconds(ensemble, x, y)
+            limit = target if n_features == 100 else 2.0
+            print(
+                f"{n_features:>5} {name:>12} {rows:>7} {seconds / rows * 1e6:8.1f} {floor / rows * 1e6:8.1f} "
+                f"{seconds / floor:7.2f} {limit:7.1f}"
+            )
+
+
+def against_plain(n_rows: int) -> None:
+    print("\nAgainst plain versions, F = 100 (higher is better)")
+    for name, drift in (("static", 0.0), ("random walk", 0.01)):
+        ensemble, x, y = problem(n_rows, 100, drift)
+        one = replay_seconds(ensemble, x, y) / n_rows
+        two = replay_seconds(ensemble, x, y, 2) / n_rows
+        few = 2000
+        plain = best(lambda: row_by_row.replay(x[:few], y[:few], ensemble.frequencies, 100.0, drift), 2) / few  # noqa: B023
+        print(f"  {name:12} row by row in NumPy {plain * 1e6:6.0f} µs/row: {plain / one:5.1f} x slower (target 8)")
+        print(f"  {'':12} two threads {two * 1e6:6.1f} µs/row: {one / two:5.2f} x one thread (target 1.7)")
+
+
+def one_row_at_a_time() -> None:
+    print("\nOne row at a time, M = 11, F = 100, d = 21 (predict, then learn), median µs")
+    for name, drift in (("static", 0.0), ("random walk", 0.01)):
+        ensemble, x, y = problem(3000, 100, drift)
+        state = ens.start(ensemble)
+        ens.learn(ensemble, state, x[:1000], y[:1000])
+        times = []
+        for t in range(1000, 3000):
+            start = time.perf_counter()
+            ens.learn(ensemble, state, x[t : t + 1], y[t : t + 1])
+            times.append(time.perf_counter() - start)
+        print(f"  core, {name:12} {np.median(times) * 1e6:7.1f}   (target 120)")
+    _, x, y = problem(3000, 100, 0.0)
+    model = ie_gp(random_state=0, shutdown=0.0).warm_up(x[:1000], y[:1000, 0])
+    labels = np.ascontiguousarray(y[:, 0])
+    calls: dict[str, Callable[[int], object]] = {
+        "estimator, prequential, checks skipped": lambda t: model.prequential(
+            x[t : t + 1], labels[t : t + 1], check_input=False
+        ),
+        "estimator, partial_fit, checks skipped": lambda t: model.partial_fit(
+            x[t : t + 1], labels[t : t + 1], check_input=False
+        ),
+        "estimator, predict, checks skipped": lambda t: model.predict(x[t : t + 1], check_input=False),
+        "estimator, predict then partial_fit": lambda t: (
+            model.predict(x[t : t + 1]),
+            model.partial_fit(x[t : t + 1], labels[t : t + 1]),
+        ),
+        "scikit-learn's validation alone, once": lambda t: validate_data(
+            model, x[t : t + 1], labels[t : t + 1], reset=False
+        ),
+    }
+    for name, call in calls.items():
+        times = []
+        for t in range(1000, 2000):
+            start = time.perf_counter()
+            call(t)
+            times.append(time.perf_counter() - start)
+        print(f"  {name:40} {np.median(times) * 1e6:7.1f}")
+
+
+def evidence_seconds() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1000, D_IN))
+    y = np.sin(x[:, :1]) + 0.1 * rng.standard_normal((1000, 1))
+    frequencies = [rng.standard_normal((50, D_IN)) / 10.0 ** (k / 2) for k in range(-4, 7)]
+
+    def fit_all() -> None:
+        for f in frequencies:
+            evidence.fit(evidence.spectrum(feature_rows(x, f), y))
+
+    print(f"\nEvidence, 11 experts on 1,000 rows: {best(fit_all):.3f} s (target 0.2)")
+
+
+def import_seconds() -> None:
+    code = (
+        "import time\n"
+        "import numpy, scipy.linalg, scipy.optimize, scipy.stats, scipy.spatial, sklearn.base\n"
+        "start = time.perf_counter()\nimport iegp\nprint(time.perf_counter() - start)"
+    )
+    times = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
+    print(f"\nimport iegp, beyond NumPy, SciPy and scikit-learn: {min(times):.2f} s (target 0.5)")
+    code = (
+        "import time, numpy as np\nfrom iegp.presets import ie_gp\n"
+        "x = np.random.default_rng(0).normal(size=(300, 3))\nstart = time.perf_counter()\n"
+        "ie_gp(random_state=0).fit(x, x[:, 0]).predict(x)\nprint(time.perf_counter() - start)"
+    )
+    times = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(2)]
+    print(f"first fit in a new process, compiled code cached: {min(times):.2f} s")
+
+
+def memory(n_rows: int) -> None:
+    if n_rows <= 0:
+        return
+    print(f"\nMemory over {n_rows:,} rows, learned 1,000 at a time")
+    rng = np.random.default_rng(0)
+    model = IEGPRegressor([RBF(1.0), RBF(4.0)], drift_var=(0.0, 1e-3), random_state=0)
+    for row in range(0, n_rows, 1000):
+        x = rng.standard_normal((1000, 5))
+        model.partial_fit(x, x[:, 0])
+        if row in (10_000, n_rows // 2 // 1000 * 1000, n_rows - 1000):
+            print(f"  after {row + 1000:>9,} rows: {_resident_mib():.1f} MiB resident")
+
+
+def _resident_mib() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--memory-rows", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    print(machine.describe())
+    replay_table(arguments.rows)
+    against_plain(arguments.rows)
+    one_row_at_a_time()
+    evidence_seconds()
+    import_seconds()
+    memory(arguments.memory_rows)
+
+
+if __name__ == "__main__":
+    main()

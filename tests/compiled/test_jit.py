@@ -1,0 +1,101 @@
+"""One source, compiled or not: the same results, one signature per function, any number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled import plain_run
+from core.builders import Kind, at_once, build, one_by_one, stream
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iegp import _compile
+from iegp.core import blocks, noise, weights
+from iegp.core import ensemble as ens
+
+needs_numba = pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
+TESTS = Path(__file__).parents[1]
+
+
+@needs_numba
+def test_compiled_is_plain_python_to_1e_10(tmp_path):
+    target = tmp_path / "plain.npz"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(TESTS)}
+    script = str(TESTS / "compiled" / "plain_run.py")
+    done = subprocess.run(
+        [sys.executable, script, str(target)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    here = plain_run.run()
+    with np.load(target) as plain:
+        assert plain["compiled"] == np.array(False)
+        assert here["compiled"] == np.array(True)
+        assert set(plain.files) == set(here)
+        for name in sorted(set(here) - {"compiled"}):
+            size = float(np.max(np.abs(here[name][np.isfinite(here[name])]), initial=0.0))
+            assert_allclose(plain[name], here[name], rtol=1e-10, atol=1e-10 * max(size, 1e-300), err_msg=name)
+
+
+TYPICAL = [
+    Kind(),
+    Kind(drifts=(0.0, 0.02), forgetting=(None, 0.95), n_outputs=3),
+    Kind(rule="switching", switch="matrix", n_kernels=1),
+    Kind(rule="stacking", n_columns=1, n_frequencies=1),
+]
+
+
+@needs_numba
+@pytest.mark.parametrize(
+    "function",
+    [blocks.replay_kernel, blocks.step_rows, noise.score_rows, weights.weigh_rows, ens.summarise],
+    ids=lambda f: f.__name__,
+)
+def test_one_signature_per_function_over_typical_calls(function):
+    for kind in TYPICAL:
+        x, y = stream(50, kind.n_columns, kind.n_outputs)
+        ensemble = build(kind)
+        at_once(ensemble, x, y, level=0.9)
+        _, state = one_by_one(ensemble, x[:3], y[:3])
+        ens.learn(ensemble, state, x[10:30], y[10:30], n_threads=2)
+        ens.predict(ensemble, state, x)
+    assert len(function.signatures) == 1, function.signatures
+
+
+@pytest.mark.parametrize("kind", [*TYPICAL, Kind(n_kernels=7, drifts=(0.0, 0.02), shutdown=1e-3)], ids=str)
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_results_do_not_depend_on_the_number_of_threads(kind, n_threads):
+    ensemble = build(kind)
+    x, y = stream(200, kind.n_columns, kind.n_outputs)
+    runs = []
+    for count in (1, n_threads):
+        state = ens.start(ensemble)
+        runs.append((*ens.learn(ensemble, state, x, y, n_threads=count, level=0.9), *state))
+    for one, other in zip(*runs, strict=True):
+        assert_array_equal(one, other)
+
+
+@needs_numba
+def test_a_rerun_gives_the_same_bits():
+    ensemble = build(TYPICAL[1])
+    x, y = stream(100, 2, 3)
+    for one, other in zip(at_once(ensemble, x, y, 0.9), at_once(ensemble, x, y, 0.9), strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_fast_sums_make_no_promise_about_nan_and_infinity():
+    assert not {"nnan", "ninf", "fast"} & set(_compile.FAST_SUMS)
+
+
+def test_non_finite_values_travel_through_unharmed():
+    """A NaN label spoils its own expert's future, visibly; it is refused one layer up."""
+    ensemble = build(Kind(n_kernels=1))
+    x, y = stream(20)
+    y[10] = np.nan
+    trace, _ = at_once(ensemble, x, y)
+    assert np.all(np.isfinite(trace.mean[:11]))
+    assert np.all(np.isnan(trace.mean[11:]))

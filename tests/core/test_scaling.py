@@ -1,0 +1,48 @@
+"""Standardisation and back, for columns of any size, constant ones included."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iegp.core import scaling
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-8, 1.0, 1e8, 1e300, 1.7e308])
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+def test_columns_of_any_size_become_mean_zero_and_variance_one(size, offset):
+    rng = np.random.default_rng(0)
+    x = size * (offset + 0.5 * rng.uniform(-1, 1, size=(50, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = scaling.from_rows(x, x[:, :1])
+        z = found.standardise_x(x)
+    assert_allclose(z.mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(z.std(axis=0), 1.0, rtol=1e-9)
+    assert_allclose(found.y_mean + found.y_scale * found.standardise_y(x[:, :1]), x[:, :1], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3e7, 1e300, 1e-300])
+def test_constant_columns_are_centred_and_keep_their_scale(value):
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.full(20, value), rng.normal(size=20)])
+    found = scaling.from_rows(x, x)
+    assert found.x_scale[0] == 1.0
+    assert_allclose(found.standardise_x(x)[:, 0], 0.0, atol=1e-15 * abs(value))
+    assert found.x_scale[1] == pytest.approx(x[:, 1].std())
+
+
+def test_one_row_and_identity():
+    one = scaling.from_rows(np.array([[3.0, -2.0]]), np.array([[5.0]]))
+    assert_array_equal(one.x_scale, [1.0, 1.0])
+    assert_array_equal(one.standardise_y(np.array([[5.0]])), [[0.0]])
+    x = np.random.default_rng(2).normal(size=(4, 3))
+    assert_array_equal(scaling.identity(3, 1).standardise_x(x), x)
+
+
+def test_results_are_row_major_whatever_comes_in():
+    x = np.asfortranarray(np.random.default_rng(3).normal(size=(6, 3)))
+    assert scaling.identity(3, 1).standardise_x(x).flags.c_contiguous

@@ -1,0 +1,97 @@
+"""The public face: exported names are those of ``__all__``, all documented, and importing them is light."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+import types
+from importlib.metadata import version
+
+import pytest
+
+import iegp
+from iegp import IEGPRegressor, errors
+
+PUBLIC = ["iegp", "iegp.kernels", "iegp.presets", "iegp.streams", "iegp.estimators"]
+# What importing the package may not bring in.
+OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]
+
+
+def public_names(module: types.ModuleType) -> set[str]:
+    """Names without underscore that are not modules, not ``annotations``."""
+    return {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not inspect.ismodule(value) and name != "annotations"
+    }
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_is_what_there_is(name):
+    module = importlib.import_module(name)
+    assert len(set(module.__all__)) == len(module.__all__)
+    for exported in module.__all__:
+        assert hasattr(module, exported), exported
+
+
+@pytest.mark.parametrize("name", ["iegp", "iegp.kernels", "iegp.estimators"])
+def test_nothing_else_is_exported(name):
+    module = importlib.import_module(name)
+    assert public_names(module) <= set(module.__all__) | {"version"}
+
+
+def test_the_face_of_the_package():
+    assert {"IEGPRegressor", "load", "__version__"} <= set(iegp.__all__)
+    assert iegp.__version__ == version("iegp")
+    assert iegp.load.__module__.startswith("iegp.")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_a_docstring(name):
+    module = importlib.import_module(name)
+    assert inspect.getdoc(module)
+    for exported in module.__all__:
+        value = getattr(module, exported)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            # The docstring a dataclass makes up for itself, "Name(a, b)", says nothing.
+            text = value.__doc__ or ""
+            assert text and not text.startswith(f"{exported}("), f"{name}.{exported} has no docstring"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [name for name in vars(IEGPRegressor) if not name.startswith("_") and callable(getattr(IEGPRegressor, name))],
+)
+def test_every_public_method_has_a_docstring(member):
+    assert getattr(IEGPRegressor, member).__doc__
+
+
+def test_every_parameter_is_documented():
+    text = IEGPRegressor.__doc__
+    for parameter in inspect.signature(IEGPRegressor).parameters:
+        assert parameter in text.split("Attributes")[0], parameter
+    for attribute in ("expert_weights_", "experts_", "n_samples_seen_", "n_features_in_", "feature_names_in_"):
+        assert attribute in text.split("Attributes")[1], attribute
+
+
+def test_every_error_is_one_of_ours_and_drawn_in_the_tree():
+    for name, value in vars(errors).items():
+        if inspect.isclass(value):
+            assert issubclass(value, errors.IegpError)
+            assert name in errors.__doc__
+            assert value.__doc__
+
+
+@pytest.mark.parametrize("statement", ["import iegp", "import iegp.presets, iegp.kernels"])
+def test_importing_is_light(statement):
+    script = f"import json, sys\n{statement}\nprint(json.dumps(sorted(m.split('.')[0] for m in sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr == ""
+    loaded = set(json.loads(done.stdout))
+    assert "iegp" in loaded
+    assert not loaded & set(OPTIONAL)
