@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 	touch $@
 
 run: $(READY)  ## stream real data and the robot arm through the default model
-	$(BIN)/python -m iegp.run.demo
+	$(BIN)/python -m iegp.cli.demo
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from core.builders import Kind, at_once, build, one_by_one, stream
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iegp import _compile
-from iegp.core import blocks, noise, weights
+from iegp.core import blocks
 from iegp.core import ensemble as ens
 
 needs_numba = pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
@@ -51,7 +51,7 @@ TYPICAL = [
 @needs_numba
 @pytest.mark.parametrize(
     "function",
-    [blocks.replay_kernel, blocks.step_rows, noise.score_rows, weights.weigh_rows, ens.summarise],
+    [blocks.replay_kernel, blocks.predict_rows, ens._few_rows, ens._weigh],
     ids=lambda f: f.__name__,
 )
 def test_one_signature_per_function_over_typical_calls(function):

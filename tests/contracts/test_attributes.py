@@ -1,4 +1,4 @@
-"""What a model shows: experts, weights, counts; the warm-up by hand; the paper's presets; and the oracle's agreement."""
+"""What a model shows: experts, weights, counts; the warm-up by hand; the paper's presets; the oracle's agreement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X, Y = stream(150)
 LADDER = {"drift_var": (0.0, 1e-3, 1e-2), "noise_forgetting": (None, 0.9)}
 
 
-# -- experts -----------------------------------------------------------------------------------------------------------
+# -- experts ---------------------------------------------------------------------------------------------------------
 
 
 def test_experts_are_ordered_kernel_then_drift_then_forgetting():
@@ -137,7 +137,7 @@ def test_rows_are_counted():
     assert model.fit(X[:7], Y[:7]).n_samples_seen_ == 7
 
 
-# -- warm-up by hand ---------------------------------------------------------------------------------------------------
+# -- warm-up by hand -------------------------------------------------------------------------------------------------
 
 
 def test_warm_up_that_learns_is_the_warm_up_of_fit():
@@ -199,7 +199,7 @@ def test_weights_start_anew_at_a_refit():
             assert np.ptp(model.expert_weights_) > 0
 
 
-# -- presets -------------------------------------------------------------------------------------------------------------
+# -- presets ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_unknown_tasks_and_arguments(preset):
         preset(n_frequency=3)
 
 
-# -- the oracle ------------------------------------------------------------------------------------------------------------
+# -- the oracle ------------------------------------------------------------------------------------------------------
 
 RULES = {
     "bayes": ({"weights": "bayes", "shutdown": 0.0}, ensemble.Bayes()),

@@ -187,7 +187,7 @@ def test_a_lasting_jump_of_a_million_deviations_is_followed():
     assert np.median(np.abs(run.mean - labels)[500:]) < 5e4
 
 
-# -- containers and types ------------------------------------------------------------------------------------------------
+# -- containers and types --------------------------------------------------------------------------------------------
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -170,7 +170,7 @@ def test_a_bad_cell_of_a_frame_is_named_by_its_column(frames):
         small().fit(table, y)
 
 
-def test_a_model_with_names_warns_about_an_array_without(tmp_path):
+def test_a_model_with_names_warns_about_an_array_without():
     """Names come from frames; here they are set by hand, so that the check runs without pandas too."""
     X, y = stream()
     model = small().fit(X, y)

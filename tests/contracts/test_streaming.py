@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ VARIANTS = {
     "odd warm-up": {"warmup": 41},
     "tiny warm-up": {"warmup": 3},
     "one-row warm-up": {"warmup": 1},
+    "heavy tails": {"noise_forgetting": (None, (0.8, 4.0), (0.96, 20.0))},
     "exact noise": {"noise_forgetting": 1.0, "drift_var": 0.0},
 }
 
@@ -41,7 +43,7 @@ def close(a: np.ndarray, b: np.ndarray) -> None:
 
 def pieces(cuts: list[int], n: int) -> list[slice]:
     edges = [0, *sorted(set(cuts) - {0, n}), n]
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def assert_same_model(model: IEGPRegressor, reference: IEGPRegressor) -> None:
@@ -58,7 +60,7 @@ def references() -> dict[str, IEGPRegressor]:
     return {name: small(**variant).fit(X, y) for name, variant in VARIANTS.items()}
 
 
-# -- chunks ------------------------------------------------------------------------------------------------------------
+# -- chunks ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -161,7 +163,7 @@ def test_a_run_has_an_entry_per_row_and_describes_itself():
     assert "150 rows" in repr(run)
 
 
-# -- forgetting, purity, threads ---------------------------------------------------------------------------------------
+# -- forgetting, purity, threads -------------------------------------------------------------------------------------
 
 
 def test_fit_forgets():
@@ -264,7 +266,7 @@ def test_n_jobs_gives_the_same_bits(n_jobs):
         assert same_bits(getattr(run, field), getattr(threaded, field)), field
 
 
-# -- randomness --------------------------------------------------------------------------------------------------------
+# -- randomness ------------------------------------------------------------------------------------------------------
 
 
 def test_same_seed_same_bits_other_seed_other_model():
@@ -341,7 +343,7 @@ def test_another_process_gives_the_same_bits():
     assert in_another_process(ELSEWHERE, PYTHONHASHSEED="123") == here
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------------------------
 
 MEMORY = """
 import sys

@@ -145,25 +145,111 @@ def learn(
 def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:
     n, n_outputs = y.shape
     n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
-    belief_of, rung_of = ensemble.belief_of, ensemble.rung_of
-    means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
-    alive = _alive(ensemble, state)
-    _learn_beliefs(ensemble, state, x, y, means, variances, n_threads)
-    log_scores, scales = np.empty((n, n_experts)), np.empty((n, n_experts, n_outputs))
-    dof = np.empty((n, n_rungs))
-    levels = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
-    noise.score_rows(means, variances, y, belief_of, rung_of, *levels, alive, log_scores, scales, dof)
-    used, log_score = np.empty((n, n_experts)), np.empty(n)
-    rule = ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown
-    weights.weigh_rows(log_scores, state.log_weights, *rule, used, log_score)
-    mean, std = np.empty((n, n_outputs)), np.empty((n, n_outputs))
-    summarise(used, means, scales, dof, belief_of, rung_of, mean, std)
+    rows = _Rows(
+        means=np.zeros((n_beliefs, n, n_outputs)),
+        variances=np.ones((n_beliefs, n)),
+        log_scores=np.empty((n, n_experts)),
+        scales=np.empty((n, n_experts, n_outputs)),
+        dof=np.empty((n, n_rungs)),
+        used=np.empty((n, n_experts)),
+        log_score=np.empty(n),
+        mean=np.empty((n, n_outputs)),
+        std=np.empty((n, n_outputs)),
+    )
+    who = _Who(ensemble.belief_of, ensemble.rung_of, _alive(ensemble, state), _active(ensemble, state))
+    if n <= FEW_ROWS:
+        _few_rows(ensemble, state, who, x, y, rows)
+    else:
+        _many_rows(ensemble, state, who, x, y, rows, n_threads)
     if level is None:
         lower = upper = np.empty((0, n_outputs))
     else:
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        lower, upper = quantiles(used, *_components(ensemble, means, scales, dof), tails)
-    return Trace(mean, std, lower, upper, log_score, used)
+        lower, upper = quantiles(rows.used, *_components(ensemble, rows.means, rows.scales, rows.dof), tails)
+    return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used)
+
+
+class _Rows(NamedTuple):
+    """Room for what a chunk of rows shows; shapes as in the functions that fill it."""
+
+    means: Float
+    variances: Float
+    log_scores: Float
+    scales: Float
+    dof: Float
+    used: Float
+    log_score: Float
+    mean: Float
+    std: Float
+
+
+class _Who(NamedTuple):
+    """Which belief and rung an expert has, which experts are alive, which beliefs have one."""
+
+    belief_of: Int
+    rung_of: Int
+    alive: Bool
+    active: Bool
+
+
+@compiled
+def _few_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, rows: _Rows) -> None:
+    """A handful of rows in one compiled call: quick, and never interrupted halfway."""
+    blocks.step_rows(
+        x,
+        y,
+        ensemble.frequencies,
+        ensemble.drift_ratio,
+        who.active,
+        state.matrix,
+        state.vector,
+        rows.means,
+        rows.variances,
+    )
+    _weigh(ensemble, state, who, y, rows)
+
+
+def _many_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
+    """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
+    tasks = []
+    for k, frequencies in enumerate(ensemble.frequencies):
+        own = slice(k * ensemble.n_drifts, (k + 1) * ensemble.n_drifts)
+        if who.active[own].any():
+            what = x, y, frequencies, ensemble.drift_ratio[own], who.active[own], state.matrix[own], state.vector[own]
+            tasks.append(partial(blocks.replay_kernel, *what, rows.means[own], rows.variances[own]))
+    run_all(tasks, n_threads)
+    _weigh(ensemble, state, who, y, rows)
+
+
+@compiled
+def _weigh(ensemble: Ensemble, state: State, who: _Who, y: Float, rows: _Rows) -> None:
+    """Score the experts, learn their noise, weigh them, and sum the mixture up."""
+    noise.score_rows(
+        rows.means,
+        rows.variances,
+        y,
+        who.belief_of,
+        who.rung_of,
+        ensemble.forgetting,
+        ensemble.tails,
+        state.noise_shape,
+        state.noise_scale,
+        who.alive,
+        rows.log_scores,
+        rows.scales,
+        rows.dof,
+    )
+    weights.weigh_rows(
+        rows.log_scores,
+        state.log_weights,
+        ensemble.rule,
+        ensemble.transitions,
+        ensemble.rate,
+        ensemble.shutdown,
+        rows.used,
+        rows.log_score,
+    )
+    summarise(rows.used, rows.means, rows.scales, rows.dof, who.belief_of, who.rung_of, rows.mean, rows.std)
 
 
 @compiled
@@ -186,25 +272,6 @@ def summarise(
                     spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
-
-
-def _learn_beliefs(
-    ensemble: Ensemble, state: State, x: Float, y: Float, means: Float, variances: Float, n_threads: int
-) -> None:
-    active = _active(ensemble, state)
-    if len(x) <= FEW_ROWS:
-        blocks.step_rows(
-            x, y, ensemble.frequencies, ensemble.drift_ratio, active, state.matrix, state.vector, means, variances
-        )
-        return
-    tasks = []
-    for k, frequencies in enumerate(ensemble.frequencies):
-        own = slice(k * ensemble.n_drifts, (k + 1) * ensemble.n_drifts)
-        if not active[own].any():
-            continue
-        arguments = (x, y, frequencies, ensemble.drift_ratio[own], active[own], state.matrix[own], state.vector[own])
-        tasks.append(partial(blocks.replay_kernel, *arguments, means[own], variances[own]))
-    run_all(tasks, n_threads)
 
 
 def _alive(ensemble: Ensemble, state: State) -> Bool:

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from iegp.core.numerics import MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR, MIN_PRIOR_RATIO
 from iegp.typing import Float
 
-_GRID = np.linspace(np.log(MIN_PRIOR_RATIO), np.log(MAX_PRIOR_RATIO), 65)
+_GRID_POINTS = 65
 
 
 class Spectrum(NamedTuple):
@@ -84,8 +84,13 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
     if prior_var is not None and noise_var is not None:
         ratio = prior_var / noise_var
         return Fit(ratio, noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
-    best = int(np.argmin([objective(point) for point in _GRID]))
-    bounds = (_GRID[max(best - 1, 0)], _GRID[min(best + 1, len(_GRID) - 1)])
+    # With the prior given it is the noise that the ratio stands for, and the noise that has bounds.
+    low, high = MIN_PRIOR_RATIO, MAX_PRIOR_RATIO
+    if prior_var is not None:
+        low, high = prior_var / MAX_NOISE_VAR, prior_var / MIN_NOISE_VAR
+    grid = np.linspace(np.log(low), np.log(high), _GRID_POINTS)
+    best = int(np.argmin([objective(point) for point in grid]))
+    bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 1e-4})
     ratio = float(np.exp(found.x))
     return Fit(ratio, noise_at(ratio), -float(found.fun))

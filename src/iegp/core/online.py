@@ -20,6 +20,7 @@ from iegp.core.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.threads import one_blas_thread
+from iegp.errors import InputError
 from iegp.typing import Float
 
 FIRST_FIT = 32
@@ -76,6 +77,7 @@ def warmed_up(settings: Settings, x: Float, y: Float) -> Online:
 
 def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
+    _check_shapes(model, x)
     if len(x) <= ens.FEW_ROWS:
         return _to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
     with one_blas_thread():
@@ -91,8 +93,10 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
     ``level`` asks for central intervals in the trace.
     """
+    _check_shapes(model, x, y)
     draft = replace(model)
-    if len(x) > ens.FEW_ROWS:
+    # A few rows after the warm-up are learned in one compiled call, which cannot fail halfway: no copy is needed.
+    if len(x) > ens.FEW_ROWS or model.is_warming_up:
         draft.state = model.state.copy()
     traces: list[Trace] = []
     position = 0
@@ -114,6 +118,14 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
             _keep(draft, rows_x, rows_y)
     model.__dict__.update(draft.__dict__)
     return Trace.concatenate(traces)
+
+
+def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
+    """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
+    if x.ndim != 2 or x.shape[1] != model.n_columns:
+        raise InputError(f"X has shape {x.shape}, but the model has {model.n_columns} columns")
+    if y is not None and y.shape != (len(x), model.n_outputs):
+        raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {model.n_outputs} outputs are expected")
 
 
 def _rows_to_refit(model: Online) -> int:

@@ -59,19 +59,43 @@ def log_sum_exp(values: Float) -> float:
 
 
 @compiled
+def log_add_exp(a: float, b: float) -> float:
+    """log(exp(a) + exp(b)), safe for any range."""
+    high, low = max(a, b), min(a, b)
+    return high if math.isinf(low) or math.isinf(high) else high + math.log1p(math.exp(low - high))
+
+
+@compiled
 def diffuse(log_weights: Float, rule: int, transitions: Float) -> Float:
-    """What happens to the weights between two rows: the switching step (eq:w_pre_s), or nothing."""
+    """What happens to the weights between two rows: the switching step (eq:w_pre_s), or nothing.
+
+    An expert's own share is added in logs, so that the identity leaves even the smallest weight as it was.
+    """
     if rule != SWITCHING:
         return log_weights.copy()
     n = log_weights.size
-    probabilities = np.zeros(n)
+    incoming = np.zeros(n)
     for i in range(n):
         weight = math.exp(log_weights[i])
         for j in range(n):
-            probabilities[j] += transitions[i, j] * weight
+            if i != j:
+                incoming[j] += transitions[i, j] * weight
+    ahead = np.empty(n)
     for j in range(n):
-        probabilities[j] = math.log(probabilities[j]) if probabilities[j] > 0.0 else -math.inf
-    return probabilities
+        ahead[j] = _log(transitions[j, j]) + log_weights[j]
+        if incoming[j] > 0.0:
+            ahead[j] = log_add_exp(ahead[j], math.log(incoming[j]))
+        else:
+            # Every source is too small for exp: add them one by one in logs.
+            for i in range(n):
+                if i != j:
+                    ahead[j] = log_add_exp(ahead[j], _log(transitions[i, j]) + log_weights[i])
+    return ahead
+
+
+@compiled
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
 
 
 @compiled
@@ -104,7 +128,8 @@ def weigh_rows(
             continue
         for e in range(n_experts):
             if rule == STACKING:
-                log_weights[e] = ahead[e] + math.log(1.0 - rate + rate * math.exp(log_scores[t, e] - total))
+                gain = log_add_exp(_log(1.0 - rate), math.log(rate) + log_scores[t, e] - total)
+                log_weights[e] = ahead[e] + gain
             else:
                 log_weights[e] = joint[e] - total
         if rule == BAYES and shutdown > 0.0:
@@ -114,8 +139,10 @@ def weigh_rows(
 
 @compiled
 def _shut_down(log_weights: Float, threshold: float) -> None:
+    """Drop experts below the threshold; the best one stays, whatever the threshold."""
+    best = np.argmax(log_weights)
     for e in range(log_weights.size):
-        if log_weights[e] < threshold:
+        if log_weights[e] < threshold and e != best:
             log_weights[e] = -math.inf
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -26,10 +26,10 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def check_x(estimator: BaseEstimator, X: Any) -> Float:
-    """Rows to predict: (n, d) float64, finite, with the columns the estimator knows."""
-    with _named_cells(X):
-        rows = validate_data(estimator, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False)
+def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
+    """Rows to predict: (n, d) float64, finite, with the columns the estimator knows (or, with ``reset``, learns)."""
+    with _named_cells(X, "X"):
+        rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
     _check_finite(rows, "X", _names(estimator))
     return np.asarray(rows)
 
@@ -38,17 +38,18 @@ def check_xy(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Flo
     """Rows to learn: X (n, d), y (n, D), and whether y was one-dimensional."""
     if y is None:
         raise InputError(
-            f"y is None, but {type(estimator).__name__} requires y to be passed: one number (or row of numbers) per row"
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one number (or one row of numbers) per row of X"
         )
-    with _named_cells(X):
-        rows, labels = validate_data(
-            estimator, X, y, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, multi_output=True,
-            y_numeric=True,
-        )  # fmt: skip
-    labels = np.asarray(labels, dtype=np.float64)
-    _check_finite(rows, "X", _names(estimator))
-    _check_finite(labels if labels.ndim == 2 else labels[:, None], "y", None)
-    return rows, np.ascontiguousarray(labels.reshape(len(labels), -1)), labels.ndim == 1
+    rows = check_x(estimator, X, reset)
+    with _named_cells(y, "y"):
+        labels = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+    if labels.ndim not in (1, 2) or labels.shape[1:] == (0,):
+        raise InputError(f"y has shape {labels.shape}; pass one number, or one row of numbers, per row of X")
+    check_consistent_length(rows, labels)
+    columns = np.ascontiguousarray(labels.reshape(len(labels), -1))
+    _check_finite(columns, "y", None)
+    return rows, columns, labels.ndim == 1
 
 
 def _names(estimator: BaseEstimator) -> Any:
@@ -57,8 +58,9 @@ def _names(estimator: BaseEstimator) -> Any:
 
 def _check_finite(values: Float, name: str, columns: Any) -> None:
     # The sum of finite numbers is nearly always finite: one pass, no array of flags.
-    if np.isfinite(values.sum()) or np.isfinite(values).all():
-        return
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()) or np.isfinite(values).all():
+            return
     row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
     kind = "NaN" if np.isnan(values[row, column]) else "infinity"
     where = f"row {row}" + (f", column {column}" if values.shape[1] > 1 else "")
@@ -71,26 +73,28 @@ def _check_finite(values: Float, name: str, columns: Any) -> None:
 
 
 @contextmanager
-def _named_cells(X: Any) -> Iterator[None]:
-    """Say which cell is text when numbers were expected; every other error passes as it is."""
+def _named_cells(values: Any, name: str) -> Iterator[None]:
+    """Say which cell is not a number when numbers were expected; every other error passes as it is."""
     try:
         yield
-    except ValueError as error:
-        cell = _first_text(X) if "could not convert" in str(error) else None
+    except (ValueError, OverflowError) as error:
+        wrong_cell = isinstance(error, OverflowError) or "could not convert" in str(error)
+        cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise
         row, column, value = cell
+        where = f"row {row}" + (f", column {column}" if name == "X" else "")
         raise InputError(
-            f"X has {value!r} at row {row}, column {column}, which is not a number. Encode text columns first (for "
-            "example with sklearn.preprocessing.OneHotEncoder); the model is unchanged."
+            f"{name} has {value!r:.80} at {where}, which is not a number we can use (could not convert it to float). "
+            "Encode text first (for example with sklearn.preprocessing.OneHotEncoder); the model is unchanged."
         ) from error
 
 
-def _first_text(X: Any) -> tuple[int, int, object] | None:
-    for i, row in enumerate(np.asarray(X, dtype=object)):
+def _first_bad_cell(values: Any) -> tuple[int, int, object] | None:
+    for i, row in enumerate(np.asarray(values, dtype=object)):
         for j, value in enumerate(np.atleast_1d(row)):
             try:
                 float(value)
-            except (TypeError, ValueError):
-                return i, j, value
+            except (TypeError, ValueError, OverflowError):
+                return i, j, value.item() if isinstance(value, np.generic) else value
     return None

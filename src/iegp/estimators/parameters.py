@@ -18,19 +18,19 @@ def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...
     kernels = parameters["kernels"]
     return Settings(
         kernels=default_kernels if kernels is None else _kernels(kernels),
-        n_frequencies=parameters["n_frequencies"],
+        n_frequencies=_plain(parameters["n_frequencies"]),
         features=parameters["features"],
         drift_var=_ladder(parameters["drift_var"]),
         weights=parameters["weights"],
         switch_prob=_switch(parameters["switch_prob"]),
-        stacking_rate=parameters["stacking_rate"],
-        shutdown=parameters["shutdown"],
+        stacking_rate=_plain(parameters["stacking_rate"]),
+        shutdown=_plain(parameters["shutdown"]),
         prior_var=_variance("prior_var", parameters["prior_var"]),
         noise_var=_variance("noise_var", parameters["noise_var"]),
         noise_forgetting=_ladder(parameters["noise_forgetting"]),
-        warmup=parameters["warmup"],
-        learn_warmup=bool(parameters["learn_warmup"]),
-        standardize=bool(parameters["standardize"]),
+        warmup=_plain(parameters["warmup"]),
+        learn_warmup=_flag("learn_warmup", parameters["learn_warmup"]),
+        standardize=_flag("standardize", parameters["standardize"]),
         seed=_seed(parameters["random_state"]),
     )
 
@@ -60,7 +60,11 @@ def _plain(value: Any) -> Any:
 
 
 def _switch(value: Any) -> Any:
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        wanted = "a probability, or a matrix with a row of probabilities per expert"
+        raise InputError(f"switch_prob={value!r:.80} is not made of numbers; give {wanted}") from error
     if array.ndim not in (0, 2):
         raise InputError(f"switch_prob has shape {array.shape}; give a probability, or a matrix with a row per expert")
     return tuple(map(tuple, array.tolist())) if array.ndim else float(array)
@@ -73,14 +77,25 @@ def _variance(name: str, value: Any) -> float | None:
         return None
     if value is None:
         raise InputError(f"{name}=None is not known; use 'evidence' or a positive number")
-    return float(value) if isinstance(value, np.generic) else value
+    return _plain(value)  # type: ignore[no-any-return]
 
 
 def _seed(random_state: Any) -> int:
     """One seed, drawn once: nothing is random afterwards."""
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except ValueError as error:
+        raise InputError(
+            f"random_state={random_state!r} cannot be a seed; give a whole number of at least 0, a RandomState or None"
+        ) from error
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def to_config(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from iegp.core.mixture import Mixture
 from iegp.core.online import Online
 from iegp.core.settings import Rung, Settings
 from iegp.core.threads import n_threads_from
-from iegp.errors import InputError
+from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
@@ -238,11 +238,18 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         modelfile.write(path, header, arrays)
 
     def _restore(self, model: Online, header: dict[str, Any]) -> None:
-        self._online = model
-        self._single_output = bool(header["single_output"])
-        self.n_features_in_ = model.n_columns
-        if header.get("feature_names") is not None:
-            self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        single, names = header["single_output"], header["feature_names"]
+        if type(single) is not bool or (single and model.n_outputs != 1):
+            raise ModelFileError(f"single_output is {single!r} with {model.n_outputs} outputs")
+        if names is not None:
+            if (
+                not isinstance(names, list)
+                or len(names) != model.n_columns
+                or not all(isinstance(n, str) for n in names)
+            ):
+                raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._online, self._single_output, self.n_features_in_ = model, single, model.n_columns
 
     # -- private ---------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from iegp.errors import InputError, ModelFileError
+from iegp.errors import IegpError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.run import modelfile, snapshot
@@ -18,13 +18,13 @@ def load(path: str | os.PathLike[str]) -> IEGPRegressor:
     The model continues exactly where it was: the same predictions, to the bit.
     """
     header, arrays = modelfile.read(path)
-    kind = ESTIMATORS.get(header.get("estimator", ""))
-    if kind is None:
-        raise ModelFileError(f"{os.fspath(path)} holds a {header.get('estimator')!r}, which this version does not know")
     try:
+        kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
-    except (KeyError, TypeError, AttributeError, InputError) as error:
-        raise ModelFileError(f"{os.fspath(path)} is damaged: {error!r}; try an older copy") from error
-    if header.get("online") is not None:
-        model._restore(snapshot.restore(header["online"], arrays), header)
+        if header["online"] is not None:
+            model._restore(snapshot.restore(header["online"], arrays), header)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"
+        ) from error
     return model

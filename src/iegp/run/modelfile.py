@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
     try:
         header = json.loads(metadata[_KEY])
         number = int(header["format"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} has a header that cannot be read ({error}); try an older copy"
         ) from error
@@ -61,15 +61,15 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
 
 def replace_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``: write beside it, flush to disk, rename, flush the folder."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
 
 from iegp.core.ensemble import Trace
 from iegp.evaluate.metrics import coverage, nmse, pnll
@@ -27,6 +30,11 @@ class PrequentialRun:
     log_score: Float
     weights: Float
     y: Float
+
+    @classmethod
+    def concatenate(cls, runs: Sequence[PrequentialRun]) -> PrequentialRun:
+        """One run out of consecutive ones."""
+        return cls(*(np.concatenate([getattr(run, field.name) for run in runs]) for field in fields(cls)))
 
     def __len__(self) -> int:
         return len(self.log_score)
@@ -58,4 +66,5 @@ def from_trace(trace: Trace, y: Float, single_output: bool) -> PrequentialRun:
     mean, std, lower, upper = trace.mean, trace.std, trace.lower, trace.upper
     if single_output:
         mean, std, lower, upper, y = (part[:, 0] for part in (mean, std, lower, upper, y))
-    return PrequentialRun(mean, std, lower, upper, trace.log_score, trace.weights, y)
+    # The caller's y may be a buffer that is about to be overwritten.
+    return PrequentialRun(mean, std, lower, upper, trace.log_score, trace.weights, y.copy())

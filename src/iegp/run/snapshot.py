@@ -13,11 +13,12 @@ from iegp.core.kernels import kernel_from_config
 from iegp.core.online import Online
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
+from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError
 from iegp.typing import Arrays, Float
 
-_SCALARS = ("rule", "rate", "shutdown")
-_ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _SCALARS)
+# The rest of an ensemble follows from the settings.
+_ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in ("rule", "rate", "shutdown"))
 
 
 def take(model: Online) -> tuple[dict[str, Any], Arrays]:
@@ -26,7 +27,6 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     config = {
         "settings": model.settings.to_config(),
         "kernels": [kernel.to_config() for kernel in model.experts.kernels],
-        "ensemble": {name: getattr(ensemble, name) for name in _SCALARS},
         "n_seen": model.n_seen,
         "is_warming_up": model.is_warming_up,
     }
@@ -37,28 +37,49 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore(config: dict[str, Any], arrays: Arrays) -> Online:
-    """The model that :func:`take` took, to the bit."""
+    """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     try:
+        settings = Settings.from_config(config["settings"])
+        ensemble = Ensemble(
+            rule=RULES.index(settings.weights),
+            rate=settings.stacking_rate,
+            shutdown=settings.shutdown,
+            **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
+        )
         model = Online(
-            settings=Settings.from_config(config["settings"]),
+            settings=settings,
             scaling=Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields)),
-            experts=Experts(
-                tuple(kernel_from_config(kernel) for kernel in config["kernels"]),
-                Ensemble(**(config["ensemble"] | {name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS})),
-            ),
+            experts=Experts(tuple(kernel_from_config(kernel) for kernel in config["kernels"]), ensemble),
             state=State(*(arrays[f"state.{name}"] for name in State._fields)),
             kept_x=arrays["kept.x"],
             kept_y=arrays["kept.y"],
-            n_seen=int(config["n_seen"]),
-            is_warming_up=bool(config["is_warming_up"]),
+            n_seen=config["n_seen"],
+            is_warming_up=config["is_warming_up"],
         )
-        _check(model)
-    except (KeyError, TypeError, ValueError, AttributeError, IegpError) as error:
-        raise ModelFileError(f"the model file is damaged: {error!r}; try an older copy") from error
+        _check_counts(model)
+        _check_arrays(model)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
+        raise ModelFileError(f"its parts do not fit together: {error!r}") from error
     return model
 
 
-def _check(model: Online) -> None:
+def _check_counts(model: Online) -> None:
+    settings, frequencies = model.settings, model.experts.ensemble.frequencies
+    n_kernels = len(settings.kernels)
+    if not len(model.experts.kernels) == n_kernels == len(frequencies):
+        raise ValueError("the numbers of kernels differ")
+    if frequencies.shape[1:2] != (settings.n_frequencies,):
+        raise ValueError(f"n_frequencies is {settings.n_frequencies}, but there are {frequencies.shape[1:2]}")
+    if len(model.experts.ensemble.forgetting) != len(settings.noise_forgetting):
+        raise ValueError("the noise ladder has another length than its settings")
+    for name, kind in (("n_seen", int), ("is_warming_up", bool)):
+        if type(getattr(model, name)) is not kind:
+            raise ValueError(f"{name} is {getattr(model, name)!r}")
+    if model.n_seen < 0 or type(settings.seed) is not int or settings.seed < 0:
+        raise ValueError(f"n_seen is {model.n_seen!r} and the seed is {settings.seed!r}")
+
+
+def _check_arrays(model: Online) -> None:
     """Every array has the shape and type that the others imply, so that compiled code may trust them."""
     ensemble, d, n_outputs = model.experts.ensemble, model.n_columns, model.n_outputs
     n_kernels, n_frequencies, n_rungs = *ensemble.frequencies.shape[:2], len(ensemble.forgetting)
