@@ -98,7 +98,7 @@ def test_replay_of_a_kernel_shares_features_and_skips_the_inactive(drift):
     beliefs = belief.prior(priors, drifts, 8, 2)
     asleep = beliefs.matrix[1].copy(), beliefs.vector[1].copy()
     means, variances = np.full((3, 60, 2), 7.0), np.full((3, 60), 7.0)
-    blocks.replay_kernel(x, y, frequencies, drifts, active, *beliefs, means, variances)
+    blocks.replay_kernel(x, y, 0, len(x), frequencies, drifts, active, *beliefs, means, variances)
     for b in (0, 2):
         wanted = expert.run(feature_rows(x, frequencies), y, priors[b], drifts[b])
         assert_close(means[b], wanted.mean, 1e-10)
@@ -120,6 +120,6 @@ def test_step_rows_is_replay_of_every_kernel():
     for k in range(2):
         own = slice(2 * k, 2 * k + 2)
         inner = [array[own] for array in (drifts, active, *replayed, *wanted)]
-        blocks.replay_kernel(x, y, frequencies[k], *inner)
+        blocks.replay_kernel(x, y, 0, len(x), frequencies[k], *inner)
     for a, b in zip((*found, rows_.matrix, rows_.vector), (*wanted, replayed.matrix, replayed.vector), strict=True):
         assert_close(a, b, 1e-12)

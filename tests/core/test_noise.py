@@ -94,7 +94,8 @@ def test_rows_one_by_one_are_rows_at_once():
 def test_scale_and_dof_are_those_of_the_next_prediction():
     means, variances, y, levels = table()
     _, state = score(means[:, :-1].copy(), variances[:, :-1].copy(), y[:-1], levels)
-    level, dof = noise.squared_scale(state, RUNG_OF), noise.degrees_of_freedom(state, LADDER, TAILS)
+    level = np.vectorize(noise.squared_scale)(state.scale, state.shape[RUNG_OF][:, None])
+    dof = np.vectorize(noise.next_dof)(state.shape, LADDER, TAILS)
     (_, scales, used), _ = score(means, variances, y, levels)
     assert_allclose(scales[-1], np.sqrt(level * variances[BELIEF_OF, -1][:, None]), rtol=1e-12)
     assert_allclose(used[-1], dof, rtol=1e-12)
@@ -153,7 +154,7 @@ def test_one_absurd_label_does_not_turn_the_noise_into_infinity(absurd):
 
 def test_degrees_of_freedom_of_a_fixed_rung_are_infinite():
     state = begin(np.ones((N_EXPERTS, 1)))
-    assert math.isinf(noise.degrees_of_freedom(state, LADDER, TAILS)[0])
+    assert math.isinf(noise.next_dof(state.shape[0], LADDER[0], TAILS[0]))
 
 
 def test_an_outlier_does_not_widen_heavy_tails():

@@ -6,6 +6,8 @@ import os
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from iegp.core import threads
@@ -69,21 +71,51 @@ def test_concurrent_limits_are_lifted_by_the_last_to_leave():
     assert blas_threads() == before
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 8])
-def test_every_task_runs_once(n_threads):
+COSTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
+
+
+@given(COSTS, st.integers(1, 400), st.integers(1, 60), st.integers(1, 6))
+def test_a_plan_holds_every_row_of_every_task_once_and_cuts_between_blocks(costs, n_rows, block, n_threads):
+    plan = threads.wrap_around(costs, n_rows, block, n_threads)
+    assert len(plan) <= n_threads
+    for task in range(len(costs)):
+        pieces = sorted(piece for pieces in plan for piece in pieces if piece.task == task)
+        assert [piece.begin for piece in pieces] == [0, *(piece.stop for piece in pieces[:-1])]
+        assert pieces[-1].stop == n_rows
+        assert all(piece.begin % block == 0 and piece.begin < piece.stop for piece in pieces)
+
+
+@given(COSTS, st.integers(1, 6))
+def test_a_plan_is_balanced_and_first_rows_come_first(costs, n_threads):
+    plan = threads.wrap_around(costs, 1000, 1, n_threads)
+    loads = [sum((piece.stop - piece.begin) * costs[piece.task] / 1000 for piece in pieces) for pieces in plan]
+    assert max(loads) <= max(sum(costs) / n_threads, *costs) + 0.05 * max(costs)
+    for pieces in plan:
+        # Whatever another thread waits for is done first; whatever waits is done last.
+        assert all(piece.stop == 1000 for piece in pieces[1:])
+        assert all(piece.begin == 0 for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_pieces_run_once_and_in_the_order_of_rows(n_threads):
     done = []
-    threads.run_all([lambda i=i: done.append(i) for i in range(7)], n_threads)
-    assert sorted(done) == list(range(7))
-    threads.run_all([], n_threads)
+    plan = threads.wrap_around([1.0] * 7, 100, 10, n_threads)
+    threads.run_in_pieces(done.append, plan)
+    assert sorted(done) == sorted(piece for pieces in plan for piece in pieces)
+    for task in range(7):
+        begins = [piece.begin for piece in done if piece.task == task]
+        assert begins == sorted(begins)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_failing_task_is_raised(n_threads):
-    def fail():
-        raise ValueError("expert 1")
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("bad_task", range(5))
+def test_a_failing_piece_is_raised_and_nobody_waits_for_ever(n_threads, bad_task):
+    def work(piece):
+        if piece.task == bad_task:
+            raise ValueError(f"expert {piece.task}")
 
-    with pytest.raises(ValueError, match="expert 1"):
-        threads.run_all([lambda: None, fail], n_threads)
+    with pytest.raises(ValueError, match=f"expert {bad_task}"):
+        threads.run_in_pieces(work, threads.wrap_around([1.0] * 5, 100, 10, n_threads))
 
 
 def test_n_jobs_follows_the_convention():

@@ -19,9 +19,10 @@ from iegp.plots.stream import draw_run
 from iegp.run.prequential import PrequentialRun
 from iegp.streams import DEMO_STREAM, Stream, load_embedded, robot_arm
 
-CHUNK = 200
+CHUNK = 500
 # Scores start here: before, the model is still finding its scaling and hyperparameters.
 SCORED_FROM = 1000
+COLUMNS = ("stream", "model", "nMSE", "log score", "95 % cover", "rows/s")
 
 
 class Row(NamedTuple):
@@ -76,17 +77,16 @@ def score_rows(stream: Stream, run: PrequentialRun, seconds: float) -> list[Row]
 
 def show(rows: list[Row], console: Console) -> None:
     table = Table(title=f"Scores from row {SCORED_FROM} on: each row predicted before its label was used")
-    for name in ("stream", "model"):
-        table.add_column(name)
-    for name in ("nMSE", "mean log score", "95 % coverage", "rows/s"):
-        table.add_column(name, justify="right")
+    for number, name in enumerate(COLUMNS):
+        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
     console.print(table)
 
 
 def _cells(row: Row) -> list[str]:
-    numbers = [f"{row.nmse:.4f}", f"{row.log_score:.3f}", f"{100 * row.coverage:.1f} %", f"{row.rows_per_second:,.0f}"]
+    speed = f"{row.rows_per_second:,.0f}" if row.rows_per_second < 1e6 else ">1,000,000"
+    numbers = [f"{row.nmse:.4f}", f"{row.log_score:.3f}", f"{100 * row.coverage:.1f} %", speed]
     return [row.stream, row.model, *numbers]
 
 
@@ -107,14 +107,13 @@ def draw(stream: Stream, run: PrequentialRun, model: IEGPRegressor, path: Path, 
 
 
 def report(rows: list[Row], figures: list[Path], path: Path) -> None:
-    header = ["stream", "model", "nMSE", "mean log score", "95 % coverage", "rows/s"]
     lines = [
         "# iegp demo",
         "",
         f"Scores from row {SCORED_FROM} on; every row was predicted before its label was used.",
         "",
     ]
-    lines += ["| " + " | ".join(header) + " |", "|---|---|---:|---:|---:|---:|"]
+    lines += ["| " + " | ".join(COLUMNS) + " |", "|---|---|---:|---:|---:|---:|"]
     lines += ["| " + " | ".join(_cells(row)) + " |" for row in rows]
     lines += [""] + [f"![{figure.stem}]({figure.name})\n" for figure in figures]
     path.write_text("\n".join(lines))
@@ -128,19 +127,22 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
-    streams = [load_embedded(DEMO_STREAM).head(arguments.rows), robot_arm(arguments.rows, random_state=arguments.seed)]
+    streams = [
+        (load_embedded(DEMO_STREAM).head(arguments.rows), 60),
+        (robot_arm(arguments.rows, noise=1.5, random_state=arguments.seed), 500),
+    ]
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     rows: list[Row] = []
     figures: list[Path] = []
     console.print("The first run on a machine compiles for about half a minute; later ones start at once.", style="dim")
     with Progress(*columns, TextColumn("{task.fields[score]}"), console=console, redirect_stdout=False) as progress:
-        for stream in streams:
+        for stream, shown in streams:
             model = IEGPRegressor(random_state=arguments.seed, n_jobs=-1)
             run, seconds = stream_through(stream, model, progress)
             rows += score_rows(stream, run, seconds)
             middle = stream.change_points[0] if stream.change_points else len(stream) // 2
             figures.append(arguments.out / f"{stream.name}.png")
-            draw(stream, run, model, figures[-1], (max(0, middle - 600), min(len(stream), middle + 900)))
+            draw(stream, run, model, figures[-1], (max(0, middle - shown), min(len(stream), middle + shown)))
     show(rows, Console(file=sys.stdout))
     report(rows, figures, arguments.out / "report.md")
     console.print(f"Report and figures: {arguments.out / 'report.md'}")

@@ -117,14 +117,18 @@ def drifting_block(
             covariance[i, j] = covariance[j, i]
 
 
-# Rows per block, as a multiple of F: measured optimum for each form.
-STATIC_BLOCK, DRIFTING_BLOCK = 1.0, 0.5
+@compiled
+def block_rows(n_frequencies: int, drifts: bool) -> int:
+    """Rows per block: F for static experts, F/2 where some drift, the measured optimum of each form."""
+    return n_frequencies if drifts else 2 * n_frequencies
 
 
 @compiled
 def replay_kernel(
     x: Float,
     y: Float,
+    begin: int,
+    end: int,
     frequencies: Float,
     drift_ratio: Float,
     active: Bool,
@@ -133,18 +137,17 @@ def replay_kernel(
     means: Float,
     variances: Float,
 ) -> None:
-    """Stream rows through all active beliefs of one kernel, block by block; they share its features.
+    """Stream rows ``begin`` to ``end`` through the active beliefs of one kernel, block by block, features shared.
 
     ``matrix`` and ``vector`` are updated in place; ``means`` (beliefs, n, D) and ``variances`` (beliefs, n) receive the
     one-step-ahead predictions, variances in units of the noise.
     """
-    n = x.shape[0]
     drifts = False
     for b in range(drift_ratio.size):
         drifts = drifts or (active[b] and drift_ratio[b] > 0.0)
-    block = max(1, int((DRIFTING_BLOCK if drifts else STATIC_BLOCK) * 2 * frequencies.shape[0]))
-    for start in range(0, n, block):
-        stop = min(n, start + block)
+    block = block_rows(frequencies.shape[0], drifts)
+    for start in range(begin, end, block):
+        stop = min(end, start + block)
         phi = feature_rows(x[start:stop], frequencies)
         rows = y[start:stop]
         gram = np.empty((stop - start, stop - start) if drifts else (0, 0))

@@ -11,7 +11,7 @@ share one belief; the drifts of a kernel share its features.
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import belief, blocks, noise, weights
 from iegp.core.mixture import Mixture, quantiles
-from iegp.core.threads import one_blas_thread, run_all
+from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
 from iegp.typing import Bool, Float, Int
 
 # Up to this many rows are absorbed one by one: factoring such a small block costs more.
@@ -59,12 +59,12 @@ class Ensemble(NamedTuple):
     @property
     def belief_of(self) -> Int:
         """Which belief an expert shares."""
-        return np.repeat(np.arange(len(self.drift_ratio)), len(self.forgetting))
+        return _places(len(self.drift_ratio), len(self.forgetting))[0]
 
     @property
     def rung_of(self) -> Int:
         """Which rung of the noise ladder an expert stands on."""
-        return np.tile(np.arange(len(self.forgetting)), len(self.drift_ratio))
+        return _places(len(self.drift_ratio), len(self.forgetting))[1]
 
 
 class State(NamedTuple):
@@ -111,17 +111,34 @@ def start(ensemble: Ensemble) -> State:
 
 def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     """Predictive distribution of every row of ``x`` (n, d), were it the next row. Changes nothing."""
-    n, n_beliefs = len(x), len(ensemble.drift_ratio)
-    means = np.zeros((n_beliefs, n, state.vector.shape[2]))
-    variances = np.ones((n_beliefs, n))
-    what = ensemble.frequencies, ensemble.drift_ratio, _active(ensemble, state), state.matrix, state.vector
-    blocks.predict_rows(x, *what, means, variances)
-    levels = noise.Noise(state.noise_shape, state.noise_scale)
-    scales = np.sqrt(noise.squared_scale(levels, ensemble.rung_of)[None] * variances.T[:, ensemble.belief_of, None])
-    dof = np.tile(noise.degrees_of_freedom(levels, ensemble.forgetting, ensemble.tails), (n, 1))
+    n, n_outputs = len(x), state.vector.shape[2]
+    shape = n, ensemble.n_experts, n_outputs
+    used, loc, scales, dof = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
+    _predict(ensemble, state, _who(ensemble, state), x, used, loc, scales, dof)
+    return Mixture.trusted(used, loc, scales, dof, single_output=False)
+
+
+@compiled
+def _predict(
+    ensemble: Ensemble, state: State, who: _Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
+) -> None:
+    n, n_experts, n_outputs = loc.shape
+    n_beliefs = ensemble.drift_ratio.size
+    means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
+    blocks.predict_rows(
+        x, ensemble.frequencies, ensemble.drift_ratio, who.active, state.matrix, state.vector, means, variances
+    )
     ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
-    parts = _components(ensemble, means, scales, dof)
-    return Mixture(np.broadcast_to(ahead, (n, len(ahead))), *parts, single_output=False)
+    for e in range(n_experts):
+        b, k = who.belief_of[e], who.rung_of[e]
+        nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
+        for t in range(n):
+            used[t, e] = ahead[e]
+            for d in range(n_outputs):
+                level = noise.squared_scale(state.noise_scale[e, d], state.noise_shape[k])
+                loc[t, e, d] = means[b, t, d]
+                scales[t, e, d] = math.sqrt(level * variances[b, t])
+                dof[t, e, d] = nu
 
 
 def learn(
@@ -156,7 +173,7 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads
         mean=np.empty((n, n_outputs)),
         std=np.empty((n, n_outputs)),
     )
-    who = _Who(ensemble.belief_of, ensemble.rung_of, _alive(ensemble, state), _active(ensemble, state))
+    who = _who(ensemble, state)
     if n <= FEW_ROWS:
         _few_rows(ensemble, state, who, x, y, rows)
     else:
@@ -211,13 +228,19 @@ def _few_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, r
 
 def _many_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    tasks = []
-    for k, frequencies in enumerate(ensemble.frequencies):
-        own = slice(k * ensemble.n_drifts, (k + 1) * ensemble.n_drifts)
-        if who.active[own].any():
-            what = x, y, frequencies, ensemble.drift_ratio[own], who.active[own], state.matrix[own], state.vector[own]
-            tasks.append(partial(blocks.replay_kernel, *what, rows.means[own], rows.variances[own]))
-    run_all(tasks, n_threads)
+    n_drifts = ensemble.n_drifts
+    kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
+
+    def work(piece: Piece) -> None:
+        k = kernels[piece.task]
+        own = slice(k * n_drifts, (k + 1) * n_drifts)
+        what = ensemble.frequencies[k], ensemble.drift_ratio[own], who.active[own], state.matrix[own], state.vector[own]
+        blocks.replay_kernel(x, y, piece.begin, piece.stop, *what, rows.means[own], rows.variances[own])
+
+    costs = [float(who.active[k * n_drifts : (k + 1) * n_drifts].sum()) for k in kernels]
+    # Cut where blocks of either kind end, so that results do not depend on the number of threads.
+    block = blocks.block_rows(ensemble.frequencies.shape[1], False)
+    run_in_pieces(work, wrap_around(costs, len(x), block, min(n_threads, len(kernels))))
     _weigh(ensemble, state, who, y, rows)
 
 
@@ -274,16 +297,18 @@ def summarise(
             std[t, d] = math.sqrt(spread)
 
 
-def _alive(ensemble: Ensemble, state: State) -> Bool:
-    """Experts that have not been shut down."""
-    if ensemble.rule != weights.BAYES:
-        return np.ones(ensemble.n_experts, dtype=bool)
-    return state.log_weights > -np.inf
+def _who(ensemble: Ensemble, state: State) -> _Who:
+    n_beliefs, n_rungs = len(ensemble.drift_ratio), len(ensemble.forgetting)
+    alive: Bool = np.ones(ensemble.n_experts, dtype=bool)
+    if ensemble.rule == weights.BAYES:
+        alive[np.isneginf(state.log_weights)] = False
+    return _Who(*_places(n_beliefs, n_rungs), alive, alive.reshape(n_beliefs, n_rungs).any(axis=1))
 
 
-def _active(ensemble: Ensemble, state: State) -> Bool:
-    """Beliefs with an expert alive; the others cost nothing any more."""
-    return np.asarray(_alive(ensemble, state).reshape(len(ensemble.drift_ratio), -1).any(axis=1))
+@lru_cache(maxsize=32)
+def _places(n_beliefs: int, n_rungs: int) -> tuple[Int, Int]:
+    """Belief and rung of every expert."""
+    return np.repeat(np.arange(n_beliefs), n_rungs), np.tile(np.arange(n_rungs), n_beliefs)
 
 
 def _components(ensemble: Ensemble, means: Float, scales: Float, dof: Float) -> tuple[Float, Float, Float]:

@@ -52,21 +52,24 @@ def start(forgetting: Float, tails: Float, rung_of: Int, noise_var: Float) -> No
     return Noise(shape, noise_var * factor[rung_of, None])
 
 
-def squared_scale(noise: Noise, rung_of: Int) -> Float:
-    """Squared scale (n_experts, D) of the noise in the next prediction."""
-    shape = noise.shape[rung_of][:, None]
-    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape))
+@compiled
+def squared_scale(scale: float, shape: float) -> float:
+    """Squared scale of the noise in the next prediction."""
+    return scale if math.isinf(shape) else scale / shape
+
+
+@compiled
+def next_dof(shape: float, forgetting: float, tail: float) -> float:
+    """Degrees of freedom of the next prediction; ``inf`` is Gaussian."""
+    if not math.isnan(tail):
+        return tail
+    return shape if math.isinf(shape) else 2.0 * shape * forgetting
 
 
 def level(noise: Noise, tails: Float, rung_of: Int) -> Float:
     """Noise variance (n_experts, D) as it is known now."""
-    return np.asarray(squared_scale(noise, rung_of) * _inflation(tails)[rung_of, None])
-
-
-def degrees_of_freedom(noise: Noise, forgetting: Float, tails: Float) -> Float:
-    """Degrees of freedom (n_rungs,) of the next prediction; ``inf`` is Gaussian."""
-    conjugate = 2.0 * noise.shape * np.where(np.isnan(forgetting), 1.0, forgetting)
-    return np.where(np.isnan(tails), conjugate, tails)
+    shape = noise.shape[rung_of][:, None]
+    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape) * _inflation(tails)[rung_of, None])
 
 
 def _inflation(tails: Float) -> Float:

@@ -94,30 +94,29 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
     ``level`` asks for central intervals in the trace.
     """
     _check_shapes(model, x, y)
-    draft = replace(model)
-    # A few rows after the warm-up are learned in one compiled call, which cannot fail halfway: no copy is needed.
-    if len(x) > ens.FEW_ROWS or model.is_warming_up:
-        draft.state = model.state.copy()
+    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+        # One compiled call, which cannot fail halfway: no copy is needed.
+        trace = _learn_rows(model, x, y, n_threads, level)
+        model.n_seen += len(x)
+        return trace
+    draft = replace(model, state=model.state.copy())
     traces: list[Trace] = []
     position = 0
     while position < len(x) or not traces:
         stop = min(len(x), position + _rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
-        trace = ens.learn(
-            draft.experts.ensemble,
-            draft.state,
-            _x(draft, rows_x),
-            draft.scaling.standardise_y(rows_y),
-            n_threads,
-            level,
-        )
-        traces.append(_to_user_trace(draft.scaling, trace))
+        traces.append(_learn_rows(draft, rows_x, rows_y, n_threads, level))
         draft.n_seen += stop - position
         position = stop
         if draft.is_warming_up:
             _keep(draft, rows_x, rows_y)
     model.__dict__.update(draft.__dict__)
     return Trace.concatenate(traces)
+
+
+def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:
+    x, y = model.scaling.standardise_x(x), model.scaling.standardise_y(y)
+    return _to_user_trace(model.scaling, ens.learn(model.experts.ensemble, model.state, x, y, n_threads, level))
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
@@ -169,7 +168,8 @@ def _x(model: Online, x: Float) -> Float:
 
 def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
     loc = scaling.y_mean + scaling.y_scale * mixture.loc
-    return Mixture(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, mixture.single_output)
+    single = mixture.single_output
+    return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
 
 
 def _to_user_trace(scaling: Scaling, trace: Trace) -> Trace:

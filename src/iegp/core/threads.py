@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -81,12 +81,63 @@ def n_threads_from(n_jobs: int | None) -> int:
     return max(1, int(n_jobs) if n_jobs > 0 else cores + 1 + int(n_jobs))
 
 
-def run_all(tasks: Sequence[Callable[[], None]], n_threads: int) -> None:
-    """Run independent tasks, in this thread or in several. The first failure is raised."""
-    if n_threads <= 1 or len(tasks) <= 1:
-        for task in tasks:
-            task()
+class Piece(NamedTuple):
+    """Some consecutive rows of one task."""
+
+    task: int
+    begin: int
+    stop: int
+
+
+def wrap_around(costs: Sequence[float], n_rows: int, block: int, n_threads: int) -> list[list[Piece]]:
+    """Share tasks of ``n_rows`` rows each among threads so that all finish together (McNaughton's rule).
+
+    The tasks are laid end to end and cut into equal lengths. A task that is cut gives its first rows to the start of
+    one thread and its later rows to the end of the thread before, so neither has to wait. Cuts fall between blocks.
+
+    >>> wrap_around([1, 1, 1], 100, 10, 2)
+    [[Piece(task=0, begin=0, stop=100), Piece(task=1, begin=50, stop=100)], [Piece(task=1, begin=0, stop=50), \
+Piece(task=2, begin=0, stop=100)]]
+    """
+    length = max(sum(costs) / n_threads, *costs)
+    plan: list[list[Piece]] = [[]]
+    room = length
+    for task, cost in enumerate(costs):
+        # Rows that still fit into this thread, counted from the task's end.
+        later = n_rows if cost <= room * (1.0 + 1e-12) else int(room / cost * n_rows)
+        cut = -(-(n_rows - later) // block) * block
+        if cut < n_rows:
+            plan[-1].append(Piece(task, max(cut, 0), n_rows))
+        if cut > 0:
+            plan.append([Piece(task, 0, min(cut, n_rows))])
+            room += length
+        room -= cost
+    return plan
+
+
+def run_in_pieces(work: Callable[[Piece], None], plan: list[list[Piece]]) -> None:
+    """Carry out a plan: one thread for each list, in order; later rows of a task wait for its first ones.
+
+    The first failure is raised when all have ended.
+    """
+    if len(plan) == 1:
+        for piece in plan[0]:
+            work(piece)
         return
-    with ThreadPoolExecutor(min(n_threads, len(tasks))) as pool:
-        for future in [pool.submit(task) for task in tasks]:
+    begun = {piece.task: threading.Event() for pieces in plan for piece in pieces if piece.begin == 0}
+
+    def run(pieces: list[Piece]) -> None:
+        try:
+            for piece in pieces:
+                if piece.begin > 0:
+                    begun[piece.task].wait()
+                work(piece)
+                begun[piece.task].set()
+        finally:
+            # After a failure nobody may be left waiting.
+            for piece in pieces:
+                begun[piece.task].set()
+
+    with ThreadPoolExecutor(len(plan)) as pool:
+        for future in [pool.submit(run, pieces) for pieces in plan]:
             future.result()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Literal, Self, overload
 
@@ -200,7 +199,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         check_is_fitted(self)
         rows = check_x(self, X) if check_input else np.asarray(X)
         dist = online.predict(self._online, rows)
-        return replace(dist, single_output=True) if self._single_output else dist
+        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
 
     # -- looking ---------------------------------------------------------------------------------------------------
 

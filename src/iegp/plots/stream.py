@@ -57,8 +57,8 @@ def draw_run(
 
 def _band(axes: Axes, rows: Any, y: Float, mean: Float, lower: Float, upper: Float, target: str) -> None:
     axes.fill_between(rows, lower, upper, color=BAND, lw=0, label="95 % interval")
-    axes.plot(rows, mean, color=INK, lw=1.0, label="predicted mean")
-    axes.plot(rows, y, ".", color=TRUTH, ms=2.2, label="label, seen afterwards")
+    axes.plot(rows, mean, color=INK, lw=1.2, label="predicted mean")
+    axes.plot(rows, y, ".", color=TRUTH, ms=2.5 if len(rows) > 300 else 5.0, label="label, seen afterwards")
     axes.set_ylabel(target)
     # The labels set the scale: a few very wide early bands would flatten everything else.
     low, high = np.percentile(y, [0.1, 99.9])
