@@ -134,7 +134,9 @@ def main() -> None:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     rows: list[Row] = []
     figures: list[Path] = []
-    console.print("The first run on a machine compiles for about half a minute; later ones start at once.", style="dim")
+    with console.status("Compiling: about half a minute the first time on a machine, then cached"):
+        warm = robot_arm(200, random_state=arguments.seed)
+        IEGPRegressor(random_state=0).prequential(warm.X, warm.y)
     with Progress(*columns, TextColumn("{task.fields[score]}"), console=console, redirect_stdout=False) as progress:
         for stream, shown in streams:
             model = IEGPRegressor(random_state=arguments.seed, n_jobs=-1)

@@ -302,7 +302,7 @@ def _who(ensemble: Ensemble, state: State) -> _Who:
     alive: Bool = np.ones(ensemble.n_experts, dtype=bool)
     if ensemble.rule == weights.BAYES:
         alive[np.isneginf(state.log_weights)] = False
-    return _Who(*_places(n_beliefs, n_rungs), alive, alive.reshape(n_beliefs, n_rungs).any(axis=1))
+    return _Who(*_places(n_beliefs, n_rungs), alive, np.asarray(alive.reshape(n_beliefs, n_rungs).any(axis=1)))
 
 
 @lru_cache(maxsize=32)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from iegp._compile import compiled
 from iegp.core.kernels import Kernel
 from iegp.core.numerics import MAX_NOISE_VAR, MIN_NOISE_VAR
 from iegp.typing import Float
@@ -65,18 +66,42 @@ def negative_log_evidence(
     gram, slope = kernel.value_and_slope(square)
     covariance = signal * gram
     covariance[np.diag_indices(n)] += noise
-    lower, failed = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
+    # A symmetric matrix is its own transpose: LAPACK works in place on the row-major array, seen as column-major.
+    lower, failed = lapack.dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
         # Numerically singular: tell the line search to step back.
         return 1e25, np.zeros(len(log_scales) + 2)
+    log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
     alpha, _ = lapack.dpotrs(lower, y, lower=1)
-    inverse, _ = lapack.dpotri(lower, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    value = 0.5 * float((y * alpha).sum()) + n_outputs * float(np.log(np.diagonal(lower)).sum())
-    # d value / d covariance, then the chain rule through k(|z - z'|²): (z - z')² summed with these weights, expanded
-    # so that no (n, n, d) array is needed.
-    outer = 0.5 * (n_outputs * inverse - alpha @ alpha.T)
-    pull = signal * outer * slope
+    inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
+    value = 0.5 * float((y * alpha).sum()) + 0.5 * n_outputs * (log_det + n * float(np.log(2.0 * np.pi)))
+    pull = np.empty((n, n))
+    d_signal, d_noise = _pull(inverse.T, np.ascontiguousarray(alpha), gram, slope, signal, pull)
+    # (z - z')² summed with the weights ``pull``, expanded so that no (n, n, d) array is needed.
     d_scales = 2.0 * (pull.sum(axis=1) @ z**2 - (z * (pull @ z)).sum(axis=0))
-    d_signal, d_noise = signal * float((outer * gram).sum()), noise * float(np.trace(outer))
-    return value + 0.5 * n * n_outputs * float(np.log(2.0 * np.pi)), np.append(d_scales, [d_signal, d_noise])
+    return value, np.append(d_scales, [d_signal, noise * d_noise])
+
+
+@compiled
+def _pull(inverse: Float, alpha: Float, gram: Float, slope: Float, signal: float, pull: Float) -> tuple[float, float]:
+    """The chain rule from the covariance to distances (into ``pull``), to the signal and to the noise.
+
+    ``inverse`` holds the upper triangle of the inverse covariance; d value / d covariance is
+    ``(D inverse - alpha alpha') / 2``.
+    """
+    n, n_outputs = alpha.shape
+    d_signal, d_noise = 0.0, 0.0
+    for i in range(n):
+        for j in range(i, n):
+            product = 0.0
+            for d in range(n_outputs):
+                product += alpha[i, d] * alpha[j, d]
+            outer = 0.5 * (n_outputs * inverse[i, j] - product)
+            pull[i, j] = signal * outer * slope[i, j]
+            pull[j, i] = pull[i, j]
+            if i == j:
+                d_noise += outer
+                d_signal += signal * outer * gram[i, j]
+            else:
+                d_signal += 2.0 * signal * outer * gram[i, j]
+    return d_signal, d_noise

@@ -57,7 +57,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         Only with ``weights="bayes"``: an expert whose weight falls below is dropped for good and costs nothing.
     prior_var, noise_var : "evidence" or float, default="evidence"
         Variance of an expert's function and of the noise, in units of the standardised target.
-    noise_forgetting : None, float or sequence, default=(None, (0.8, 4.0), (0.96, 20.0))
+    noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
         ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
         nothing), ``noise_var`` being where it starts. Inside a sequence, a pair (forgetting, degrees of freedom) is
         heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
