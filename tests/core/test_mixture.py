@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from oracles import mixture as oracle
 from scipy import stats
 
-from iegp.core.mixture import Mixture, quantiles
+from iegp.core.mixture import Mixture
+from iegp.core.quantiles import quantiles
 from iegp.core.student import student_cdf, student_log_kernel, student_log_normaliser, student_logpdf
 from iegp.errors import InputError
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core import belief, blocks, noise, weights
-from iegp.core.mixture import Mixture, quantiles
+from iegp.core.mixture import Mixture
+from iegp.core.quantiles import quantiles
 from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
 from iegp.typing import Bool, Float, Int
 

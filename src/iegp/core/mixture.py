@@ -16,43 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
-from iegp.core.student import student_cdf_pdf, student_log_kernel, student_log_normaliser
+from iegp.core.components import cdf_pdf_slope, gather, inflation
+from iegp.core.crps import crps_rows
+from iegp.core.quantiles import quantiles
+from iegp.core.student import student_log_kernel, student_log_normaliser
 from iegp.errors import InputError
 from iegp.typing import Float, Int
-
-# Columns of the small table of the components that matter in one row and output.
-WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
-
-# Components that together weigh less than this cannot be seen in a quantile.
-NEGLIGIBLE_WEIGHT = 1e-12
-# Quantiles: relative error of the probability at which the search stops, and the most evaluations it may take. Halving
-# every other step, the bracket has shrunk by 2^300 by then: more than all of float64's useful range.
-PROBABILITY_TOLERANCE = 1e-13
-MAX_EVALUATIONS = 600
-# A step this short, in units of the narrowest component, leaves an error of its third power: no need to look again.
-SHORT_STEP = 1e-4
-
-# CRPS by quadrature: relative tolerances of a panel and of the tail cut off, panels, halvings of one panel.
-PANEL_TOLERANCE = 1e-7
-TAIL_TOLERANCE = 1e-8
-MAX_PANELS = 320
-MAX_HALVINGS = 60
-# Below this share of its two terms the closed form of the CRPS has lost half of its digits.
-CANCELLATION = 1e-8
-
-# Gauss-Kronrod rule on [-1, 1], 7 and 15 points: node, Kronrod weight, Gauss weight (0 where Gauss has no node).
-_KRONROD = np.array(
-    [
-        (0.991455371120812639206854697526329, 0.022935322010529224963732008058970, 0.0),
-        (0.949107912342758524526189684047851, 0.063092092629978553290700663189204, 0.129484966168869693270611432679082),
-        (0.864864423359769072789712788640926, 0.104790010322250183839876322541518, 0.0),
-        (0.741531185599394439863864773280788, 0.140653259715525918745189590510238, 0.279705391489276667901467771423780),
-        (0.586087235467691130294144691693013, 0.169004726639267902826583426598550, 0.0),
-        (0.405845151377397166906606412076961, 0.190350578064785409913256402421014, 0.381830050505118944950369775488975),
-        (0.207784955007898467600689403773245, 0.204432940075298892414161999234649, 0.0),
-        (0.000000000000000000000000000000000, 0.209482141084727828012999174891714, 0.417959183673469387755102040816327),
-    ]
-)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -177,7 +146,7 @@ class Mixture:
         makes power-law tails as short as Gaussian ones. Relative error below 1e-6 (usually 1e-8), about a hundred
         evaluations of the cdf per row. ``inf`` where a component has half a degree of freedom or fewer.
         """
-        return self._shaped(_crps(self.weights, self.loc, self.scale, self.dof, self._values(y)))
+        return self._shaped(crps_rows(self.weights, self.loc, self.scale, self.dof, self._values(y)))
 
     def sample(self, size: int, rng: np.random.Generator | int) -> Float:
         """Draw ``size`` values per row: shape (size, n) or (size, n, D). The outputs of one draw share their expert."""
@@ -276,17 +245,9 @@ def _moments(weights: Float, loc: Float, scale: Float, dof: Float) -> tuple[Floa
             if weights[i, m] > 0.0:
                 for d in range(n_outputs):
                     offset = loc[i, m, d] - mean[i, d]
-                    within = _inflation(dof[i, m, d]) * scale[i, m, d] ** 2
+                    within = inflation(dof[i, m, d]) * scale[i, m, d] ** 2
                     var[i, d] += weights[i, m] * (within + offset * offset)
     return mean, var
-
-
-@compiled
-def _inflation(dof: float) -> float:
-    """Variance of a Student-t of unit scale."""
-    if dof <= 2.0:
-        return math.inf
-    return 1.0 + 2.0 / (dof - 2.0)
 
 
 @compiled
@@ -313,287 +274,15 @@ def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> F
 
 
 @compiled
-def _gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
-    """The components heavier than ``floor`` as rows of ``table`` (M, 5), weights normalised; a view of it.
-
-    One row and one output: all arguments have shape (M,).
-    """
-    count, total = 0, 0.0
-    for m in range(weights.size):
-        if weights[m] > floor:
-            table[count, WEIGHT] = weights[m]
-            table[count, LOC] = loc[m]
-            table[count, SCALE] = scale[m]
-            table[count, DOF] = dof[m]
-            table[count, LOG_NORM] = student_log_normaliser(dof[m])
-            total += weights[m]
-            count += 1
-    parts = table[:count]
-    parts[:, WEIGHT] /= total
-    return parts
-
-
-@compiled
-def _cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
-    """Distribution function of a mixture, its density, and the derivative of the density."""
-    cdf, pdf, slope = 0.0, 0.0, 0.0
-    for j in range(parts.shape[0]):
-        weight, scale, dof = parts[j, WEIGHT], parts[j, SCALE], parts[j, DOF]
-        r = (x - parts[j, LOC]) / scale
-        below, density = student_cdf_pdf(r, dof, parts[j, LOG_NORM])
-        cdf += weight * below
-        if density > 0.0:
-            density *= weight / scale
-            pdf += density
-            pull = r if dof == math.inf else (dof + 1.0) * r / (dof + r * r)
-            slope -= density * pull / scale
-    return cdf, pdf, slope
-
-
-@compiled
 def _cdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> Float:
     n, n_experts, n_outputs = loc.shape
     out = np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
     for i in range(n):
         for d in range(n_outputs):
-            parts = _gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
-            out[i, d] = min(_cdf_pdf_slope(y[i, d], parts)[0], 1.0) if y[i, d] == y[i, d] else math.nan
+            parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
+            out[i, d] = min(cdf_pdf_slope(y[i, d], parts)[0], 1.0) if y[i, d] == y[i, d] else math.nan
     return out
-
-
-@compiled
-def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) -> Float:
-    """Quantiles of every row and output at the levels ``q`` (k,), each in (0, 1): shape (k, n, D).
-
-    Compiled, without the GIL, and with no checks: a runner calls it chunk by chunk on its own arrays. About 0.1 µs per
-    component that matters and evaluation, two or three evaluations per quantile. Components that together weigh less
-    than 1e-12 are skipped. Where no component has weight, or one that has is not a number, the result is NaN.
-
-    >>> import numpy as np
-    >>> one, zero = np.ones((1, 1, 1)), np.zeros((1, 1, 1))
-    >>> quantiles(np.ones((1, 1)), zero, one, np.inf * one, np.array([0.025, 0.975])).round(4).ravel()
-    array([-1.96,  1.96])
-    """
-    n, n_experts, n_outputs = loc.shape
-    out = np.empty((q.size, n, n_outputs))
-    table = np.empty((n_experts, 5))
-    floor = NEGLIGIBLE_WEIGHT / n_experts
-    for i in range(n):
-        for d in range(n_outputs):
-            parts = _gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
-            centre, spread = _rough_moments(parts)
-            for k in range(q.size):
-                # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
-                side = 1.0 if q[k] <= 0.5 else -1.0
-                level = q[k] if q[k] <= 0.5 else 1.0 - q[k]
-                parts[:, LOC] *= side
-                start = side * centre - spread * _gaussian_distance(level)
-                out[k, i, d] = side * _solve(parts, level, start, spread)
-                parts[:, LOC] *= side
-    return out
-
-
-@compiled
-def _rough_moments(parts: Float) -> tuple[float, float]:
-    """Where to start a search: mean and standard deviation, infinite variances replaced by something finite."""
-    centre = np.sum(parts[:, WEIGHT] * parts[:, LOC])
-    var = 0.0
-    for j in range(parts.shape[0]):
-        within = _inflation(max(parts[j, DOF], 3.0)) * parts[j, SCALE] ** 2
-        var += parts[j, WEIGHT] * (within + (parts[j, LOC] - centre) ** 2)
-    return centre, math.sqrt(var)
-
-
-@compiled
-def _gaussian_distance(level: float) -> float:
-    """How many standard deviations below its mean a Gaussian has probability ``level <= 1/2``, to three digits."""
-    t = math.sqrt(-2.0 * math.log(level))  # Abramowitz and Stegun 26.2.23
-    return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
-
-
-@compiled
-def _solve(parts: Float, level: float, start: float, spread: float) -> float:
-    """The x at which a mixture's distribution function is ``level <= 1/2``.
-
-    Halley's method on the *logarithm* of the distribution function, nearly straight in Gaussian tails and well behaved
-    in power-law tails, inside a bracket; after a few steps, every other one halves the bracket, so that no mixture can
-    make it crawl. Where a component is narrower than the spacing of floats, a neighbour of the true x is the answer.
-    """
-    if parts.shape[0] == 0 or not abs(start + np.sum(parts[:, LOG_NORM])) < math.inf:
-        return math.nan
-    finest = np.min(parts[:, SCALE])
-    low, high = -math.inf, math.inf
-    x = start
-    nudge = 2.0**-52 * abs(start)  # to the next float, for components narrower than the spacing of floats
-    reach = max(spread, nudge)
-    for evaluation in range(MAX_EVALUATIONS):
-        cdf, pdf, slope = _cdf_pdf_slope(x, parts)
-        gap = math.log(cdf / level) if cdf > 0.0 else -math.inf
-        if abs(gap) < PROBABILITY_TOLERANCE:
-            return x
-        if gap < 0.0:
-            low = x
-        else:
-            high = x
-        step = _halley_step(gap, cdf, pdf, slope)
-        if abs(gap) < 0.01 and abs(step) < SHORT_STEP * finest:
-            return x + step
-        if abs(step) > reach:
-            step = math.copysign(reach, step)
-            reach *= 4.0
-        bracketed = low > -math.inf and high < math.inf
-        if x + step == x and not bracketed:
-            step = math.copysign(nudge, step)
-            nudge *= 4.0
-        x += step
-        if bracketed and ((evaluation % 2 == 1 and evaluation > 6) or not low < x < high):
-            x = 0.5 * low + 0.5 * high
-        if x in (low, high):
-            return x
-    return x
-
-
-@compiled
-def _halley_step(gap: float, cdf: float, pdf: float, slope: float) -> float:
-    """Step towards ``gap = 0``, where gap is the log of the distribution function minus its target."""
-    if not (pdf > 0.0 and cdf > 0.0):
-        return math.nan if gap != gap else -math.copysign(math.inf, gap)
-    rate = pdf / cdf
-    newton = -gap / rate
-    bend = 0.5 * newton * (slope / pdf - rate)
-    return newton / min(max(1.0 + bend, 0.5), 2.0)
-
-
-@compiled
-def _crps(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> Float:
-    n, n_experts, n_outputs = loc.shape
-    out = np.empty((n, n_outputs))
-    table = np.empty((n_experts, 5))
-    stack = np.empty((MAX_HALVINGS + 2, 2))
-    for i in range(n):
-        for d in range(n_outputs):
-            parts = _gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
-            out[i, d] = _crps_one(parts, y[i, d], stack)
-    return out
-
-
-@compiled
-def _crps_one(parts: Float, y: float, stack: Float) -> float:
-    if not abs(y) < math.inf or np.min(parts[:, DOF]) <= 0.5:
-        return abs(y) + math.inf  # infinite, and NaN stays NaN
-    if np.min(parts[:, DOF]) == math.inf:
-        distance, score = _crps_gaussian(parts, y)
-        if score > CANCELLATION * distance:
-            return score
-    return _crps_integral(parts, y, stack)
-
-
-@compiled
-def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
-    """``E|Y - y|`` and the score ``E|Y - y| - E|Y - Y'| / 2`` of a Gaussian mixture."""
-    distance, diversity = 0.0, 0.0
-    for j in range(parts.shape[0]):
-        distance += parts[j, WEIGHT] * _mean_absolute(y - parts[j, LOC], parts[j, SCALE])
-        for k in range(j + 1):
-            pair = _mean_absolute(parts[j, LOC] - parts[k, LOC], math.hypot(parts[j, SCALE], parts[k, SCALE]))
-            diversity += (1.0 if k < j else 0.5) * parts[j, WEIGHT] * parts[k, WEIGHT] * pair
-    return distance, distance - diversity
-
-
-@compiled
-def _mean_absolute(mean: float, std: float) -> float:
-    """``E|Z|`` of a Gaussian."""
-    r = mean / std
-    density = math.exp(-0.5 * r * r) if abs(r) < 40.0 else 0.0
-    return std * math.sqrt(2.0 / math.pi) * density + mean * math.erf(r * math.sqrt(0.5))
-
-
-@compiled
-def _crps_integral(parts: Float, y: float, stack: Float) -> float:
-    """Integral of F² below y plus that of (1 - F)² above: the second is the first of the mirror image.
-
-    The larger of the two comes first, because the tolerances are relative to what has been found so far.
-    """
-    side = 1.0 if _cdf_pdf_slope(y, parts)[0] >= 0.5 else -1.0
-    total = 0.0
-    for turn in (side, -side):
-        parts[:, LOC] *= turn
-        total = _add_tail(parts, turn * y, total, stack)
-        parts[:, LOC] *= turn
-    return total
-
-
-@compiled
-def _add_tail(parts: Float, y: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest cannot matter."""
-    unit = np.sum(parts[:, WEIGHT] * parts[:, SCALE])
-    rest = math.inf
-    for panel in range(MAX_PANELS):
-        total = _add_panel(parts, y, unit, float(panel), total, stack)
-        rest = _rest_of_tail(parts, y - unit * math.sinh(panel + 1.0))
-        if rest <= TAIL_TOLERANCE * total:
-            return total
-    return total + rest  # only with less than 0.53 degrees of freedom; the bound is then also a good estimate
-
-
-@compiled
-def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral over ``first <= u <= first + 1``, halved wherever the two rules disagree.
-
-    The integrand is a square of a monotone function: a step of F cannot hide between the nodes.
-    """
-    stack[0, 0], stack[0, 1] = first, 1.0
-    size = 1
-    while size > 0:
-        size -= 1
-        start, width = stack[size, 0], stack[size, 1]
-        fine, coarse = _gauss_kronrod(parts, y, unit, start, width)
-        if abs(fine - coarse) <= PANEL_TOLERANCE * (total + fine) or width < 2.0**-MAX_HALVINGS:
-            total += fine
-        else:
-            half = 0.5 * width
-            stack[size, 0], stack[size, 1] = start + half, half
-            stack[size + 1, 0], stack[size + 1, 1] = start, half
-            size += 2
-    return total
-
-
-@compiled
-def _gauss_kronrod(parts: Float, y: float, unit: float, start: float, width: float) -> tuple[float, float]:
-    """Integral of F² dx over a piece of u, by 15 points and by the 7 of them that make a Gauss rule."""
-    fine, coarse = 0.0, 0.0
-    half = 0.5 * width
-    for j in range(2 * len(_KRONROD) - 1):
-        row = min(j, 2 * len(_KRONROD) - 2 - j)
-        offset = -_KRONROD[row, 0] if j == row else _KRONROD[row, 0]
-        u = start + half + half * offset
-        cdf = _cdf_pdf_slope(y - unit * math.sinh(u), parts)[0]
-        value = half * unit * math.cosh(u) * cdf * cdf
-        fine += _KRONROD[row, 1] * value
-        coarse += _KRONROD[row, 2] * value
-    return fine, coarse
-
-
-@compiled
-def _rest_of_tail(parts: Float, x: float) -> float:
-    """Upper bound of the integral of F² below x; infinite while x is not yet in every component's lower tail.
-
-    Below r a Student-t falls at least as fast as the power ``p = |r| pdf / cdf``, so that its square integrates to at
-    most ``cdf² |r| / (2p - 1)``; by Minkowski's inequality the roots of these bounds add up.
-    """
-    root = 0.0
-    for j in range(parts.shape[0]):
-        r = (x - parts[j, LOC]) / parts[j, SCALE]
-        if r > -1.0:
-            return math.inf
-        cdf, pdf = student_cdf_pdf(r, parts[j, DOF], parts[j, LOG_NORM])
-        if cdf > 0.0:
-            excess = -2.0 * r * pdf / cdf - 1.0
-            if excess <= 0.0:
-                return math.inf
-            root += parts[j, WEIGHT] * cdf * math.sqrt(-r * parts[j, SCALE] / excess)
-    return root * root
 
 
 @compiled
