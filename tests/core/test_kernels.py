@@ -71,9 +71,11 @@ def test_nu_survives_the_round_trip():
 
 
 def test_resolved_puts_stretched_numbers_in_place_of_words():
-    assert RBF("evidence", stretch=3.0).resolved(np.array([2.0, 2.0])) == RBF(6.0)
-    assert RBF("per-dimension").resolved(np.array([2.0, 5.0])) == RBF([2.0, 5.0])
-    assert Matern("evidence", nu=2.5).resolved(np.ones(1)) == Matern(1.0, nu=2.5)
+    assert RBF("evidence", stretch=3.0).resolved(2, np.array([2.0, 2.0])) == RBF(6.0)
+    assert RBF("per-dimension").resolved(2, np.array([2.0, 5.0])) == RBF([2.0, 5.0])
+    assert RBF("dimension", stretch=3.0).resolved(4, np.ones(4)) == RBF(6.0)
+    assert RBF([1.0, 2.0], stretch=2.0).resolved(2, np.ones(2)) == RBF([2.0, 4.0])
+    assert Matern("evidence", nu=2.5).resolved(1, np.ones(1)) == Matern(1.0, nu=2.5)
 
 
 @pytest.mark.parametrize(

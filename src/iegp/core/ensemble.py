@@ -11,6 +11,7 @@ share one belief; the drifts of a kernel share its features.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -149,15 +150,19 @@ def learn(
 
     ``x`` is (n, d) and ``y`` (n, D). O(F²) per row and belief. ``level`` asks for central intervals, which cost extra.
     """
+    return Trace.concatenate(list(learn_chunks(ensemble, state, x, y, n_threads, level)))
+
+
+def learn_chunks(
+    ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int = 1, level: float | None = None
+) -> Iterator[Trace]:
+    """The same, one trace per chunk: for long passes whose traces nobody keeps."""
     if len(x) <= FEW_ROWS:
-        return _learn_chunk(ensemble, state, x, y, 1, level)
+        yield _learn_chunk(ensemble, state, x, y, 1, level)
+        return
     with one_blas_thread():
-        return Trace.concatenate(
-            [
-                _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], n_threads, level)
-                for i in range(0, len(x), CHUNK_ROWS)
-            ]
-        )
+        for i in range(0, len(x), CHUNK_ROWS):
+            yield _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], n_threads, level)
 
 
 def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:

@@ -32,12 +32,7 @@ class Experts(NamedTuple):
 def default_experts(settings: Settings, n_columns: int, n_outputs: int) -> Experts:
     """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults."""
     typical = np.full(n_columns, np.sqrt(n_columns))
-    kernels = tuple(
-        kernel.resolved(typical)
-        if kernel.is_fitted_to_data
-        else kernel.resolved(kernel.scales(n_columns) / kernel.stretch)
-        for kernel in settings.kernels
-    )
+    kernels = tuple(kernel.resolved(n_columns, typical) for kernel in settings.kernels)
     prior_var = DEFAULT_PRIOR_VAR if settings.prior_var is None else settings.prior_var
     noise_var = DEFAULT_NOISE_VAR if settings.noise_var is None else settings.noise_var
     fit = evidence.Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.nan)
@@ -58,16 +53,14 @@ def fit_experts(settings: Settings, x: Float, y: Float) -> Experts:
 
 def _fit_kernels(settings: Settings, x: Float, y: Float) -> tuple[Kernel, ...]:
     """Replace words by numbers; kernels with the same relative share one fit."""
+    n_columns = x.shape[1]
     known: dict[tuple[Kernel, bool], Float] = {}
     kernels = []
     for kernel in settings.kernels:
-        if not kernel.is_fitted_to_data:
-            kernels.append(kernel.resolved(kernel.scales(x.shape[1]) / kernel.stretch))
-            continue
         key = kernel.relative(), kernel.length_scale == "evidence"
-        if key not in known:
+        if kernel.is_fitted_to_data and key not in known:
             known[key] = fit_length_scales(key[0], x, y, shared=key[1])
-        kernels.append(kernel.resolved(known[key]))
+        kernels.append(kernel.resolved(n_columns, known.get(key, np.ones(n_columns))))
     return tuple(kernels)
 
 

@@ -62,9 +62,9 @@ class Kernel:
         """Whether the length scale waits for the warm-up rows."""
         return self.length_scale in FITTED
 
-    def resolved(self, scales: Float) -> Self:
-        """The same kernel with numbers in place of words: the given scales, stretched."""
-        values = self.stretch * scales
+    def resolved(self, n_columns: int, fitted: Float) -> Self:
+        """The same kernel with numbers in place of words: ``fitted`` scales, stretched, where they were asked for."""
+        values = self.stretch * fitted if self.is_fitted_to_data else self.scales(n_columns)
         plain = float(values[0]) if np.all(values == values[0]) else tuple(values.tolist())
         return replace(self, length_scale=plain, stretch=1.0)
 

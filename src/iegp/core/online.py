@@ -8,6 +8,7 @@ After ``warmup`` rows nothing is kept and memory is flat.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,30 +94,42 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
     ``level`` asks for central intervals in the trace.
     """
+    return Trace.concatenate(list(_pass(model, x, y, n_threads, level)))
+
+
+def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
+    """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
+    for _ in _pass(model, x, y, n_threads, None):
+        pass
+
+
+def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
+    """Traces of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
     if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
         # One compiled call, which cannot fail halfway: no copy is needed.
-        trace = _learn_rows(model, x, y, n_threads, level)
+        yield from _learn_rows(model, x, y, n_threads, level)
         model.n_seen += len(x)
-        return trace
+        return
     draft = replace(model, state=model.state.copy())
-    traces: list[Trace] = []
     position = 0
-    while position < len(x) or not traces:
+    while True:  # at least once, so that even no rows leave a trace
         stop = min(len(x), position + _rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
-        traces.append(_learn_rows(draft, rows_x, rows_y, n_threads, level))
+        yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
         draft.n_seen += stop - position
         position = stop
         if draft.is_warming_up:
             _keep(draft, rows_x, rows_y)
+        if position >= len(x):
+            break
     model.__dict__.update(draft.__dict__)
-    return Trace.concatenate(traces)
 
 
-def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:
+def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
     x, y = model.scaling.standardise_x(x), model.scaling.standardise_y(y)
-    return _to_user_trace(model.scaling, ens.learn(model.experts.ensemble, model.state, x, y, n_threads, level))
+    for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level):
+        yield _to_user_trace(model.scaling, trace)
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
@@ -158,7 +171,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     state = ens.start(experts.ensemble)
     equal = state.log_weights.copy()
     # No expert may be shut down by rows that its hyperparameters were fitted to.
-    ens.learn(experts.ensemble._replace(shutdown=0.0), state, x, y)
+    for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y):
+        pass
     return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
 
 

@@ -144,7 +144,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         """Forget everything, then learn the rows in order."""
         with unchanged_on_error(self):
             rows, labels = self._begin(X, y)
-            online.learn(self._online, rows, labels, n_threads_from(self.n_jobs))
+            online.absorb(self._online, rows, labels, n_threads_from(self.n_jobs))
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
@@ -155,7 +155,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         """
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, check_input)
-            online.learn(self._online, rows, labels, n_threads_from(self.n_jobs))
+            online.absorb(self._online, rows, labels, n_threads_from(self.n_jobs))
         return self
 
     def prequential(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> PrequentialRun:
