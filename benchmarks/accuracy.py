@@ -96,13 +96,15 @@ def _job(arguments: tuple[str, str, int]) -> tuple[str, str, Score]:
 
 
 def available(names: list[str]) -> list[str]:
-    found = []
+    found, absent = [], []
     for name in names:
         try:
             load(name)
             found.append(name)
-        except DatasetError as error:
-            print(f"left out {name}: {error}")
+        except DatasetError:
+            absent.append(name)
+    if absent:
+        print(f"left out, neither in $IEGP_DATA nor to be downloaded: {', '.join(absent)}")
     return found
 
 

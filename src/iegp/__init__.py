@@ -5,10 +5,20 @@
 
 from __future__ import annotations
 
+import importlib
+import types
 from importlib.metadata import version
 
+from iegp import kernels, presets
 from iegp.estimators import IEGPRegressor, load
 
-__all__ = ["IEGPRegressor", "__version__", "load"]
+__all__ = ["IEGPRegressor", "__version__", "kernels", "load", "presets"]
 
 __version__ = version("iegp")
+
+
+def __getattr__(name: str) -> types.ModuleType:
+    """Rooms that need more than NumPy, SciPy and scikit-learn are opened when somebody looks into them."""
+    if name in ("evaluate", "plots", "streams"):
+        return importlib.import_module(f"iegp.{name}")
+    raise AttributeError(f"module 'iegp' has no attribute {name!r}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contracts.models import same_bits, small, stream
+from contracts.models import same_bits, small, state_bytes, stream
 
 from iegp import IEGPRegressor
 from iegp.core.scaling import from_rows
+from iegp.errors import InputError
 
 X, Y = stream(150)
 
@@ -154,7 +155,32 @@ def test_a_monstrous_label_is_survived(jump, weights, left):
         assert np.median(np.abs(run.mean - labels)[500:]) < left
 
 
-@pytest.mark.parametrize("jump", [1e200, 1e300, -1e307])
+@pytest.mark.parametrize("where", ["X", "y"])
+@pytest.mark.parametrize("n_rows", [1, 40])
+def test_a_value_too_far_away_to_be_squared_is_refused_and_changes_nothing(where, n_rows):
+    rows, labels = stream(200)
+    model = small().fit(rows[:150] / 1e3, labels[:150] / 1e3)
+    before = state_bytes(model)
+    more_rows, more_labels = rows[150 : 150 + n_rows] / 1e3, labels[150 : 150 + n_rows] / 1e3
+    (more_rows[:, 0] if where == "X" else more_labels)[n_rows - 1] = 1e306
+    with pytest.raises(InputError, match=f"{where} has 1e\\+306 at row {n_rows - 1}, column 0"):
+        model.partial_fit(more_rows, more_labels)
+    assert state_bytes(model) == before
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e15, 1.7e18])
+def test_a_large_offset_is_not_a_constant(offset):
+    """A signal of 1e-11 of the offset still has four digits."""
+    rows, labels = stream(400)
+    run = small(warmup=200).prequential(rows, offset * (1.0 + 1e-11 * labels))
+    plain = small(warmup=200).prequential(rows, labels)
+    late = slice(250, None)
+    shape = np.corrcoef(run.mean[late], plain.mean[late])[0, 1]
+    assert shape > 0.99
+    assert np.mean((run.lower <= run.y) & (run.y <= run.upper)) > 0.85
+
+
+@pytest.mark.parametrize("jump", [1e200, 1e290, -1e299])
 def test_a_label_whose_square_overflows_harms_neither_mean_nor_weights(jump):
     rows, labels = stream(300)
     labels[100] = jump

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from iegp import IEGPRegressor
 from iegp.kernels import RBF, Laplace, Matern
+from iegp.run.prequential import PrequentialRun
 
 TESTS = str(Path(__file__).parents[1])
 N = 150
@@ -157,10 +158,41 @@ def test_a_run_has_an_entry_per_row_and_describes_itself():
     assert run.weights.shape == (N, 8)
     close(run.weights.sum(axis=1), np.ones(N))
     assert np.all(run.lower < run.upper)
-    assert run.coverage == pytest.approx(np.mean((run.lower <= y) & (y <= run.upper)))
-    assert run.pnll == pytest.approx(-run.log_score.mean())
-    assert run.nmse == pytest.approx(np.mean((y - run.mean) ** 2) / np.var(y))
     assert "150 rows" in repr(run)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_run_sums_itself_up_without_the_row_that_nothing_was_known_about(fresh):
+    X, y = stream(2 * N)
+    model = small()
+    if not fresh:
+        model.fit(X[N:], y[N:])
+    run, rows = model.prequential(X[:N], y[:N]), slice(1 if fresh else 0, N)
+    truth, mean = y[rows], run.mean[rows]
+    assert run.coverage == pytest.approx(np.mean((run.lower[rows] <= truth) & (truth <= run.upper[rows])))
+    assert run.pnll == pytest.approx(-run.log_score[rows].mean())
+    assert run.nmse == pytest.approx(np.mean((truth - mean) ** 2) / np.var(truth))
+
+
+def test_a_live_loop_row_by_row_is_one_run():
+    X, y = stream(30)
+    model = small()
+    pieces = [model.prequential(X[t : t + 1], y[t : t + 1]) for t in range(30)]
+    assert "before anything was known" in repr(pieces[0])
+    assert "inf" not in repr(pieces[20])
+    whole, joined = small().prequential(X, y), PrequentialRun.concatenate(pieces)
+    close(joined.mean, whole.mean)
+    assert joined.nmse == pytest.approx(whole.nmse)
+
+
+def test_the_level_of_the_interval_can_be_chosen():
+    X, y = stream(N)
+    wide, narrow = small().prequential(X, y), small().prequential(X, y, level=0.5)
+    assert np.all((narrow.lower > wide.lower) & (narrow.upper < wide.upper))
+    assert "50 % coverage" in repr(narrow)
+    for level in (0, 1, 95, "wide", None):
+        with pytest.raises(ValueError, match="level"):
+            small().prequential(X, y, level=level)
 
 
 # -- forgetting, purity, threads -------------------------------------------------------------------------------------

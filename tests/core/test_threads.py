@@ -122,3 +122,29 @@ def test_n_jobs_follows_the_convention():
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     for n_jobs, wanted in [(None, 1), (1, 1), (3, 3), (-1, cores), (-2, max(1, cores - 1)), (-100, 1)]:
         assert threads.n_threads_from(n_jobs) == wanted
+
+
+def test_a_thread_that_cannot_start_leaves_nobody_waiting(monkeypatch):
+    """The second list cannot be handed out; the first waits for rows of a task that nobody will begin."""
+    real, calls = threads.ThreadPoolExecutor.submit, []
+
+    def refuse(self, *arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise RuntimeError("can't start new thread")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(threads.ThreadPoolExecutor, "submit", refuse)
+    with pytest.raises(RuntimeError, match="new thread"):
+        threads.run_in_pieces([].append, threads.wrap_around([1.0] * 3, 100, 10, 2))
+
+
+def test_an_interrupt_inside_leaves_blas_as_it_was():
+    before = blas_threads()
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
+            raise KeyboardInterrupt
+    assert blas_threads() == before
+    with threads.one_blas_thread():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before

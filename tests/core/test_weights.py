@@ -146,3 +146,14 @@ def test_wrong_transitions_are_refused(switch, message):
 )
 def test_log_sum_exp(values):
     assert weights.log_sum_exp(np.array(values)) == pytest.approx(float(logsumexp(values)))
+
+
+def test_stacking_follows_a_change_however_long_it_was_still():
+    """An expert that was useless for 20,000 rows is back within 80 once it is right."""
+    still, change = np.tile([0.0, -2.0], (20_000, 1)), np.tile([-2.0, 0.0], (80, 1))
+    log_weights = np.log([0.5, 0.5])
+    table, scores = np.empty((20_080, 2)), np.empty(20_080)
+    rule = weights.STACKING, np.ones((1, 1)), 0.1, 0.0
+    weights.weigh_rows(np.concatenate([still, change]), log_weights, *rule, table, scores)
+    assert table[20_000, 1] < 1e-8
+    assert table[-1, 1] > 0.5

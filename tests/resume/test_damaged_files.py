@@ -17,8 +17,16 @@ from safetensors.numpy import save as to_bytes
 
 from iegp import load
 from iegp.errors import ModelFileError
+from iegp.run import modelfile
 
 X, Y = stream(80)
+
+
+def with_right_checksum(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
+    """A file whose checksum is right, so that what is tested are the checks behind it."""
+    ours = json.loads(metadata["iegp"])
+    ours["sha256"] = modelfile._digest(arrays)
+    return to_bytes(arrays, metadata=metadata | {"iegp": json.dumps(ours)})
 
 
 def parts(content: bytes) -> tuple[dict[str, Any], bytes]:
@@ -122,7 +130,7 @@ def test_missing_arrays(content, name, refused):
     header, data = parts(content)
     arrays, metadata = unpacked(header, data)
     del arrays[name]
-    message = refused(to_bytes(arrays, metadata=metadata))
+    message = refused(with_right_checksum(arrays, metadata))
     assert name in message
 
 
@@ -139,7 +147,7 @@ def test_arrays_of_another_shape(content, name, refused):
         original.reshape(*original.shape, 1),
     ):
         arrays[name] = np.ascontiguousarray(wrong).reshape(wrong.shape)
-        assert "damaged" in refused(to_bytes(arrays, metadata=metadata)), (name, wrong.shape)
+        assert "damaged" in refused(with_right_checksum(arrays, metadata)), (name, wrong.shape)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool", "float16", "int32"])
@@ -147,7 +155,7 @@ def test_arrays_of_another_shape(content, name, refused):
 def test_arrays_of_another_type(content, name, dtype, refused):
     arrays, metadata = unpacked(*parts(content))
     arrays[name] = np.ones(arrays[name].shape, dtype=dtype)
-    assert "damaged" in refused(to_bytes(arrays, metadata=metadata))
+    assert "damaged" in refused(with_right_checksum(arrays, metadata))
 
 
 @pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2", "I64", "U64", "F4", "X9", "C64", "F64 ", "", 3, None])
@@ -239,7 +247,7 @@ WRONG = [
     *[(("online", "settings", "weights"), value) for value in (-1, 3, 10**30, "x", None, 1.5, 1, ...)],
     *[(("online", "settings", "stacking_rate"), value) for value in ("x", None, -1.0, float("nan"), [0.1], ...)],
     *[(("online", "settings", "shutdown"), value) for value in ("x", None, -1.0, 2.0, float("nan"), ...)],
-    *[(("online", "n_seen"), value) for value in (-1, "many", None, 1e999, [], ...)],
+    *[(("online", "is_warming_up"), value) for value in (-1, "many", None, 1e999, [], ...)],
     (("online", "is_warming_up"), ...),
     (("single_output",), ...),
     *[(("feature_names",), value) for value in (3, ["a"], ["a", "b", "c", "d"])],
@@ -339,6 +347,14 @@ def test_messages_name_the_file(content, refused):
         content[:100],
         b"junk",
         edited(content, ("format",), 7),
-        edited(content, ("online", "n_seen"), ...),
+        edited(content, ("online", "is_warming_up"), ...),
     ):
         assert "damaged" in refused(damaged).split("/")[-1].split(" ")[0]
+
+
+def test_a_flipped_bit_anywhere_in_the_numbers_is_noticed(content, refused):
+    size = 8 + int.from_bytes(content[:8], "little")
+    for position in np.random.default_rng(0).integers(size, len(content), 40):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << int(position) % 8
+        assert "checksum" in refused(bytes(flipped))

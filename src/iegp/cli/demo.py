@@ -15,14 +15,14 @@ from rich.table import Table
 from iegp import IEGPRegressor
 from iegp.evaluate.metrics import coverage, nmse, pnll
 from iegp.evaluate.naive import running_mean
-from iegp.plots.stream import draw_run
+from iegp.plots import plot_run
 from iegp.run.prequential import PrequentialRun
 from iegp.streams import DEMO_STREAM, Stream, load_embedded, robot_arm
 
 CHUNK = 500
 # Scores start here: before, the model is still finding its scaling and hyperparameters.
 SCORED_FROM = 1000
-COLUMNS = ("stream", "model", "nMSE", "log score", "95 % cover", "rows/s")
+COLUMNS = ("stream", "model", "nMSE", "mean log score", "95 % cover", "rows/s")
 
 
 class Row(NamedTuple):
@@ -76,7 +76,10 @@ def score_rows(stream: Stream, run: PrequentialRun, seconds: float) -> list[Row]
 
 
 def show(rows: list[Row], console: Console) -> None:
-    table = Table(title=f"Scores from row {SCORED_FROM} on: each row predicted before its label was used")
+    table = Table(
+        title=f"Scores from row {SCORED_FROM} on: each row predicted before its label was used",
+        caption="nMSE: lower is better; mean log score (log predictive density): higher is better",
+    )
     for number, name in enumerate(COLUMNS):
         table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
     for row in rows:
@@ -91,18 +94,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def draw(stream: Stream, run: PrequentialRun, model: IEGPRegressor, path: Path, zoom: tuple[int, int]) -> None:
-    figure = draw_run(
-        stream.y,
-        run.mean,
-        run.lower,
-        run.upper,
-        run.weights,
-        ["0 (static)" if expert.drift_var == 0 else f"{expert.drift_var:g}" for expert in model.experts_],
-        title=f"{stream.name}: one step ahead, untuned",
-        target=stream.target_name,
-        changes=stream.change_points,
-        zoom=zoom,
-    )
+    title, changes = f"{stream.name}: one step ahead, untuned", stream.change_points
+    figure = plot_run(run, model.experts_, title=title, target=stream.target_name, changes=changes, zoom=zoom)
     figure.savefig(path, dpi=130)
 
 
@@ -125,6 +118,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=8000, help="rows of each stream")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    if arguments.rows <= SCORED_FROM + 100:
+        parser.error(f"--rows {arguments.rows}: scores start at row {SCORED_FROM}, so give more, such as 8000")
     arguments.out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
     streams = [

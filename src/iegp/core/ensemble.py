@@ -77,6 +77,8 @@ class State(NamedTuple):
     noise_shape: Float
     noise_scale: Float
     log_weights: Float
+    rows: Float
+    """(1,): rows learned so far, counted where they are learned, so that no interruption can come between."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))
@@ -108,7 +110,7 @@ def start(ensemble: Ensemble) -> State:
     n_features, n_outputs = 2 * ensemble.frequencies.shape[1], ensemble.noise_var.shape[1]
     beliefs = belief.prior(ensemble.prior_ratio, ensemble.drift_ratio, n_features, n_outputs)
     levels = noise.start(ensemble.forgetting, ensemble.tails, ensemble.rung_of, ensemble.noise_var[ensemble.belief_of])
-    return State(*beliefs, *levels, np.full(ensemble.n_experts, -np.log(ensemble.n_experts)))
+    return State(*beliefs, *levels, np.full(ensemble.n_experts, -np.log(ensemble.n_experts)), np.zeros(1))
 
 
 def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
@@ -279,6 +281,7 @@ def _weigh(ensemble: Ensemble, state: State, who: _Who, y: Float, rows: _Rows) -
         rows.log_score,
     )
     summarise(rows.used, rows.means, rows.scales, rows.dof, who.belief_of, who.rung_of, rows.mean, rows.std)
+    state.rows[0] += len(y)
 
 
 @compiled

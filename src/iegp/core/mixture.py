@@ -148,8 +148,11 @@ class Mixture:
         """
         return self._shaped(crps_rows(self.weights, self.loc, self.scale, self.dof, self._values(y)))
 
-    def sample(self, size: int, rng: np.random.Generator | int) -> Float:
-        """Draw ``size`` values per row: shape (size, n) or (size, n, D). The outputs of one draw share their expert."""
+    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
+        """Draw ``size`` values per row: shape (size, n) or (size, n, D). The outputs of one draw share their expert.
+
+        ``rng`` is a generator or a seed; ``None`` draws differently every time.
+        """
         generator = np.random.default_rng(rng)
         expert = _pick_experts(self.weights, generator.random((size, len(self))))
         rows = np.arange(len(self))

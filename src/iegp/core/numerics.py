@@ -24,5 +24,13 @@ NOISE_FLOOR = 1.0e-12
 # rotations, which lose only its square root.
 MAX_BLOCK_LEVERAGE = 1.0e4
 
-# A column or target whose spread is below this fraction of its size is constant for our purposes: it is not scaled.
-CONSTANT_SPREAD = 1.0e-10
+# Stacking keeps every expert above this weight, divided by the number of experts. Without it an expert sinks without
+# limit while it is not needed, and the longer a stream was still, the longer it takes to follow a change.
+STACKING_FLOOR = 1.0e-12
+
+# A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
+CONSTANT_SPREAD = 8.0 * EPS
+
+# A value this many standard deviations (of the warm-up rows) away is refused: its square, and the angle of its
+# features, would overflow and poison the model for good.
+FARTHEST_VALUE = 1.0e300

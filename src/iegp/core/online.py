@@ -1,9 +1,9 @@
 """An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
 
-Until ``warmup`` rows have been seen they are kept. At 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64, 128, ...
-and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by replaying the
-rows and the weights start anew. All this depends on the number of rows alone, never on how they were cut into calls.
-After ``warmup`` rows nothing is kept and memory is flat.
+Until ``warmup`` rows have been seen they are kept. At 1, 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64,
+128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by
+replaying the rows and the weights start anew. All this depends on the number of rows alone, never on how they were
+cut into calls. After ``warmup`` rows nothing is kept and memory is flat.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ class Online:
     state: State
     kept_x: Float
     kept_y: Float
-    n_seen: int
     is_warming_up: bool
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned so far."""
+        return int(self.state.rows[0])
 
     @property
     def n_columns(self) -> int:
@@ -61,7 +65,6 @@ def begin(settings: Settings, n_columns: int, n_outputs: int) -> Online:
         state=ens.start(experts.ensemble),
         kept_x=np.empty((0, n_columns)),
         kept_y=np.empty((0, n_outputs)),
-        n_seen=0,
         is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
     )
 
@@ -71,9 +74,8 @@ def warmed_up(settings: Settings, x: Float, y: Float) -> Online:
     model = _refit(begin(settings, x.shape[1], y.shape[1]), x, y, fit=True)
     if not settings.learn_warmup:
         model = replace(model, state=ens.start(model.experts.ensemble))
-    n_seen = len(x) if settings.learn_warmup else 0
     empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
-    return replace(model, kept_x=empty[0], kept_y=empty[1], n_seen=n_seen, is_warming_up=False)
+    return replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False)
 
 
 def predict(model: Online, x: Float) -> Mixture:
@@ -109,7 +111,6 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
-        model.n_seen += len(x)
         return
     draft = replace(model, state=model.state.copy())
     position = 0
@@ -117,7 +118,6 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
         stop = min(len(x), position + _rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
         yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
-        draft.n_seen += stop - position
         position = stop
         if draft.is_warming_up:
             _keep(draft, rows_x, rows_y)
@@ -144,7 +144,7 @@ def _rows_to_refit(model: Online) -> int:
     """How many rows until the next refit; more than any call brings if there is none."""
     if not model.is_warming_up:
         return int(np.iinfo(np.int64).max)
-    seen, milestone = len(model.kept_x), 2
+    seen, milestone = len(model.kept_x), 1
     while milestone <= seen:
         milestone *= 2
     return min(milestone, model.settings.warmup) - seen
@@ -155,7 +155,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
     model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
     n = len(model.kept_x)
     is_last = n >= model.settings.warmup
-    if is_last or (n >= 2 and n & (n - 1) == 0):
+    if is_last or (n > 0 and n & (n - 1) == 0):
         model.__dict__.update(_refit(model, model.kept_x, model.kept_y, fit=is_last or n >= FIRST_FIT).__dict__)
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()

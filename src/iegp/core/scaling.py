@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.numerics import CONSTANT_SPREAD
+from iegp.core.numerics import CONSTANT_SPREAD, FARTHEST_VALUE
+from iegp.errors import InputError
 from iegp.typing import Float
 
 
@@ -19,10 +20,23 @@ class Scaling(NamedTuple):
     y_scale: Float
 
     def standardise_x(self, x: Float) -> Float:
-        return np.ascontiguousarray((x - self.x_mean) / self.x_scale)
+        return _standardise(x, self.x_mean, self.x_scale, "X")
 
     def standardise_y(self, y: Float) -> Float:
-        return np.ascontiguousarray((y - self.y_mean) / self.y_scale)
+        return _standardise(y, self.y_mean, self.y_scale, "y")
+
+
+def _standardise(values: Float, mean: Float, scale: Float, name: str) -> Float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        standardised = np.ascontiguousarray((values - mean) / scale)
+    # Written so that a NaN fails.
+    if standardised.size and not np.abs(standardised).max() <= FARTHEST_VALUE:
+        row, column = (int(i) for i in np.argwhere(~(np.abs(standardised) <= FARTHEST_VALUE))[0])
+        raise InputError(
+            f"{name} has {values[row, column]:g} at row {row}, column {column}: more than {FARTHEST_VALUE:g} times the "
+            f"spread of the rows before ({scale[column]:g}). Remove or clip such values; the model is unchanged."
+        )
+    return standardised
 
 
 def identity(n_columns: int, n_outputs: int) -> Scaling:
@@ -31,14 +45,25 @@ def identity(n_columns: int, n_outputs: int) -> Scaling:
 
 
 def from_rows(x: Float, y: Float) -> Scaling:
-    """Mean zero and variance one on these rows. Constant columns are centred and keep their scale."""
+    """Mean zero and variance one on these rows. Constant columns are centred and keep their scale.
+
+    A single row has no spread: its magnitude is the best guess of the units.
+    """
+    if len(x) == 1:
+        return Scaling(x[0].copy(), _magnitude(x[0]), y[0].copy(), _magnitude(y[0]))
     return Scaling(*_moments(x), *_moments(y))
+
+
+def _magnitude(values: Float) -> Float:
+    return np.where(values == 0.0, 1.0, np.abs(values))
 
 
 def _moments(values: Float) -> tuple[Float, Float]:
     # Divided by the largest magnitude first, so that neither sums nor squares overflow.
     size = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
-    unit = values / size
+    first = values[0] / size
+    # Relative to the first row: a large offset costs no digits, and constant columns come out as exact zeros.
+    unit = values / size - first
     mean, spread = unit.mean(axis=0), unit.std(axis=0)
     constant = spread <= CONSTANT_SPREAD
-    return mean * size, np.where(constant, 1.0, spread * size)
+    return (first + mean) * size, np.where(constant, 1.0, spread * size)

@@ -47,7 +47,9 @@ class Settings:
         _check_range("shutdown", self.shutdown, 0.0, 1.0, "[0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):
             if getattr(self, name) is not None:
-                _check_range(name, getattr(self, name), 0.0, np.inf, "'evidence' or a positive number", True, True)
+                _check_range(
+                    name, getattr(self, name), 1e-100, 1e100, "'evidence' or a positive number, 1e-100 to 1e100"
+                )
         if not self.drift_var:
             raise InputError("drift_var is empty; give a number such as 0.0 (static) or 1e-3, or several")
         for value in self.drift_var:
@@ -89,12 +91,19 @@ def _check_kernels(kernels: tuple[Kernel, ...]) -> None:
     if not kernels:
         raise InputError("kernels is empty; give at least one, such as iegp.kernels.RBF(1.0), or None for the default")
     for kernel in kernels:
+        if isinstance(kernel, type) and issubclass(kernel, Kernel):
+            raise InputError(f"kernels contains the class {kernel.__name__}; did you mean {kernel.__name__}()?")
         if not isinstance(kernel, Kernel):
-            raise InputError(f"kernels contains {kernel!r}, which is not a kernel; use the classes of iegp.kernels")
+            raise InputError(
+                f"kernels contains {kernel!r}, which is not a kernel; use those of iegp.kernels, as RBF(1.0)"
+            )
 
 
 def _check_rung(rung: object) -> None:
-    wanted = "None, a number in (0, 1], or a pair (number in (0, 1), degrees of freedom > 0)"
+    wanted = (
+        "None, a number in (0, 1], or, inside a list, a pair (number in (0, 1), degrees of freedom), "
+        "as in [None, (0.75, 5.0)]"
+    )
     if isinstance(rung, tuple):
         if len(rung) != 2:
             raise InputError(f"noise_forgetting contains {rung!r}; each entry must be {wanted}")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +19,30 @@ from threadpoolctl import ThreadpoolController
 
 from iegp.errors import InputError
 
-_lock = threading.Lock()
-_depth = 0
-_limit: Any = None
-_keeper: ThreadPoolExecutor | None = None
+
+class _Limit:
+    """How many want BLAS held to one thread now; touched by the keeper's thread alone."""
+
+    def __init__(self) -> None:
+        self.wanted = 0
+        self.held: Any = None
+        # Scanning the process for its BLAS libraries takes milliseconds; ours are loaded by now, so once will do.
+        self.controller = ThreadpoolController()
+
+    def enter(self) -> None:
+        self.wanted += 1
+        if self.wanted == 1:
+            self.held = self.controller.limit(limits=1, user_api="blas").__enter__()
+
+    def leave(self) -> None:
+        self.wanted -= 1
+        if self.wanted == 0:
+            self.held.__exit__(None, None, None)
+
+
+@lru_cache(maxsize=1)
+def _keeper() -> tuple[ThreadPoolExecutor, _Limit]:
+    return ThreadPoolExecutor(1, thread_name_prefix="iegp-blas"), _Limit()
 
 
 @contextmanager
@@ -29,46 +50,20 @@ def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread; nested and concurrent uses share one limit, and the last to leave lifts it.
 
     The limit belongs to the process, but threadpoolctl lets only the thread that set it lift it: one thread of our own
-    does both, whoever asks.
+    does both, in the order it was asked, whoever asks and whatever interrupts them.
     """
-    global _depth  # the limit is a property of the process, so its count is one too
-    with _lock:
-        _depth += 1
-        if _depth == 1:
-            _in_keeper(_set_limit)
+    thread, limit = _keeper()
+    entered = thread.submit(limit.enter)
     try:
+        entered.result()
         yield
     finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0:
-                _in_keeper(_lift_limit)
-
-
-def _in_keeper(action: Callable[[], None]) -> None:
-    global _keeper
-    if _keeper is None:
-        _keeper = ThreadPoolExecutor(1, thread_name_prefix="iegp-blas")
-    _keeper.submit(action).result()
-
-
-def _set_limit() -> None:
-    global _limit
-    _limit = ThreadpoolController().limit(limits=1, user_api="blas").__enter__()
-
-
-def _lift_limit() -> None:
-    _limit.__exit__(None, None, None)
-
-
-def _forget_keeper() -> None:
-    """A forked child has none of our threads."""
-    global _lock, _depth, _keeper
-    _lock, _depth, _keeper = threading.Lock(), 0, None
+        thread.submit(limit.leave).result()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_keeper)
+    # A forked child has none of our threads.
+    os.register_at_fork(after_in_child=_keeper.cache_clear)
 
 
 def n_threads_from(n_jobs: int | None) -> int:
@@ -139,5 +134,10 @@ def run_in_pieces(work: Callable[[Piece], None], plan: list[list[Piece]]) -> Non
                 begun[piece.task].set()
 
     with ThreadPoolExecutor(len(plan)) as pool:
-        for future in [pool.submit(run, pieces) for pieces in plan]:
-            future.result()
+        try:
+            for future in [pool.submit(run, pieces) for pieces in plan]:
+                future.result()
+        finally:
+            # If not every list could be handed out, nobody may wait for the others.
+            for event in begun.values():
+                event.set()

@@ -4,7 +4,7 @@
   threshold is out for good.
 - *Switching* (eq:w_pre_s, eq:SIEGP_w): the active expert follows a Markov chain, so no expert is ever lost.
 - *Stacking*: no expert need be the truth; the weights follow the best fixed mixture. The rule is soft-Bayes,
-  ``w_i <- w_i (1 - rate + rate p_i / sum_j w_j p_j)``; rate 1 is Bayes.
+  ``w_i <- w_i (1 - rate + rate p_i / sum_j w_j p_j)``; rate 1 is Bayes. A tiny floor keeps every expert within reach.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.numerics import STACKING_FLOOR
 from iegp.errors import InputError
 from iegp.typing import Float
 
 RULES = ("bayes", "switching", "stacking")
 BAYES, SWITCHING, STACKING = range(3)
+
+# Below this, numbers are close to those that float64 keeps with fewer digits.
+_TINY = 1e-280
 
 
 def transition_matrix(switch_prob: float | Float, n_experts: int) -> Float:
@@ -83,10 +87,10 @@ def diffuse(log_weights: Float, rule: int, transitions: Float) -> Float:
     ahead = np.empty(n)
     for j in range(n):
         ahead[j] = _log(transitions[j, j]) + log_weights[j]
-        if incoming[j] > 0.0:
+        if incoming[j] > _TINY:
             ahead[j] = log_add_exp(ahead[j], math.log(incoming[j]))
         else:
-            # Every source is too small for exp: add them one by one in logs.
+            # The sources are too small for exp to keep their digits: add them one by one in logs.
             for i in range(n):
                 if i != j:
                     ahead[j] = log_add_exp(ahead[j], _log(transitions[i, j]) + log_weights[i])
@@ -115,6 +119,8 @@ def weigh_rows(
     """
     n, n_experts = log_scores.shape
     joint = np.empty(n_experts)
+    # At rate one stacking is Bayes, which has no floor.
+    floor = math.log(STACKING_FLOOR / n_experts) if rate < 1.0 else -math.inf
     for t in range(n):
         ahead = diffuse(log_weights, rule, transitions)
         for e in range(n_experts):
@@ -129,7 +135,7 @@ def weigh_rows(
         for e in range(n_experts):
             if rule == STACKING:
                 gain = log_add_exp(_log(1.0 - rate), math.log(rate) + log_scores[t, e] - total)
-                log_weights[e] = ahead[e] + gain
+                log_weights[e] = max(ahead[e] + gain, floor)
             else:
                 log_weights[e] = joint[e] - total
         if rule == BAYES and shutdown > 0.0:

@@ -66,9 +66,10 @@ def _check_finite(values: Float, name: str, columns: Any) -> None:
     where = f"row {row}" + (f", column {column}" if values.shape[1] > 1 else "")
     if columns is not None:
         where += f" ({columns[column]!r})"
+    fill = " (for example with sklearn.impute.SimpleImputer)" if kind == "NaN" and name == "X" else ""
     raise InputError(
-        f"Input {name} contains {kind} at {where}. Drop the row, or fill the value in before it gets here "
-        "(for example with sklearn.impute.SimpleImputer); the model is unchanged."
+        f"Input {name} contains {kind} at {where}. Drop the row, or fill the value in before it gets here{fill}; "
+        "the model is unchanged."
     )
 
 
@@ -83,10 +84,16 @@ def _named_cells(values: Any, name: str) -> Iterator[None]:
         if cell is None:
             raise
         row, column, value = cell
-        where = f"row {row}" + (f", column {column}" if name == "X" else "")
+        where = f"row {row}"
+        if name == "X":
+            names = getattr(values, "columns", None)
+            where += f", column {column}" + ("" if names is None else f" ({names[column]!r})")
+        advice = "Encode text first (for example with sklearn.preprocessing.OneHotEncoder)"
+        if name == "y":
+            advice = "Labels must be numbers"
         raise InputError(
             f"{name} has {value!r:.80} at {where}, which is not a number we can use (could not convert it to float). "
-            "Encode text first (for example with sklearn.preprocessing.OneHotEncoder); the model is unchanged."
+            f"{advice}; the model is unchanged."
         ) from error
 
 

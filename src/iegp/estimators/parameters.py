@@ -38,6 +38,8 @@ def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...
 def _kernels(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, Kernel):
         return (kernels,)
+    if isinstance(kernels, type) and issubclass(kernels, Kernel):
+        raise InputError(f"kernels is the class {kernels.__name__}; did you mean [{kernels.__name__}()]?")
     if not _is_several(kernels):
         raise InputError(f"kernels={kernels!r} must be a kernel or a list of kernels from iegp.kernels")
     return tuple(kernels)

@@ -38,7 +38,10 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
     Parameters
     ----------
     kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`; ``None`` is a dictionary that works well untuned (``docs/default-model.md``).
+        From :mod:`iegp.kernels`: ``RBF``, ``Matern``, ``Laplace``, ``Cauchy``, each with a ``length_scale`` in units of
+        the standardised inputs: a number, one per column, or a word. ``"dimension"`` is sqrt(number of columns),
+        ``"evidence"`` fits one number to the warm-up rows, ``"per-dimension"`` one per column; ``stretch`` multiplies
+        it. ``None`` is a dictionary that works well untuned (``docs/default-model.md``).
     n_frequencies : int, default=75
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
@@ -64,6 +67,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         expert for each entry; they share their parameters and cost almost nothing.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
+        0 finds nothing: only for fixed kernels and variances on data that are standardised already.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
     standardize : bool, default=True
@@ -150,6 +154,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
     def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
         """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
 
+        Constructor arguments are read when a model starts: ``set_params`` afterwards takes effect at the next ``fit``.
         ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
         (n, d) and y (n,) or (n, D), finite, on a model that has learned before.
         """
@@ -158,17 +163,21 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
             online.absorb(self._online, rows, labels, n_threads_from(self.n_jobs))
         return self
 
-    def prequential(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> PrequentialRun:
+    def prequential(self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True) -> PrequentialRun:
         """Predict each row, then learn it: one pass over a stream, as it would have happened.
 
         Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` and ``weights``:
         one entry per row, each made before the label of that row was used. Works on a fresh model too: its first rows
-        are then predicted before even the units of y are known.
+        are then predicted before even the units of y are known. ``level`` is that of the interval. In a live loop call
+        it for each row or chunk; :meth:`PrequentialRun.concatenate` joins the pieces.
         """
+        if not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
+            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95")
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, check_input)
-            trace = online.learn(self._online, rows, labels, n_threads_from(self.n_jobs), LEVEL)
-        return from_trace(trace, labels, self._single_output)
+            n_blind = 1 if self._online.n_seen == 0 and self._online.is_warming_up else 0
+            trace = online.learn(self._online, rows, labels, n_threads_from(self.n_jobs), float(level))
+        return from_trace(trace, labels, self._single_output, float(level), n_blind)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.

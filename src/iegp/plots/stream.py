@@ -6,14 +6,38 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from iegp.run.prequential import PrequentialRun
 from iegp.typing import Float
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise ImportError('figures need matplotlib: pip install "iegp[plot]"') from error
 
 INK, BAND, TRUTH, MARK = "#12436d", "#9cc3e6", "#1a1a1a", "#c0392b"
 # Static experts grey, then warmer the faster they drift.
 DRIFT_COLOURS = ("#b8bec4", "#7fb3d5", "#f5b041", "#cb4335", "#76448a", "#1e8449")
+
+
+def plot_run(
+    run: PrequentialRun, experts: Sequence[Any], *, title: str = "", target: str = "y", **options: Any
+) -> Figure:
+    """Figure of a run of one output: the interval over the labels, and the weights of ``model.experts_`` by drift.
+
+    Takes ``changes``, ``zoom`` and ``first_row`` like :func:`draw_run`.
+
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.streams import robot_arm
+    >>> stream = robot_arm(200, random_state=0)
+    >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
+    >>> figure = plot_run(model.prequential(stream.X, stream.y), model.experts_, target=stream.target_name)
+    >>> figure.savefig("run.png")  # doctest: +SKIP
+    """
+    groups = ["0 (static)" if expert.drift_var == 0 else f"{expert.drift_var:g}" for expert in experts]
+    shown = run.y, run.mean, run.lower, run.upper, run.weights
+    return draw_run(*shown, groups, title=title, target=target, **options)
 
 
 def draw_run(
@@ -61,7 +85,7 @@ def _band(axes: Axes, rows: Any, y: Float, mean: Float, lower: Float, upper: Flo
     axes.plot(rows, y, ".", color=TRUTH, ms=2.5 if len(rows) > 300 else 5.0, label="label, seen afterwards")
     axes.set_ylabel(target)
     # The labels set the scale: a few very wide early bands would flatten everything else.
-    low, high = np.percentile(y, [0.1, 99.9])
+    low, high = np.percentile(np.concatenate([y, mean]), [0.1, 99.9])
     margin = 0.25 * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     axes.spines[["top", "right"]].set_visible(False)

@@ -7,6 +7,7 @@ released format stays readable.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -26,8 +27,9 @@ _KEY = "iegp"
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
     """Write a model file atomically."""
-    text = json.dumps({"format": FORMAT, **header}, allow_nan=True, sort_keys=True)
-    content = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={_KEY: text})
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, **header, "sha256": _digest(arrays)}, allow_nan=True, sort_keys=True)
+    content = to_bytes(arrays, metadata={_KEY: text})
     replace_atomically(Path(path), content)
 
 
@@ -37,11 +39,20 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = _header(path, file.metadata())
             names = list(file.keys())
-            return header, {name: np.array(file.get_tensor(name), order="C") for name in names}
+            arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
     except SafetensorError as error:
-        raise ModelFileError(
-            f"{os.fspath(path)} is damaged or not a model file ({error}); try an older copy"
-        ) from error
+        raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
+    if header.get("sha256") != _digest(arrays):
+        raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")
+    return header, arrays
+
+
+def _digest(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
 
 
 def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> dict[str, Any]:
@@ -61,6 +72,8 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
 
 def replace_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``: write beside it, flush to disk, rename, flush the folder."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:

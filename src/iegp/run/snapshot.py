@@ -27,7 +27,6 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     config = {
         "settings": model.settings.to_config(),
         "kernels": [kernel.to_config() for kernel in model.experts.kernels],
-        "n_seen": model.n_seen,
         "is_warming_up": model.is_warming_up,
     }
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
@@ -53,7 +52,6 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             state=State(*(arrays[f"state.{name}"] for name in State._fields)),
             kept_x=arrays["kept.x"],
             kept_y=arrays["kept.y"],
-            n_seen=config["n_seen"],
             is_warming_up=config["is_warming_up"],
         )
         _check_counts(model)
@@ -72,11 +70,10 @@ def _check_counts(model: Online) -> None:
         raise ValueError(f"n_frequencies is {settings.n_frequencies}, but there are {frequencies.shape[1:2]}")
     if len(model.experts.ensemble.forgetting) != len(settings.noise_forgetting):
         raise ValueError("the noise ladder has another length than its settings")
-    for name, kind in (("n_seen", int), ("is_warming_up", bool)):
-        if type(getattr(model, name)) is not kind:
-            raise ValueError(f"{name} is {getattr(model, name)!r}")
-    if model.n_seen < 0 or type(settings.seed) is not int or settings.seed < 0:
-        raise ValueError(f"n_seen is {model.n_seen!r} and the seed is {settings.seed!r}")
+    if type(model.is_warming_up) is not bool:
+        raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
+    if type(settings.seed) is not int or settings.seed < 0:
+        raise ValueError(f"the seed is {settings.seed!r}")
 
 
 def _check_arrays(model: Online) -> None:
@@ -90,7 +87,7 @@ def _check_arrays(model: Online) -> None:
     transitions = (n_experts, n_experts) if switching else (1, 1)
     shapes_of: dict[str, tuple[Iterable[Float], list[tuple[int, ...]]]] = {
         "scaling": (model.scaling, [(d,), (d,), (n_outputs,), (n_outputs,)]),
-        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_outputs), (n_experts,)]),
+        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_outputs), (n_experts,), (1,)]),
         "ensemble": (
             [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
             [
