@@ -8,7 +8,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain bench bench-accuracy bench-speed lint format clean
+.PHONY: run test test-slow test-plain bench bench-accuracy bench-numerics bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,13 +38,16 @@ test-slow: $(READY)  ## long streams and accuracy on the paper's data
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
 
-bench: bench-speed bench-accuracy  ## all benchmark tables
+bench: bench-speed bench-accuracy bench-numerics  ## all benchmark tables
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
+
+bench-numerics: $(READY)
+	$(BIN)/python benchmarks/numerical_forms.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -134,13 +134,20 @@ def weigh_rows(
             continue
         for e in range(n_experts):
             if rule == STACKING:
-                gain = log_add_exp(_log(1.0 - rate), math.log(rate) + log_scores[t, e] - total)
-                log_weights[e] = max(ahead[e] + gain, floor)
+                log_weights[e] = max(ahead[e] + _stacking_gain(log_scores[t, e] - total, rate), floor)
             else:
                 log_weights[e] = joint[e] - total
         if rule == BAYES and shutdown > 0.0:
             _shut_down(log_weights, math.log(shutdown))
         _normalise(log_weights)
+
+
+@compiled
+def _stacking_gain(advantage: float, rate: float) -> float:
+    """``log(1 - rate + rate exp(advantage))``, where exp may overflow and 1 - rate may be zero."""
+    if advantage > 700.0 or rate == 1.0:
+        return math.log(rate) + advantage
+    return math.log(1.0 - rate + rate * math.exp(advantage))
 
 
 @compiled
