@@ -88,7 +88,7 @@ def show(rows: list[Row], console: Console) -> None:
 
 
 def _cells(row: Row) -> list[str]:
-    speed = f"{row.rows_per_second:,.0f}" if row.rows_per_second < 1e6 else ">1,000,000"
+    speed = f"{row.rows_per_second:,.0f}" if row.rows_per_second < 1e6 else "> 1e6"
     numbers = [f"{row.nmse:.4f}", f"{row.log_score:.3f}", f"{100 * row.coverage:.1f} %", speed]
     return [row.stream, row.model, *numbers]
 
