@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -49,7 +51,9 @@ _SOURCES = _fingerprint() if COMPILED else ""
 
 def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if not COMPILED:
-        return function
+        # Compiled arithmetic passes infinities on in silence; plain NumPy must not warn where it would not.
+        plain: Callable[P, R] = np.errstate(all="ignore")(function)
+        return plain
     dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
