@@ -43,8 +43,8 @@ class Settings:
         _check_choice("weights", self.weights, RULES)
         _check_whole("n_frequencies", self.n_frequencies, 1)
         _check_whole("warmup", self.warmup, 0)
-        _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "(0, 1]", open_left=True)
-        _check_range("shutdown", self.shutdown, 0.0, 1.0, "[0, 1)", open_right=True)
+        _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
+        _check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):
             if getattr(self, name) is not None:
                 _check_range(
@@ -132,4 +132,4 @@ def _check_range(
         below = number < high if open_right else number <= high
         if above and below:
             return
-    raise InputError(f"{name}={value!r} must be {wanted if wanted[0] in 'aN' + chr(39) else 'in ' + wanted}")
+    raise InputError(f"{name}={value!r} must be {wanted}")
