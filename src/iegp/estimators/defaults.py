@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iegp.core.kernels import RBF, Cauchy, Kernel, Laplace, Matern
 
-# Some kernels learn a length scale per column from the warm-up rows, some treat all columns alike; which predict better
-# differs from stream to stream, so both are kept and the weights decide. The stretched product kernels (Laplace, Cauchy)
-# draw a few large frequencies among many small ones and so come close to sums of functions of few columns.
+# Some kernels learn a length scale per column from the warm-up rows, some treat all columns alike; which predict
+# better differs from stream to stream, so both are kept and the weights decide. The stretched product kernels (Laplace,
+# Cauchy) draw a few large frequencies among many small ones and so come close to sums of functions of few columns.
 KERNELS: tuple[Kernel, ...] = (
     RBF("per-dimension", stretch=1.5),
     Cauchy("per-dimension", stretch=4.0),
