@@ -10,9 +10,18 @@ import types
 from importlib.metadata import version
 
 from iegp import kernels, presets
-from iegp.estimators import IEGPRegressor, load
+from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor, load
 
-__all__ = ["IEGPRegressor", "__version__", "kernels", "load", "presets"]
+__all__ = [
+    "IEGPClassifier",
+    "IEGPCountRegressor",
+    "IEGPOrdinalClassifier",
+    "IEGPRegressor",
+    "__version__",
+    "kernels",
+    "load",
+    "presets",
+]
 
 __version__ = version("iegp")
 

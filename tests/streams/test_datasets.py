@@ -91,6 +91,25 @@ def test_load_dataset_gives_a_stream():
 
 
 @pytest.mark.usefixtures("paper_data")
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [
+        ("banana", [-1, 1]),
+        ("musk", [0, 1]),
+        ("ionosphere", [-1, 1]),
+        ("usps", list(range(10))),
+        ("oil_flow", [0, 1, 2]),
+    ],
+)
+def test_classes_are_whole_numbers(name, classes):
+    stream = load_dataset(name)
+    assert stream.task == "classification"
+    assert stream.y.dtype == np.int64
+    assert np.unique(stream.y).tolist() == classes
+    assert load_dataset("cpu_small").task == "regression"
+
+
+@pytest.mark.usefixtures("paper_data")
 def test_traps_are_true():
     assert np.all(np.diff(load_dataset("musk").y) <= 0)  # sorted by class
     good = load_dataset("ionosphere").y == 1

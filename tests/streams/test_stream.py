@@ -59,3 +59,44 @@ def test_unusable_arrays_are_refused(X, y, changes, message):
 def test_negative_head_is_refused():
     with pytest.raises(InputError, match="negative"):
         make(np.zeros((3, 2)), np.zeros(3)).head(-1)
+
+
+@pytest.mark.parametrize(
+    ("task", "y", "expected"),
+    [
+        ("classification", np.array([1, 0, 255], dtype=np.uint8), np.int64),
+        ("classification", np.array([-1.0, 1.0, 1.0]), np.int64),
+        ("classification", [True, False, True], np.bool_),
+        ("classification", ["sky", "path", "sky"], "<U4"),
+        ("classification", np.array(["sky", "path", "sky"], dtype=object), "<U4"),
+        ("counts", [0.0, 7.0, 2.0], np.int64),
+        ("ordinal", [3, 1, 2], np.int64),
+    ],
+)
+def test_labels_have_the_type_of_their_task(task, y, expected):
+    stream = make(np.zeros((3, 2)), y, task=task)
+    assert stream.y.dtype == expected
+    assert stream.y.tolist() == list(y)
+    assert stream.task in repr(stream)
+    head = stream.head(2)
+    assert head.task == task
+    assert np.shares_memory(head.y, stream.y)
+
+
+@pytest.mark.parametrize(
+    ("task", "y", "message"),
+    [
+        ("ranking", [0, 1], "'ranking' is unknown; choose one of 'regression'"),
+        ("classification", [0.5, 1.0], r"y\[0\] is 0.5, unfit for classification"),
+        ("classification", [0.0, np.nan], r"y\[1\] is nan"),
+        ("classification", [[0], [1]], r"y has shape \(2, 1\)"),
+        ("classification", np.array(["sky", np.nan], dtype=object), "mixes types, such as 'sky' \\(str\\), nan"),
+        ("classification", np.array([1j, 2j]), "complex128, unfit for classification"),
+        ("counts", [1, -1], r"y\[1\] is -1, unfit for counts; pass whole numbers from 0 up"),
+        ("counts", ["1", "2"], "<U1, unfit for counts"),
+        ("ordinal", ["low", "high"], "unfit for ordinal; pass whole numbers"),
+    ],
+)
+def test_labels_that_no_task_can_use_are_refused(task, y, message):
+    with pytest.raises(InputError, match=message):
+        make(np.zeros((2, 2)), y, task=task)

@@ -2,107 +2,32 @@
 
 What the experts *are* (frequencies, ratios, rules) is an :class:`Ensemble`, fixed once the warm-up is over. What they
 have *learned* is a :class:`State`: only what must be carried from row to row, and stored. What a pass over rows
-*showed* is a :class:`Trace`.
-
-Experts are ordered kernel by kernel, then drift, then rung of the noise ladder. The rungs of a (kernel, drift) pair
-share one belief; the drifts of a kernel share its features.
+*showed* is a :class:`Trace`. This file is the Gaussian case and the way into both; ``laplace.py`` has other labels.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import belief, blocks, noise, weights
+from iegp.core import belief, blocks, laplace, noise, weights
+from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.mixture import Mixture
 from iegp.core.quantiles import quantiles
+from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
 from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
-from iegp.typing import Bool, Float, Int
+from iegp.typing import Float, Int
+
+__all__ = ["Ensemble", "State", "Trace", "learn", "learn_chunks", "predict", "start"]
 
 # Up to this many rows are absorbed one by one: factoring such a small block costs more.
 FEW_ROWS = 6
 # Rows between two looks at who was shut down; also bounds the memory of a long pass.
 CHUNK_ROWS = 2048
-
-
-class Ensemble(NamedTuple):
-    """What the experts are."""
-
-    frequencies: Float
-    """(n_kernels, n_frequencies, d), in standardised inputs."""
-    drift_ratio: Float
-    """(n_beliefs,): random-walk variance per row over the noise variance; 0 is static."""
-    prior_ratio: Float
-    """(n_beliefs,): prior variance over the noise variance."""
-    noise_var: Float
-    """(n_beliefs, D): noise variance to start from."""
-    forgetting: Float
-    """(n_rungs,): noise forgetting per row; NaN keeps the noise fixed."""
-    tails: Float
-    """(n_rungs,): degrees of freedom of heavy-tailed noise; NaN on the other rungs."""
-    rule: int
-    transitions: Float
-    rate: float
-    shutdown: float
-
-    @property
-    def n_drifts(self) -> int:
-        return len(self.drift_ratio) // len(self.frequencies)
-
-    @property
-    def n_experts(self) -> int:
-        return len(self.drift_ratio) * len(self.forgetting)
-
-    @property
-    def belief_of(self) -> Int:
-        """Which belief an expert shares."""
-        return _places(len(self.drift_ratio), len(self.forgetting))[0]
-
-    @property
-    def rung_of(self) -> Int:
-        """Which rung of the noise ladder an expert stands on."""
-        return _places(len(self.drift_ratio), len(self.forgetting))[1]
-
-
-class State(NamedTuple):
-    """What the experts have learned."""
-
-    matrix: Float
-    vector: Float
-    noise_shape: Float
-    noise_scale: Float
-    log_weights: Float
-    rows: Float
-    """(1,): rows learned so far, counted where they are learned, so that no interruption can come between."""
-
-    def copy(self) -> State:
-        return State(*(array.copy() for array in self))
-
-
-class Trace(NamedTuple):
-    """What a pass over n rows showed: every row's prediction before it was learned, and its score."""
-
-    mean: Float
-    """(n, D)"""
-    std: Float
-    """(n, D), observation noise included."""
-    lower: Float
-    """(n, D): lower end of the central interval; no rows if none was asked for."""
-    upper: Float
-    log_score: Float
-    """(n,): log predictive density, summed over outputs."""
-    weights: Float
-    """(n, n_experts): as used for the prediction of that row."""
-
-    @classmethod
-    def concatenate(cls, traces: list[Trace]) -> Trace:
-        """One trace out of consecutive ones."""
-        return traces[0] if len(traces) == 1 else cls(*(np.concatenate(parts) for parts in zip(*traces, strict=True)))
 
 
 def start(ensemble: Ensemble) -> State:
@@ -118,13 +43,13 @@ def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     n, n_outputs = len(x), state.vector.shape[2]
     shape = n, ensemble.n_experts, n_outputs
     used, loc, scales, dof = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
-    _predict(ensemble, state, _who(ensemble, state), x, used, loc, scales, dof)
+    _predict(ensemble, state, who_is_who(ensemble, state), x, used, loc, scales, dof)
     return Mixture.trusted(used, loc, scales, dof, single_output=False)
 
 
 @compiled
 def _predict(
-    ensemble: Ensemble, state: State, who: _Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
+    ensemble: Ensemble, state: State, who: Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
 ) -> None:
     n, n_experts, n_outputs = loc.shape
     n_beliefs = ensemble.drift_ratio.size
@@ -150,7 +75,8 @@ def learn(
 ) -> Trace:
     """Predict every row, then learn it, in order: exactly as if one by one. ``state`` is updated in place.
 
-    ``x`` is (n, d) and ``y`` (n, D). O(F²) per row and belief. ``level`` asks for central intervals, which cost extra.
+    ``x`` is (n, d) and ``y`` (n, D), or the columns of the likelihood. O(F²) per row and belief. ``level`` asks for
+    central intervals, which cost extra.
     """
     return Trace.concatenate(list(learn_chunks(ensemble, state, x, y, n_threads, level)))
 
@@ -168,6 +94,8 @@ def learn_chunks(
 
 
 def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:
+    if ensemble.likelihood != GAUSSIAN:
+        return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows=len(x) <= FEW_ROWS)
     n, n_outputs = y.shape
     n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
     rows = _Rows(
@@ -181,7 +109,7 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads
         mean=np.empty((n, n_outputs)),
         std=np.empty((n, n_outputs)),
     )
-    who = _who(ensemble, state)
+    who = who_is_who(ensemble, state)
     if n <= FEW_ROWS:
         _few_rows(ensemble, state, who, x, y, rows)
     else:
@@ -208,17 +136,8 @@ class _Rows(NamedTuple):
     std: Float
 
 
-class _Who(NamedTuple):
-    """Which belief and rung an expert has, which experts are alive, which beliefs have one."""
-
-    belief_of: Int
-    rung_of: Int
-    alive: Bool
-    active: Bool
-
-
 @compiled
-def _few_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, rows: _Rows) -> None:
+def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows) -> None:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     blocks.step_rows(
         x,
@@ -234,7 +153,7 @@ def _few_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, r
     _weigh(ensemble, state, who, y, rows)
 
 
-def _many_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
+def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
     n_drifts = ensemble.n_drifts
     kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
@@ -253,7 +172,7 @@ def _many_rows(ensemble: Ensemble, state: State, who: _Who, x: Float, y: Float, 
 
 
 @compiled
-def _weigh(ensemble: Ensemble, state: State, who: _Who, y: Float, rows: _Rows) -> None:
+def _weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: _Rows) -> None:
     """Score the experts, learn their noise, weigh them, and sum the mixture up."""
     noise.score_rows(
         rows.means,
@@ -304,20 +223,6 @@ def summarise(
                     spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
-
-
-def _who(ensemble: Ensemble, state: State) -> _Who:
-    n_beliefs, n_rungs = len(ensemble.drift_ratio), len(ensemble.forgetting)
-    alive: Bool = np.ones(ensemble.n_experts, dtype=bool)
-    if ensemble.rule == weights.BAYES:
-        alive[np.isneginf(state.log_weights)] = False
-    return _Who(*_places(n_beliefs, n_rungs), alive, np.asarray(alive.reshape(n_beliefs, n_rungs).any(axis=1)))
-
-
-@lru_cache(maxsize=32)
-def _places(n_beliefs: int, n_rungs: int) -> tuple[Int, Int]:
-    """Belief and rung of every expert."""
-    return np.repeat(np.arange(n_beliefs), n_rungs), np.tile(np.arange(n_rungs), n_beliefs)
 
 
 def _components(ensemble: Ensemble, means: Float, scales: Float, dof: Float) -> tuple[Float, Float, Float]:

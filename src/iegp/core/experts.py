@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core import evidence
-from iegp.core.ensemble import Ensemble
+from iegp.core import evidence, laplace_evidence
 from iegp.core.features import feature_rows
 from iegp.core.kernels import Kernel
 from iegp.core.length_scales import fit_length_scales
+from iegp.core.likelihoods import CATEGORICAL, POISSON, likelihood_code, named
 from iegp.core.sampling import draw_frequencies
 from iegp.core.settings import Rung, Settings
+from iegp.core.sites import INTEGRATIONS, draws
+from iegp.core.state import Ensemble
 from iegp.core.threads import one_blas_thread
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
@@ -20,6 +22,8 @@ from iegp.typing import Float
 # Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
 DEFAULT_PRIOR_VAR = 1.0
 DEFAULT_NOISE_VAR = 0.1
+# The same for latent functions (log odds, log rates).
+DEFAULT_LATENT_VAR = laplace_evidence.START_VAR
 
 
 class Experts(NamedTuple):
@@ -29,26 +33,73 @@ class Experts(NamedTuple):
     ensemble: Ensemble
 
 
+class _Fit(NamedTuple):
+    """Hyperparameters of the experts of one kernel."""
+
+    prior_ratio: float
+    noise_var: Float
+    """(D,), or ones for the latent functions of labels that are not Gaussian."""
+    link: Float
+    """(P,) parameters of the likelihood."""
+
+
 def default_experts(settings: Settings, n_columns: int, n_outputs: int) -> Experts:
-    """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults."""
+    """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults.
+
+    ``n_outputs`` is the number of outputs, or of classes where labels are classes.
+    """
     typical = np.full(n_columns, np.sqrt(n_columns))
     kernels = tuple(kernel.resolved(n_columns, typical) for kernel in settings.kernels)
-    prior_var = DEFAULT_PRIOR_VAR if settings.prior_var is None else settings.prior_var
-    noise_var = DEFAULT_NOISE_VAR if settings.noise_var is None else settings.noise_var
-    fit = evidence.Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.nan)
+    if settings.likelihood == "gaussian":
+        prior_var = DEFAULT_PRIOR_VAR if settings.prior_var is None else settings.prior_var
+        noise_var = DEFAULT_NOISE_VAR if settings.noise_var is None else settings.noise_var
+        fit = _Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.empty(0))
+    else:
+        likelihood = named(settings.likelihood)
+        link = laplace_evidence.starting_link(likelihood.code, np.empty((0, likelihood.label_columns)), n_outputs)
+        prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
+        fit = _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), n_columns))
 
 
-def fit_experts(settings: Settings, x: Float, y: Float) -> Experts:
-    """Experts fitted to standardised warm-up rows ``x`` (n, d), ``y`` (n, D)."""
+def fit_experts(settings: Settings, x: Float, y: Float, n_outputs: int) -> Experts:
+    """Experts fitted to standardised warm-up rows ``x`` (n, d) and their labels ``y``."""
     n_columns = x.shape[1]
     with one_blas_thread():
-        kernels = _fit_kernels(settings, x, y)
+        kernels = _fit_kernels(settings, x, _targets(settings, y, n_outputs))
         fits = []
         for number, kernel in enumerate(kernels):
             phi = feature_rows(x, _frequencies(settings, kernel, number, n_columns))
-            fits.append(evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var))
+            fits.append(_fit(settings, phi, y, n_outputs))
         return Experts(kernels, _assemble(settings, kernels, fits, n_columns))
+
+
+def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
+    """Maximum evidence: exact for Gaussian labels, Laplace's for others."""
+    if settings.likelihood == "gaussian":
+        exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
+        return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
+    likelihood = named(settings.likelihood)
+    found = laplace_evidence.fit(likelihood.code, y, phi, n_outputs, settings.prior_var)
+    return _Fit(found.prior_var, np.ones(likelihood.n_latents(n_outputs)), found.link)
+
+
+def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
+    """Numbers in place of labels, for fitting length scales: a regression on them shows which columns matter.
+
+    Classes become indicators, counts the logs of their rates, ordered classes their place; all standardised.
+    """
+    if settings.likelihood == "gaussian":
+        return y
+    likelihood = named(settings.likelihood)
+    if likelihood.code == POISSON:
+        targets = np.log((y[:, :1] + 0.5) / y[:, 1:])
+    elif likelihood.code == CATEGORICAL:
+        targets = (y[:, :1] == np.arange(n_outputs)).astype(np.float64)
+    else:
+        targets = y[:, :1]
+    spread = targets.std(axis=0)
+    return np.asarray((targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 
 def _fit_kernels(settings: Settings, x: Float, y: Float) -> tuple[Kernel, ...]:
@@ -70,14 +121,21 @@ def _frequencies(settings: Settings, kernel: Kernel, number: int, n_columns: int
     return np.ascontiguousarray(base / kernel.scales(n_columns))
 
 
-def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[evidence.Fit], n_columns: int) -> Ensemble:
+def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], n_columns: int) -> Ensemble:
     """Every kernel with every drift, every such pair with every noise forgetting."""
     drifts = np.array(settings.drift_var)
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
     rungs = np.array([_rung(value) for value in settings.noise_forgetting])
+    sharpness = np.ones(len(rungs))
+    if settings.likelihood != "gaussian":
+        # No noise to learn; rungs are degrees of sharpness.
+        sharpness = np.array(settings.sharpness)
+        rungs = np.full((len(sharpness), 2), np.nan)
     n_experts = drift_ratio.size * len(rungs)
+    link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
+    n_latents = noise_var.shape[1]
     switching = settings.weights == "switching"
     return Ensemble(
         frequencies=np.stack([_frequencies(settings, kernel, i, n_columns) for i, kernel in enumerate(kernels)]),
@@ -90,6 +148,11 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[eviden
         transitions=transition_matrix(settings.switch_array(), n_experts) if switching else np.ones((1, 1)),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
+        likelihood=likelihood_code(settings.likelihood),
+        integration=INTEGRATIONS.index(settings.integration),
+        link=link,
+        sharpness=sharpness,
+        nodes=draws(settings.integration, n_latents, settings.seed),
     )
 
 

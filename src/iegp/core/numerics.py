@@ -16,6 +16,11 @@ MIN_PRIOR_RATIO = 1.0e-8
 MIN_NOISE_VAR = 1.0e-6
 MAX_NOISE_VAR = 1.0e2
 
+# Evidence keeps the variance of a latent function (log odds, log rate) within these bounds: classes that a warm-up
+# separates perfectly would send it to infinity.
+MIN_LATENT_VAR = 1.0e-4
+MAX_LATENT_VAR = 1.0e4
+
 # Learned noise never falls below this (standardised units), however long a sensor repeats the same value.
 NOISE_FLOOR = 1.0e-12
 

@@ -14,12 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from iegp.core import ensemble as ens
+from iegp.core import laplace
 from iegp.core import scaling as scale
-from iegp.core.ensemble import State, Trace
+from iegp.core.counts import CountMixture
 from iegp.core.experts import Experts, default_experts, fit_experts
+from iegp.core.likelihoods import GAUSSIAN, named
 from iegp.core.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
+from iegp.core.state import Ensemble, State, Trace
 from iegp.core.threads import one_blas_thread
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -52,26 +55,36 @@ class Online:
 
     @property
     def n_outputs(self) -> int:
-        return len(self.scaling.y_mean)
+        """Outputs of a regression, classes of a classification, 1 for counts."""
+        return self.experts.ensemble.n_classes or self.state.vector.shape[2]
+
+
+def label_columns(settings: Settings, n_outputs: int) -> int:
+    """Columns of y: the outputs, a class number, or a count and its exposure."""
+    return n_outputs if settings.likelihood == "gaussian" else named(settings.likelihood).label_columns
 
 
 def begin(settings: Settings, n_columns: int, n_outputs: int) -> Online:
-    """A model that has seen nothing."""
+    """A model that has seen nothing; ``n_outputs`` is the number of classes where labels are classes."""
     experts = default_experts(settings, n_columns, n_outputs)
+    n_labels = label_columns(settings, n_outputs)
     return Online(
         settings=settings,
-        scaling=scale.identity(n_columns, n_outputs),
+        scaling=scale.identity(n_columns, n_labels),
         experts=experts,
         state=ens.start(experts.ensemble),
         kept_x=np.empty((0, n_columns)),
-        kept_y=np.empty((0, n_outputs)),
+        kept_y=np.empty((0, n_labels)),
         is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
     )
 
 
-def warmed_up(settings: Settings, x: Float, y: Float) -> Online:
-    """A model whose scaling and hyperparameters come from these rows; it learns them if the settings say so."""
-    model = _refit(begin(settings, x.shape[1], y.shape[1]), x, y, fit=True)
+def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = None) -> Online:
+    """A model whose scaling and hyperparameters come from these rows; it learns them if the settings say so.
+
+    ``n_outputs`` is the number of classes, if labels are classes.
+    """
+    model = _refit(begin(settings, x.shape[1], n_outputs or y.shape[1]), x, y, fit=True)
     if not settings.learn_warmup:
         model = replace(model, state=ens.start(model.experts.ensemble))
     empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
@@ -89,6 +102,25 @@ def predict(model: Online, x: Float) -> Mixture:
             for i in range(0, len(x), PREDICT_ROWS)
         ]
     return _to_user_mixture(model.scaling, Mixture.concatenate(parts))
+
+
+def predict_classes(model: Online, x: Float) -> Float:
+    """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
+    _check_shapes(model, x)
+    with one_blas_thread():
+        return np.concatenate(
+            [
+                laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+                for i in range(0, max(len(x), 1), PREDICT_ROWS)
+            ]
+        )
+
+
+def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture:
+    """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
+    _check_shapes(model, x)
+    with one_blas_thread():
+        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
 
 
 def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Trace:
@@ -129,15 +161,16 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
 def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
     x, y = model.scaling.standardise_x(x), model.scaling.standardise_y(y)
     for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level):
-        yield _to_user_trace(model.scaling, trace)
+        yield _to_user_trace(model.experts.ensemble, model.scaling, trace)
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
     """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
     if x.ndim != 2 or x.shape[1] != model.n_columns:
         raise InputError(f"X has shape {x.shape}, but the model has {model.n_columns} columns")
-    if y is not None and y.shape != (len(x), model.n_outputs):
-        raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {model.n_outputs} outputs are expected")
+    n_labels = len(model.scaling.y_mean)
+    if y is not None and y.shape != (len(x), n_labels):
+        raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {n_labels} outputs are expected")
 
 
 def _rows_to_refit(model: Online) -> int:
@@ -165,11 +198,19 @@ def _keep(model: Online, x: Float, y: Float) -> None:
 def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, equal weights."""
     settings = model.settings
-    scaling = scale.from_rows(x, y) if settings.standardize else model.scaling
+    scaling = model.scaling
+    if settings.standardize:
+        scaling = scale.from_rows(x, y)
+        if settings.likelihood != "gaussian":
+            scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = scaling.standardise_x(x), scaling.standardise_y(y)
-    experts = fit_experts(settings, x, y) if fit else default_experts(settings, x.shape[1], y.shape[1])
+    n_outputs = model.n_outputs
+    experts = fit_experts(settings, x, y, n_outputs) if fit else default_experts(settings, x.shape[1], n_outputs)
     state = ens.start(experts.ensemble)
     equal = state.log_weights.copy()
+    if settings.likelihood != "gaussian":
+        laplace.replay(experts.ensemble, state, x, y)
+        return replace(model, scaling=scaling, experts=experts, state=state)
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y):
         pass
@@ -186,7 +227,10 @@ def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
     return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
 
 
-def _to_user_trace(scaling: Scaling, trace: Trace) -> Trace:
+def _to_user_trace(ensemble: Ensemble, scaling: Scaling, trace: Trace) -> Trace:
+    if ensemble.likelihood != GAUSSIAN:
+        return trace  # classes and counts are in their own units already
+
     def back(values: Float) -> Float:
         return scaling.y_mean + scaling.y_scale * values
 

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.likelihoods import LIKELIHOODS
+from iegp.core.likelihoods import NAMES as LIKELIHOOD_NAMES
 from iegp.core.sampling import METHODS
+from iegp.core.sites import INTEGRATIONS
 from iegp.core.weights import RULES
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -36,11 +39,16 @@ class Settings:
     learn_warmup: bool
     standardize: bool
     seed: int
+    likelihood: str = "gaussian"
+    integration: str = "quadrature"
+    sharpness: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         _check_kernels(self.kernels)
         _check_choice("features", self.features, METHODS)
         _check_choice("weights", self.weights, RULES)
+        _check_choice("likelihood", self.likelihood, LIKELIHOOD_NAMES)
+        _check_choice("integration", self.integration, INTEGRATIONS)
         _check_whole("n_frequencies", self.n_frequencies, 1)
         _check_whole("warmup", self.warmup, 0)
         _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
@@ -58,11 +66,18 @@ class Settings:
             raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
         for forgetting in self.noise_forgetting:
             _check_rung(forgetting)
+        if not self.sharpness:
+            raise InputError("sharpness is empty; give 1.0 (probabilities as they are), or several such as (1.0, 2.0)")
+        for power in self.sharpness:
+            _check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
 
     @property
     def has_nothing_to_fit(self) -> bool:
         """Whether the warm-up rows would decide nothing: no scaling, no evidence."""
-        fixed = self.prior_var is not None and self.noise_var is not None
+        if self.likelihood == "gaussian":
+            fixed = self.prior_var is not None and self.noise_var is not None
+        else:
+            fixed = self.prior_var is not None and not LIKELIHOODS[self.likelihood].has_free_link
         return fixed and not self.standardize and not any(kernel.is_fitted_to_data for kernel in self.kernels)
 
     def switch_array(self) -> float | Float:
@@ -83,6 +98,7 @@ class Settings:
         config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         config["drift_var"] = tuple(config["drift_var"])
         config["noise_forgetting"] = tuple(tuple(r) if isinstance(r, list) else r for r in config["noise_forgetting"])
+        config["sharpness"] = tuple(config.get("sharpness", (1.0,)))
         config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
         return cls(**config)
 

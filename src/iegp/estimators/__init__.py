@@ -5,7 +5,10 @@ Touch this room to change how people call us, never to change what is computed.
 
 from __future__ import annotations
 
+from iegp.estimators.classifier import IEGPClassifier
+from iegp.estimators.count_regressor import IEGPCountRegressor
+from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.estimators.storage import load
 
-__all__ = ["IEGPRegressor", "load"]
+__all__ = ["IEGPClassifier", "IEGPCountRegressor", "IEGPOrdinalClassifier", "IEGPRegressor", "load"]

@@ -34,13 +34,23 @@ def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     return np.asarray(rows)
 
 
-def check_xy(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Float, Float, bool]:
-    """Rows to learn: X (n, d), y (n, D), and whether y was one-dimensional."""
+def check_level(level: object) -> None:
+    """The level of an interval."""
+    if not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
+        raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95")
+
+
+def require_y(estimator: BaseEstimator, y: Any, wanted: str) -> None:
+    """Refuse a missing y."""
     if y is None:
         raise InputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
-            "pass one number (or one row of numbers) per row of X"
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; pass {wanted} per row of X"
         )
+
+
+def check_xy(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Float, Float, bool]:
+    """Rows to learn: X (n, d), y (n, D), and whether y was one-dimensional."""
+    require_y(estimator, y, "one number (or one row of numbers)")
     rows = check_x(estimator, X, reset)
     with _named_cells(y, "y"):
         labels = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")

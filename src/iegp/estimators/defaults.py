@@ -22,3 +22,7 @@ DRIFT_VAR = (0.0, 1e-3, 1e-2, 1e-1)
 # One expert of each (kernel, drift) keeps its noise, one follows it quickly with heavy tails, one slowly with
 # light ones.
 NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
+
+# For labels other than numbers.
+CLASS_KERNELS = KERNELS
+SHARPNESS = (1.0, 1.5, 3.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from iegp.core import noise
 from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.online import Online
 from iegp.core.settings import Rung
 from iegp.typing import Float
@@ -21,24 +22,30 @@ class Expert(NamedTuple):
     """(n_frequencies, d), in the standardised input space."""
     prior_var: float | Float
     noise_var: float | Float
-    """Where the noise is learned: its present level."""
+    """Where the noise is learned: its present level; NaN for labels that have no noise (classes, counts)."""
     drift_var: float
     """Random-walk variance per row; 0 is static."""
     noise_forgetting: Rung
     """``None``: the noise is fixed; a pair: heavy-tailed noise, (forgetting, degrees of freedom)."""
     weight: float
+    sharpness: float = 1.0
+    """Power to which class probabilities are raised."""
 
 
 class ExpertTable(tuple[Expert, ...]):
     """A tuple of :class:`Expert` that prints as a table, most trusted first."""
 
     def __repr__(self) -> str:
-        lines = [f"{'weight':>7}  {'drift_var':>9}  {'noise_var':>9}  {'forgetting':>10}  {'prior_var':>9}  kernel"]
+        labels = bool(self) and np.isnan(np.mean(self[0].noise_var))  # type: ignore[union-attr]
+        rung = f"{'sharpness':>10}" if labels else f"{'noise_var':>9}  {'forgetting':>10}"
+        lines = [f"{'weight':>7}  {'drift_var':>9}  {rung}  {'prior_var':>9}  kernel"]
         ranked = sorted(self, key=lambda expert: -expert.weight)
         for e in ranked[:12]:
+            rung = f"{np.mean(e.noise_var):9.3g}  {_rung(e.noise_forgetting):>10}"
+            if labels:
+                rung = f"{e.sharpness:10.3g}"
             lines.append(
-                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {np.mean(e.noise_var):9.3g}  {_rung(e.noise_forgetting):>10}  "
-                f"{np.mean(e.prior_var):9.3g}  {_short(e.kernel)}"
+                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {rung}  {np.mean(e.prior_var):9.3g}  {_short(e.kernel)}"
             )
         if len(ranked) > 12:
             rest = sum(expert.weight for expert in ranked[12:])
@@ -56,6 +63,9 @@ def experts_of(model: Online) -> ExpertTable:
     levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.rung_of)
     prior = ensemble.prior_ratio[:, None] * ensemble.noise_var
     weights = np.exp(state.log_weights)
+    is_gaussian = ensemble.likelihood == GAUSSIAN
+    if not is_gaussian:
+        prior, levels = prior[:, :1], np.full((len(levels), 1), np.nan)
     table = []
     for e, (b, rung) in enumerate(zip(ensemble.belief_of, ensemble.rung_of, strict=True)):
         kernel, drift = divmod(int(b), ensemble.n_drifts)
@@ -66,8 +76,9 @@ def experts_of(model: Online) -> ExpertTable:
                 prior_var=_plain(prior[b]),
                 noise_var=_plain(levels[e]),
                 drift_var=model.settings.drift_var[drift],
-                noise_forgetting=model.settings.noise_forgetting[rung],
+                noise_forgetting=model.settings.noise_forgetting[rung] if is_gaussian else None,
                 weight=float(weights[e]),
+                sharpness=float(ensemble.sharpness[rung]),
             )
         )
     return ExpertTable(table)

@@ -13,8 +13,10 @@ from iegp.core.settings import Settings
 from iegp.errors import InputError
 
 
-def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...]) -> Settings:
-    """Checked settings out of an estimator's ``get_params()``."""
+def settings_from(
+    parameters: dict[str, Any], default_kernels: tuple[Kernel, ...], likelihood: str = "gaussian"
+) -> Settings:
+    """Checked settings out of an estimator's ``get_params()``; what an estimator does not have, it does not need."""
     kernels = parameters["kernels"]
     return Settings(
         kernels=default_kernels if kernels is None else _kernels(kernels),
@@ -26,12 +28,15 @@ def settings_from(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...
         stacking_rate=_plain(parameters["stacking_rate"]),
         shutdown=_plain(parameters["shutdown"]),
         prior_var=_variance("prior_var", parameters["prior_var"]),
-        noise_var=_variance("noise_var", parameters["noise_var"]),
-        noise_forgetting=_ladder(parameters["noise_forgetting"]),
+        noise_var=_variance("noise_var", parameters.get("noise_var", 1.0)),
+        noise_forgetting=_ladder(parameters.get("noise_forgetting")),
         warmup=_plain(parameters["warmup"]),
         learn_warmup=_flag("learn_warmup", parameters["learn_warmup"]),
         standardize=_flag("standardize", parameters["standardize"]),
         seed=_seed(parameters["random_state"]),
+        likelihood=likelihood,
+        integration=parameters.get("integration", "quadrature"),
+        sharpness=_ladder(parameters.get("sharpness", 1.0)),
     )
 
 
@@ -105,8 +110,9 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     config = dict(parameters)
     kernels = config["kernels"]
     config["kernels"] = None if kernels is None else [kernel.to_config() for kernel in _kernels(kernels)]
-    for name in ("drift_var", "noise_forgetting"):
-        config[name] = _plain(config[name])
+    for name in ("drift_var", "noise_forgetting", "sharpness", "order"):
+        if name in config:
+            config[name] = _plain(config[name])
     config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
     if not isinstance(config["random_state"], int | np.integer):
         config["random_state"] = None

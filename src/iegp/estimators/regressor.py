@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from iegp.core import online
@@ -17,18 +15,16 @@ from iegp.core.kernels import Kernel
 from iegp.core.mixture import Mixture
 from iegp.core.online import Online
 from iegp.core.settings import Rung, Settings
-from iegp.core.threads import n_threads_from
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
-from iegp.estimators.checks import check_x, check_xy, unchanged_on_error
+from iegp.estimators.base import StreamEstimator
+from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
-from iegp.estimators.experts_table import ExpertTable, experts_of
-from iegp.run import modelfile, snapshot
 from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
-from iegp.typing import Arrays, Float
+from iegp.typing import Float
 
 
-class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Gaussian-process regression that learns from a stream, row by row, with honest uncertainty.
 
     An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
@@ -102,7 +98,6 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
     (True, True)
     """
 
-    _online: Online
     _single_output: bool
 
     def __init__(
@@ -148,7 +143,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         """Forget everything, then learn the rows in order."""
         with unchanged_on_error(self):
             rows, labels = self._begin(X, y)
-            online.absorb(self._online, rows, labels, n_threads_from(self.n_jobs))
+            self._absorb(rows, labels)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
@@ -160,7 +155,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         """
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, check_input)
-            online.absorb(self._online, rows, labels, n_threads_from(self.n_jobs))
+            self._absorb(rows, labels)
         return self
 
     def prequential(self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True) -> PrequentialRun:
@@ -171,12 +166,11 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         are then predicted before even the units of y are known. ``level`` is that of the interval. In a live loop call
         it for each row or chunk; :meth:`PrequentialRun.concatenate` joins the pieces.
         """
-        if not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
-            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95")
+        check_level(level)
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, check_input)
             n_blind = 1 if self._online.n_seen == 0 and self._online.is_warming_up else 0
-            trace = online.learn(self._online, rows, labels, n_threads_from(self.n_jobs), float(level))
+            trace = self._learn(rows, labels, float(level))
         return from_trace(trace, labels, self._single_output, float(level), n_blind)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -186,7 +180,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         """
         with unchanged_on_error(self):
             rows, labels = self._begin(X, y)
-            self._online = online.warmed_up(self._online.settings, rows, labels)
+            self._warm_up(rows, labels)
         return self
 
     # -- predicting ------------------------------------------------------------------------------------------------
@@ -210,68 +204,29 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: i
         dist = online.predict(self._online, rows)
         return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
-
-    @property
-    def expert_weights_(self) -> Float:
-        check_is_fitted(self)
-        return np.exp(self._online.state.log_weights)
-
-    @property
-    def experts_(self) -> ExpertTable:
-        check_is_fitted(self)
-        return experts_of(self._online)
-
-    @property
-    def n_samples_seen_(self) -> int:
-        check_is_fitted(self)
-        return self._online.n_seen
-
-    # -- storing ---------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
-        header: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "iegp": version("iegp"),
-            "parameters": parameters.to_config(self.get_params(deep=False)),
-            "online": None,
-        }
-        arrays: Arrays = {}
-        if self.__sklearn_is_fitted__():
-            header["online"], arrays = snapshot.take(self._online)
-            header["single_output"] = self._single_output
-            names = getattr(self, "feature_names_in_", None)
-            header["feature_names"] = None if names is None else [str(name) for name in names]
-        modelfile.write(path, header, arrays)
-
-    def _restore(self, model: Online, header: dict[str, Any]) -> None:
-        single, names = header["single_output"], header["feature_names"]
-        if type(single) is not bool or (single and model.n_outputs != 1):
-            raise ModelFileError(f"single_output is {single!r} with {model.n_outputs} outputs")
-        if names is not None:
-            if (
-                not isinstance(names, list)
-                or len(names) != model.n_columns
-                or not all(isinstance(n, str) for n in names)
-            ):
-                raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self._online, self._single_output, self.n_features_in_ = model, single, model.n_columns
-
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_online")
+    def _own_header(self) -> dict[str, Any]:
+        return {"single_output": self._single_output}
 
-    def _settings(self) -> Settings:
+    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
+        single = header["single_output"]
+        if type(single) is not bool or (single and model.n_outputs != 1):
+            raise ModelFileError(f"single_output is {single!r} with {model.n_outputs} outputs")
+        self._single_output = single
+
+    def _likelihoods(self) -> tuple[str, ...]:
+        return ("gaussian",)
+
+    def _settings(self, n_outputs: int) -> Settings:
+        del n_outputs
         return parameters.settings_from(self.get_params(deep=False), KERNELS)
 
     def _begin(self, X: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
         """Check first rows and start from nothing."""
         rows, labels, single = check_xy(self, X, y, reset=True)
         self._single_output = single
-        self._online = online.begin(self._settings(), rows.shape[1], labels.shape[1])
+        self._start(rows.shape[1], labels.shape[1])
         return rows, labels
 
     def _continue(self, X: ArrayLike, y: ArrayLike, check_input: bool) -> tuple[Float, Float]:

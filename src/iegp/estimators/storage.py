@@ -6,13 +6,19 @@ import os
 
 from iegp.errors import IegpError, ModelFileError
 from iegp.estimators import parameters
+from iegp.estimators.classifier import IEGPClassifier
+from iegp.estimators.count_regressor import IEGPCountRegressor
+from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.run import modelfile, snapshot
 
-ESTIMATORS = {"IEGPRegressor": IEGPRegressor}
+Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier
+ESTIMATORS: dict[str, type[Estimator]] = {
+    kind.__name__: kind for kind in (IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)
+}
 
 
-def load(path: str | os.PathLike[str]) -> IEGPRegressor:
+def load(path: str | os.PathLike[str]) -> Estimator:
     """Load a model saved with ``model.save(path)``. Nothing in the file is executed.
 
     The model continues exactly where it was: the same predictions, to the bit.
@@ -23,7 +29,7 @@ def load(path: str | os.PathLike[str]) -> IEGPRegressor:
         model = kind(**parameters.from_config(header["parameters"]))
         if header["online"] is not None:
             model._restore(snapshot.restore(header["online"], arrays), header)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"
         ) from error

@@ -1,11 +1,15 @@
-"""The least a model must beat: a forecast from the mean and spread of all labels so far."""
+"""The least a model must beat: a forecast of each row from the labels before it, never looking at an input."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, gammaln
 
+from iegp.errors import InputError
+from iegp.evaluate.labels import class_index
 from iegp.typing import Float
 
 
@@ -25,6 +29,14 @@ class NaiveRun(NamedTuple):
         return self.mean + 1.959964 * self.std
 
 
+class NaiveCounts(NamedTuple):
+    """Predicted counts of each row from the rows before it; negative binomial, or Poisson if ``variance == mean``."""
+
+    mean: Float
+    variance: Float
+    log_score: Float
+
+
 def running_mean(y: Float, skip: int) -> NaiveRun:
     """Mean and standard deviation of all labels before each row, for rows ``skip`` (at least 2) onwards.
 
@@ -41,3 +53,72 @@ def running_mean(y: Float, skip: int) -> NaiveRun:
     mean, std, residual = mean[before], np.sqrt(variance[before]), shifted[skip:] - mean[before]
     log_score = -0.5 * np.log(2.0 * np.pi) - np.log(std) - 0.5 * (residual / std) ** 2
     return NaiveRun(mean + centre, std, log_score)
+
+
+def running_frequencies(y: ArrayLike, classes: ArrayLike) -> Float:
+    """Share of each class among the labels before each row, every class counted once more than seen; shape (n, K).
+
+    ``classes`` (K,) gives the columns. The first row is a guess among equals, and no class is ever impossible. O(n K).
+
+    >>> running_frequencies(["a", "a", "b"], ["a", "b"]).round(3)
+    array([[0.5  , 0.5  ],
+           [0.667, 0.333],
+           [0.75 , 0.25 ]])
+    """
+    index, k = class_index(y, classes)
+    seen = np.zeros((len(index), k))
+    seen[np.arange(1, len(index)), index[:-1]] = 1.0
+    shares: Float = (1.0 + np.cumsum(seen, axis=0)) / (k + np.arange(len(index)))[:, None]
+    return shares
+
+
+def previous_label(y: ArrayLike, skip: int = 1) -> NDArray[Any]:
+    """The label before each row, for rows ``skip`` (at least 1, for the first row has none before) onwards.
+
+    Hard to beat where labels come in runs, as in data sorted by class.
+
+    >>> previous_label(["sun", "sun", "rain", "rain"])
+    array(['sun', 'sun', 'rain'], dtype='<U4')
+    """
+    _check_skip(skip)
+    return np.asarray(y)[skip - 1 : -1]
+
+
+def running_count_mean(y: ArrayLike, skip: int = 1) -> NaiveCounts:
+    """Mean and variance of all counts before each row, for rows ``skip`` (at least 1) onwards.
+
+    Half a count is added to the sum, so that zeros alone do not make the next count impossible. The forecast is the
+    negative binomial with these moments, or the Poisson with this mean where the counts have not been more spread than
+    that; ``log_score`` is the log probability it gave to the count that came. O(n).
+
+    >>> run = running_count_mean([1, 2, 0, 3])
+    >>> run.mean.round(3), run.log_score.round(3)
+    (array([1.5  , 1.75 , 1.167]), array([-1.382, -1.75 , -2.496]))
+    """
+    counts = np.asarray(y, dtype=np.float64)
+    if counts.ndim != 1 or not np.all((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts)):
+        raise InputError(f"y must hold whole numbers from 0 up, as (n,), but starts {counts.ravel()[:5].tolist()}.")
+    _check_skip(skip)
+    rows = np.arange(skip, len(counts), dtype=np.float64)
+    # Sums of whole numbers are exact, and so is the difference below: no need to centre them first.
+    total, squares = (np.cumsum(values)[skip - 1 : -1] for values in (counts, counts**2))
+    mean = (total + 0.5) / rows
+    excess = np.maximum((rows * squares - total**2) / rows**2 - mean, 0.0)
+    return NaiveCounts(mean, mean + excess, _count_log_score(counts[skip:], mean, excess))
+
+
+def _count_log_score(counts: Float, mean: Float, excess: Float) -> Float:
+    """Log probability of counts under a negative binomial of variance ``mean + excess``; Poisson where excess is 0."""
+    poisson = counts * np.log(mean) - mean - gammaln(counts + 1.0)
+    spread = excess > 0.0
+    size = mean**2 / np.where(spread, excess, 1.0)
+    # The binomial coefficient through the beta function, which stays accurate when size is large.
+    ways = -np.log(counts + size) - betaln(size, counts + 1.0)
+    dispersed = ways - size * np.log1p(mean / size) - counts * np.log1p(size / mean)
+    score: Float = np.where(spread, dispersed, poisson)
+    return score
+
+
+def _check_skip(skip: int) -> None:
+    if skip < 1:
+        raise InputError(f"skip={skip}: the first row has no label before it. Leave out at least 1 row.")

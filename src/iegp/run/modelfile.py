@@ -21,7 +21,7 @@ from safetensors.numpy import save as to_bytes
 from iegp.errors import ModelFileError
 from iegp.typing import Arrays
 
-FORMAT = 1
+FORMAT = 2
 _KEY = "iegp"
 
 

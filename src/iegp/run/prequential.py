@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from iegp.core.ensemble import Trace
+from iegp.core.state import Trace
 from iegp.evaluate.metrics import coverage, nmse, pnll
 from iegp.typing import Float
 

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from iegp.core.ensemble import Ensemble, State
 from iegp.core.experts import Experts
 from iegp.core.kernels import kernel_from_config
-from iegp.core.online import Online
+from iegp.core.likelihoods import likelihood_code, named
+from iegp.core.online import Online, label_columns
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
+from iegp.core.sites import INTEGRATIONS, N_DRAWS
+from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError
 from iegp.typing import Arrays, Float
 
 # The rest of an ensemble follows from the settings.
-_ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in ("rule", "rate", "shutdown"))
+_FROM_SETTINGS = ("rule", "rate", "shutdown", "likelihood", "integration")
+_ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
 def take(model: Online) -> tuple[dict[str, Any], Arrays]:
@@ -39,10 +42,13 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     try:
         settings = Settings.from_config(config["settings"])
+        arrays = _with_later_arrays(arrays)
         ensemble = Ensemble(
             rule=RULES.index(settings.weights),
             rate=settings.stacking_rate,
             shutdown=settings.shutdown,
+            likelihood=likelihood_code(settings.likelihood),
+            integration=INTEGRATIONS.index(settings.integration),
             **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
         )
         model = Online(
@@ -56,9 +62,20 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         )
         _check_counts(model)
         _check_arrays(model)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error!r}") from error
     return model
+
+
+def _with_later_arrays(arrays: Arrays) -> Arrays:
+    """What format 1, which knew Gaussian labels only, did not store."""
+    n_beliefs, n_outputs = arrays["ensemble.noise_var"].shape
+    later = {
+        "ensemble.link": np.zeros((n_beliefs, 0)),
+        "ensemble.sharpness": np.ones(len(arrays["ensemble.forgetting"])),
+        "ensemble.nodes": np.zeros((n_outputs, 0)),
+    }
+    return later | arrays
 
 
 def _check_counts(model: Online) -> None:
@@ -68,8 +85,9 @@ def _check_counts(model: Online) -> None:
         raise ValueError("the numbers of kernels differ")
     if frequencies.shape[1:2] != (settings.n_frequencies,):
         raise ValueError(f"n_frequencies is {settings.n_frequencies}, but there are {frequencies.shape[1:2]}")
-    if len(model.experts.ensemble.forgetting) != len(settings.noise_forgetting):
-        raise ValueError("the noise ladder has another length than its settings")
+    rungs = settings.noise_forgetting if settings.likelihood == "gaussian" else settings.sharpness
+    if len(model.experts.ensemble.forgetting) != len(rungs):
+        raise ValueError("the ladder of rungs has another length than its settings")
     if type(model.is_warming_up) is not bool:
         raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
     if type(settings.seed) is not int or settings.seed < 0:
@@ -79,26 +97,35 @@ def _check_counts(model: Online) -> None:
 def _check_arrays(model: Online) -> None:
     """Every array has the shape and type that the others imply, so that compiled code may trust them."""
     ensemble, d, n_outputs = model.experts.ensemble, model.n_columns, model.n_outputs
+    n_labels = label_columns(model.settings, n_outputs)
+    n_latents, n_link, n_draws = n_outputs, 0, 0
+    if model.settings.likelihood != "gaussian":
+        likelihood = named(model.settings.likelihood)
+        n_latents, n_link = likelihood.n_latents(n_outputs), likelihood.n_link(n_outputs)
+        n_draws = N_DRAWS if model.settings.integration == "monte-carlo" else 0
     n_kernels, n_frequencies, n_rungs = *ensemble.frequencies.shape[:2], len(ensemble.forgetting)
     n_beliefs = n_kernels * len(model.settings.drift_var)
     n_experts, n_features = n_beliefs * n_rungs, 2 * n_frequencies
     switching = model.settings.weights == "switching"
-    belief_shapes = (n_beliefs, n_features, n_features), (n_beliefs, n_features, n_outputs)
+    belief_shapes = (n_beliefs, n_features, n_features), (n_beliefs, n_features, n_latents)
     transitions = (n_experts, n_experts) if switching else (1, 1)
     shapes_of: dict[str, tuple[Iterable[Float], list[tuple[int, ...]]]] = {
-        "scaling": (model.scaling, [(d,), (d,), (n_outputs,), (n_outputs,)]),
-        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_outputs), (n_experts,), (1,)]),
+        "scaling": (model.scaling, [(d,), (d,), (n_labels,), (n_labels,)]),
+        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_latents), (n_experts,), (1,)]),
         "ensemble": (
             [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
             [
                 (n_kernels, n_frequencies, d),
                 *[(n_beliefs,)] * 2,
-                (n_beliefs, n_outputs),
+                (n_beliefs, n_latents),
                 *[(n_rungs,)] * 2,
                 transitions,
+                (n_beliefs, n_link),
+                (n_rungs,),
+                (n_latents, n_draws),
             ],
         ),
-        "kept": ((model.kept_x, model.kept_y), [(len(model.kept_x), d), (len(model.kept_x), n_outputs)]),
+        "kept": ((model.kept_x, model.kept_y), [(len(model.kept_x), d), (len(model.kept_x), n_labels)]),
     }
     for room, (arrays, shapes) in shapes_of.items():
         for array, shape in zip(arrays, shapes, strict=True):

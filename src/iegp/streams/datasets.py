@@ -47,7 +47,7 @@ def describe_dataset(name: str) -> Dataset:
 
 
 def load_dataset(name: str, *, download: bool = True) -> Stream:
-    """Load a data set of the paper as X (n, d) and y (n,) in the row order of its source; labels become floats.
+    """Load a data set of the paper as X (n, d) and y (n,) in the row order of its source; classes are int64.
 
     With ``download=False`` the network is never used. Known traps are in ``describe_dataset(name).notes``: read them
     before believing a result.
@@ -64,6 +64,7 @@ def load_dataset(name: str, *, download: bool = True) -> Stream:
         feature_names=dataset.feature_names,
         target_name=dataset.target_name,
         description=dataset.description,
+        task="regression" if dataset.task == "regression" else "classification",
     )
 
 

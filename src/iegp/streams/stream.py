@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iegp.errors import InputError
+from iegp.streams.labels import Task, as_targets
 from iegp.typing import Float
 
 
@@ -14,7 +17,9 @@ from iegp.typing import Float
 class Stream:
     """Rows in order of arrival, and what they mean.
 
-    ``X`` has shape (n, d) and ``y`` shape (n,), or (n, k) for k targets; both are stored as C-contiguous float64.
+    ``X`` has shape (n, d) and ``y`` shape (n,), or (n, k) for k targets; both are stored as C-contiguous float64. With
+    another ``task`` than "regression", ``y`` (n,) holds labels: int64 for "counts" and for the levels of "ordinal", of
+    which a smaller one is lower; int64, bool or text for the classes of "classification".
     ``change_points`` are the rows at which the relation between X and y is *known* to change abruptly (the first row
     of each new regime); it is empty where nothing is known.
 
@@ -23,31 +28,36 @@ class Stream:
     (3, (3, 1), array([0., 1.]))
     >>> stream
     Stream('toy', 3 rows, 1 feature -> x squared)
+    >>> Stream("toy", [[0.0], [1.0]], ["calm", "storm"], ("wind",), "sea", "two days", task="classification")
+    Stream('toy', 2 rows, 1 feature -> sea, classification)
     """
 
     name: str
     X: Float
-    y: Float
+    y: NDArray[Any]
     feature_names: tuple[str, ...]
     target_name: str
     description: str
     change_points: tuple[int, ...] = ()
+    task: Task = "regression"
 
     def __post_init__(self) -> None:
         # The fields are frozen for users; here is the one moment at which they are brought into their form.
         object.__setattr__(self, "X", np.ascontiguousarray(self.X, dtype=np.float64))
-        object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=np.float64))
+        object.__setattr__(self, "y", as_targets(self.name, self.task, self.y))
         object.__setattr__(self, "feature_names", tuple(self.feature_names))
         _check_shapes(self)
         _check_finite(self.name, "X", self.X)
-        _check_finite(self.name, "y", self.y)
+        if self.task == "regression":
+            _check_finite(self.name, "y", self.y)
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __repr__(self) -> str:
         d = self.X.shape[1]
-        return f"Stream({self.name!r}, {len(self)} rows, {d} feature{'s' * (d != 1)} -> {self.target_name})"
+        target = self.target_name if self.task == "regression" else f"{self.target_name}, {self.task}"
+        return f"Stream({self.name!r}, {len(self)} rows, {d} feature{'s' * (d != 1)} -> {target})"
 
     def head(self, n: int) -> Stream:
         """The first n rows (all of them where there are fewer), as a stream that shares memory with this one."""

@@ -1,0 +1,278 @@
+"""Maximum Laplace evidence of one expert on its warm-up rows: ``prior_var`` and the parameters of the likelihood.
+
+With ``B = sqrt(prior_var) Phi`` the parameters are ``a ~ N(0, I)`` and the latent values ``z = B a``. At the posterior
+mode of all rows together, slopes g and curvatures H of the likelihood give (Rasmussen & Williams, section 5.5.1)
+
+    log p(y) ≈ sum log p(y_t | z_t) - |a|²/2 - log det(A)/2,        A = I + B'HB.
+
+Its gradient has an explicit part and one through the mode. The latter needs how curvatures change with z and with the
+likelihood's parameters; those are functions of one row each, so central differences of them cost next to nothing and
+a new likelihood needs no third derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize, minimize_scalar
+
+from iegp._compile import compiled
+from iegp.core.likelihoods import BY_CODE, CATEGORICAL, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
+from iegp.core.numerics import MAX_LATENT_VAR, MIN_LATENT_VAR
+from iegp.core.sites import derivatives
+from iegp.typing import Float
+
+START_VAR = 4.0
+_MAX_NEWTON = 100
+_CONVERGED = 1.0e-9
+_DIFFERENCE = 1.0e-5
+_MAX_SEARCH = 40
+# Overdispersion is the variance of a log rate; gaps between cut-points are in units of the latent function.
+START_DISPERSION = 0.1
+MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
+MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
+# With many classes this many rows settle one variance well enough.
+_MAX_ROWS = 512
+
+
+class LaplaceFit(NamedTuple):
+    """Hyperparameters of one expert and their log evidence."""
+
+    prior_var: float
+    link: Float
+    log_evidence: float
+
+
+class _Mode(NamedTuple):
+    """The posterior mode of all rows."""
+
+    a: Float
+    z: Float
+    slopes: Float
+    curvatures: Float
+    height: float
+    """Log likelihood minus ``|a|²/2``."""
+    factor: tuple[Float, bool]
+    """Cholesky factor of ``A``."""
+
+
+def starting_link(kind: int, y: Float, n_classes: int) -> Float:
+    """Parameters that explain the labels without any function of x: base rates."""
+    if kind == POISSON:
+        return _starting_counts(y)
+    frequencies = (np.bincount(y[:, 0].astype(np.intp), minlength=n_classes) + 1.0) / (len(y) + n_classes)
+    if kind in (ORDINAL_LOGIT, ORDINAL_PROBIT):
+        below = np.cumsum(frequencies)[:-1]
+        return np.asarray(np.log(below / (1.0 - below)))
+    return np.zeros(n_classes if kind == CATEGORICAL else 1)
+
+
+def _starting_counts(y: Float) -> Float:
+    """Log of the average rate, and half of the overdispersion that the counts themselves show."""
+    if not len(y):
+        return np.array([0.0, START_DISPERSION])
+    rate = (y[:, 0].sum() + 0.5) / y[:, 1].sum()
+    expected = rate * y[:, 1]
+    excess = ((y[:, 0] - expected) ** 2 - y[:, 0]).sum() / (expected**2).sum()
+    return np.array([np.log(rate), np.clip(0.5 * np.log1p(max(excess, 0.0)), 10.0 * MIN_DISPERSION, 1.0)])
+
+
+def fit(kind: int, y: Float, phi: Float, n_classes: int, prior_var: float | None = None) -> LaplaceFit:
+    """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over ``prior_var`` (unless given) and the link."""
+    link = starting_link(kind, y, n_classes)
+    if kind == CATEGORICAL:
+        return _fit_categorical(y, phi, link, prior_var)
+    searched, free_link = Search(kind, y, phi), BY_CODE[kind].has_free_link
+    begin: list[float] = []
+    bounds: list[tuple[float, float]] = []
+    if prior_var is None:
+        begin.append(np.log(START_VAR))
+        bounds.append((np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)))
+    if free_link:
+        begin.extend(to_free(kind, link))
+        bounds.extend(_bounds(kind, link))
+
+    def unpack(free: Float) -> tuple[float, Float]:
+        log_var = np.log(prior_var) if prior_var is not None else free[0]
+        rest = free if prior_var is not None else free[1:]
+        return log_var, to_link(kind, rest) if free_link else link
+
+    def objective(free: Float) -> tuple[float, Float]:
+        log_var, candidate = unpack(free)
+        value, d_log_var, d_free = searched.evidence(log_var, candidate)
+        own = [] if prior_var is not None else [d_log_var]
+        return -value, -np.array([*own, *(d_free if free_link else [])])
+
+    if not begin:
+        return LaplaceFit(float(prior_var or START_VAR), link, searched.evidence(*unpack(np.empty(0)))[0])
+    options = {"maxiter": _MAX_SEARCH, "ftol": 1e-7}
+    found = minimize(objective, np.array(begin), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    log_var, link = unpack(found.x)
+    return LaplaceFit(float(np.exp(log_var)), link, -float(found.fun))
+
+
+def to_free(kind: int, link: Float) -> Float:
+    """Numbers without constraints. Counts: log rate and log overdispersion; cut-points: the first and logs of gaps."""
+    if kind == POISSON:
+        return np.array([link[0], np.log(link[1])])
+    return np.concatenate([link[:1], np.log(np.maximum(np.diff(link), MIN_GAP))])
+
+
+def to_link(kind: int, free: Float) -> Float:
+    """The inverse of :func:`to_free`."""
+    if kind == POISSON:
+        return np.array([free[0], np.exp(free[1])])
+    return np.asarray(free[0] + np.concatenate([[0.0], np.cumsum(np.exp(free[1:]))]))
+
+
+def _bounds(kind: int, link: Float) -> list[tuple[float, float]]:
+    """Where the free numbers may lie."""
+    scale = (MIN_DISPERSION, MAX_DISPERSION) if kind == POISSON else (MIN_GAP, MAX_GAP)
+    return [(link[0] - 20.0, link[0] + 20.0), *[(float(np.log(scale[0])), float(np.log(scale[1])))] * (len(link) - 1)]
+
+
+class Search:
+    """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
+
+    def __init__(self, kind: int, y: Float, phi: Float) -> None:
+        self.kind, self.y, self.phi = kind, y, phi
+        self.theta = np.zeros(phi.shape[1])
+
+    def evidence(self, log_var: float, link: Float) -> tuple[float, float, Float]:
+        """Log evidence, its slope in log(prior_var), and its slopes in the free parameters of the link."""
+        root = float(np.exp(0.5 * log_var))
+        b = root * self.phi
+        mode = _find_mode(self.kind, self.y, b, link, self.theta / root)
+        self.theta = root * mode.a
+        value = mode.height - float(np.log(np.diagonal(mode.factor[0])).sum())
+        whitened = cho_solve(mode.factor, b.T, check_finite=False)
+        leverage = np.einsum("tf,ft->t", b, whitened)
+        bend = self._slope_of_curvature(mode.z, link)
+
+        def through_mode(d_slope: Float, d_curvature: Float) -> float:
+            """Half the change of log det(A) when slopes and curvatures change by these at the old mode."""
+            d_z = b @ (whitened @ d_slope)
+            return 0.5 * float(leverage @ (d_curvature + bend * d_z))
+
+        # The prior variance scales B: z moves by z/2 at fixed a.
+        half = 0.5 * mode.z
+        d_log_var = float(mode.slopes @ half) - 0.5 * float(leverage @ mode.curvatures)
+        moved = half + b @ (whitened @ (0.5 * mode.slopes - mode.curvatures * half))
+        d_log_var -= 0.5 * float(leverage @ (bend * moved))
+        d_free = np.zeros(len(link))
+        if BY_CODE[self.kind].has_free_link:
+            free = to_free(self.kind, link)
+            for j in range(len(free)):
+                d_log, d_slope, d_curvature = self._change_with_link(mode.z, free, j)
+                d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
+        return value, d_log_var, d_free
+
+    def _slope_of_curvature(self, z: Float, link: Float) -> Float:
+        above = derivative_rows(self.kind, self.y, z + _DIFFERENCE, link)[2]
+        below = derivative_rows(self.kind, self.y, z - _DIFFERENCE, link)[2]
+        return np.asarray((above - below) / (2.0 * _DIFFERENCE))
+
+    def _change_with_link(self, z: Float, free: Float, j: int) -> Float:
+        step = np.zeros(len(free))
+        step[j] = _DIFFERENCE
+        above = derivative_rows(self.kind, self.y, z, to_link(self.kind, free + step))
+        below = derivative_rows(self.kind, self.y, z, to_link(self.kind, free - step))
+        return np.asarray((above - below) / (2.0 * _DIFFERENCE))
+
+
+def _find_mode(kind: int, y: Float, b: Float, link: Float, a: Float) -> _Mode:
+    """Newton's method in the F parameters, with steps halved until they climb: the posterior is log-concave."""
+
+    def height_at(a: Float) -> tuple[float, Float, Float]:
+        z = b @ a
+        rows = derivative_rows(kind, y, z, link)
+        return float(rows[0].sum()) - 0.5 * float(a @ a), z, rows
+
+    height, z, rows = height_at(a)
+    if not np.isfinite(height):
+        a = np.zeros_like(a)
+        height, z, rows = height_at(a)
+    for _ in range(_MAX_NEWTON):
+        factor = _factor(b, rows[2])
+        step = cho_solve(factor, b.T @ rows[1] - a, check_finite=False)
+        fraction = 1.0
+        while fraction > 1e-10:
+            reached, z_new, rows_new = height_at(a + fraction * step)
+            if reached >= height - 1e-10 * (1.0 + abs(height)):
+                break
+            fraction *= 0.5
+        a, gain = a + fraction * step, reached - height
+        height, z, rows = reached, z_new, rows_new
+        if gain < _CONVERGED * (1.0 + abs(height)) and fraction == 1.0:
+            break
+    return _Mode(a, z, rows[1], rows[2], height, _factor(b, rows[2]))
+
+
+def _factor(b: Float, curvatures: Float) -> tuple[Float, bool]:
+    scaled = np.sqrt(curvatures)[:, None] * b
+    gram = scaled.T @ scaled
+    gram[np.diag_indices_from(gram)] += 1.0
+    factor: tuple[Float, bool] = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+    return factor
+
+
+@compiled
+def derivative_rows(kind: int, y: Float, z: Float, link: Float) -> Float:
+    """Log probability, slope and curvature of every row: (3, n)."""
+    out = np.empty((3, z.size))
+    for t in range(z.size):
+        out[0, t], out[1, t], out[2, t] = derivatives(kind, y[t], z[t], link)
+    return out
+
+
+def _fit_categorical(y: Float, phi: Float, link: Float, prior_var: float | None) -> LaplaceFit:
+    """One variance for all classes, found by a bounded search.
+
+    The evidence is that of the approximation the experts use: one covariance for all classes, sharpened by the average
+    curvature over the K - 1 contrasts. With two classes it is the binary evidence.
+    """
+    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MAX_ROWS)).astype(np.intp))
+    labels, phi = y[rows, 0].astype(np.intp), phi[rows]
+    known: list[Float] = [np.zeros((phi.shape[1], len(link)))]
+
+    def evidence(log_var: float) -> float:
+        root = float(np.exp(0.5 * log_var))
+        b = root * phi
+        a, height = _categorical_mode(labels, b, link, known[-1] / root)
+        known.append(root * a)
+        curvatures = (1.0 - (_probabilities(b @ a, link) ** 2).sum(axis=1)) / (len(link) - 1)
+        factor = _factor(b, np.maximum(curvatures, 0.0))
+        return height - (len(link) - 1) * float(np.log(np.diagonal(factor[0])).sum())
+
+    if prior_var is not None:
+        return LaplaceFit(prior_var, link, evidence(np.log(prior_var)))
+    found = minimize_scalar(
+        lambda log_var: -evidence(log_var),
+        bounds=(np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)),
+        method="bounded",
+        options={"xatol": 0.2},
+    )
+    return LaplaceFit(float(np.exp(found.x)), link, -float(found.fun))
+
+
+def _probabilities(z: Float, link: Float) -> Float:
+    odds = np.exp(z + link - (z + link).max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _categorical_mode(labels: NDArray[np.intp], b: Float, link: Float, a: Float) -> tuple[Float, float]:
+    """The mode of all K F parameters by L-BFGS: their gradient costs two products, their Hessian is never formed."""
+    rows = np.arange(len(labels))
+
+    def objective(flat: Float) -> tuple[float, Float]:
+        a = flat.reshape(b.shape[1], len(link))
+        p = _probabilities(b @ a, link)
+        value = -float(np.log(np.maximum(p[rows, labels], 1e-300)).sum()) + 0.5 * float(flat @ flat)
+        p[rows, labels] -= 1.0
+        return value, (b.T @ p + a).ravel()
+
+    found = minimize(objective, a.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-6})
+    return found.x.reshape(a.shape), -float(found.fun)

@@ -1,0 +1,50 @@
+"""Two classes: the label 1 has probability ``sigmoid(z + link[0])``, or the normal distribution function of it."""
+
+from __future__ import annotations
+
+import math
+
+from iegp._compile import compiled
+from iegp.core.likelihoods.logistic import log_expected_sigmoid
+from iegp.core.likelihoods.normal import interval, log_normal_cdf
+from iegp.typing import Float
+
+
+@compiled
+def logit_derivatives(label: Float, z: float, link: Float) -> tuple[float, float, float]:
+    """Log probability, slope and curvature of the logistic likelihood."""
+    x = z + link[0]
+    signed = x if label[0] > 0.5 else -x
+    small = math.exp(-abs(signed))
+    of_other = small / (1.0 + small) if signed > 0.0 else 1.0 / (1.0 + small)
+    log_probability = -math.log1p(small) + min(signed, 0.0)
+    return log_probability, of_other if label[0] > 0.5 else -of_other, small / (1.0 + small) ** 2
+
+
+@compiled
+def logit_log_predictive(label: Float, mean: float, var: float, link: Float, outcomes: Float) -> float:
+    """Log probabilities of both classes, and that of the label."""
+    return _both(log_expected_sigmoid(-abs(mean + link[0]), var), mean + link[0], label, outcomes)
+
+
+@compiled
+def probit_derivatives(label: Float, z: float, link: Float) -> tuple[float, float, float]:
+    """Log probability, slope and curvature of the probit likelihood."""
+    x = z + link[0]
+    return interval(-x, math.inf) if label[0] > 0.5 else interval(-math.inf, -x)
+
+
+@compiled
+def probit_log_predictive(label: Float, mean: float, var: float, link: Float, outcomes: Float) -> float:
+    """The same for the probit, where the integral has a closed form."""
+    return _both(log_normal_cdf(-abs(mean + link[0]) / math.sqrt(1.0 + var)), mean + link[0], label, outcomes)
+
+
+@compiled
+def _both(smaller: float, centre: float, label: Float, outcomes: Float) -> float:
+    """Spread the log probability of the less likely class and its complement over ``outcomes``."""
+    smaller = min(smaller, -math.log(2.0))
+    larger = math.log1p(-math.exp(smaller))
+    outcomes[0] = smaller if centre > 0.0 else larger
+    outcomes[1] = larger if centre > 0.0 else smaller
+    return float(outcomes[1] if label[0] > 0.5 else outcomes[0])

@@ -1,0 +1,135 @@
+"""Online ensemble GP classification as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.core.kernels import Kernel
+from iegp.core.settings import Settings
+from iegp.errors import InputError
+from iegp.estimators import parameters
+from iegp.estimators.defaults import CLASS_KERNELS, DRIFT_VAR, N_FREQUENCIES, SHARPNESS
+from iegp.estimators.label_base import LabelEstimator
+
+LINKS = ("logit", "probit")
+
+
+class IEGPClassifier(LabelEstimator):
+    """Gaussian-process classification that learns from a stream, row by row, with honest probabilities.
+
+    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
+    well they predicted. Two classes share one latent function, K classes have one each (and share an expert's features
+    and covariance). Labels enter by Laplace's approximation along each row: cost per row and memory are constant.
+
+    Parameters
+    ----------
+    kernels : list of kernels, default=None
+        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is a dictionary that works well untuned.
+    n_frequencies : int, default=75
+        Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
+    features : {"orthogonal", "random"}, default="orthogonal"
+        How frequencies are drawn; ``"random"`` is the paper's.
+    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
+        Variance of the random walk of an expert's latent function (its log odds), per row; 0 is a static expert. With a
+        sequence every kernel is combined with every drift.
+    weights : {"stacking", "bayes", "switching"}, default="stacking"
+        How experts are weighed: the best mixture, the posterior probability, or a Markov chain over experts.
+    switch_prob, stacking_rate, shutdown
+        As for :class:`IEGPRegressor`.
+    prior_var : "evidence" or float, default="evidence"
+        Variance of an expert's latent function; by Laplace evidence on the warm-up rows, between 1e-4 and 1e4.
+    sharpness : float or sequence, default=(1.0, 1.5, 3.0)
+        Powers to which an expert's class probabilities are raised, each an expert of its own that costs almost nothing:
+        a mixture of honest probabilities is too timid without. 1 leaves them as they are (the paper).
+    link : {"logit", "probit"}, default="logit"
+        From latent function to probability, for two classes; more classes use softmax.
+    integration : {"quadrature", "probit", "monte-carlo"}, default="quadrature"
+        How the latent function is averaged over: accurately, by the paper's probit approximation, or by 256 fixed
+        draws.
+    warmup : int, default=1000
+        Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
+    learn_warmup : bool, default=True
+        Whether :meth:`warm_up` also learns its rows (the paper does not).
+    standardize : bool, default=True
+        Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the frequencies. Nothing is drawn at random after the first row.
+    n_jobs : int or None, default=None
+        Threads over which kernels are spread when many rows are learned at once; results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels, sorted.
+    expert_weights_, experts_, n_samples_seen_, n_features_in_, feature_names_in_
+        As for :class:`IEGPRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(400, 2))
+    >>> y = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 < 2, "inside", "outside")
+    >>> model = IEGPClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[0.0, 0.5], [1.8, 1.5]])
+    array(['inside', 'outside'], dtype='<U7')
+    >>> bool(model.predict_proba([[0.0, 0.5]])[0, 0] > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel] | None = None,
+        *,
+        n_frequencies: int = N_FREQUENCIES,
+        features: str = "orthogonal",
+        drift_var: float | Sequence[float] = DRIFT_VAR,
+        weights: str = "stacking",
+        switch_prob: float | ArrayLike = 0.01,
+        stacking_rate: float = 0.1,
+        shutdown: float = 1e-16,
+        prior_var: float | str = "evidence",
+        sharpness: float | Sequence[float] = SHARPNESS,
+        link: str = "logit",
+        integration: str = "quadrature",
+        warmup: int = 1000,
+        learn_warmup: bool = True,
+        standardize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.features = features
+        self.drift_var = drift_var
+        self.weights = weights
+        self.switch_prob = switch_prob
+        self.stacking_rate = stacking_rate
+        self.shutdown = shutdown
+        self.prior_var = prior_var
+        self.sharpness = sharpness
+        self.link = link
+        self.integration = integration
+        self.warmup = warmup
+        self.learn_warmup = learn_warmup
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _likelihoods(self) -> tuple[str, ...]:
+        return ("bernoulli-logit", "bernoulli-probit", "categorical")
+
+    def _settings(self, n_outputs: int) -> Settings:
+        check_link(self.link)
+        likelihood = f"bernoulli-{self.link}" if n_outputs == 2 else "categorical"
+        return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, likelihood)
+
+
+def check_link(link: object) -> None:
+    """The way from a latent function to probabilities."""
+    if link not in LINKS:
+        raise InputError(f"link={link!r} is not known; use one of {', '.join(map(repr, LINKS))}")

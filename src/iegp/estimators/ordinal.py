@@ -1,0 +1,108 @@
+"""Online ensemble GP classification of ordered classes as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.core.kernels import Kernel
+from iegp.core.settings import Settings
+from iegp.estimators import labels as lab
+from iegp.estimators import parameters
+from iegp.estimators.classifier import check_link
+from iegp.estimators.defaults import CLASS_KERNELS, DRIFT_VAR, N_FREQUENCIES, SHARPNESS
+from iegp.estimators.label_base import LabelEstimator
+from iegp.estimators.labels import Labels
+
+
+class IEGPOrdinalClassifier(LabelEstimator):
+    """Gaussian-process classification of *ordered* classes (grades, levels, ratings) that learns from a stream.
+
+    One latent function passes increasing cut-points on its way through the classes (cumulative logit or probit). The
+    cut-points are found by Laplace evidence on the warm-up rows, together with ``prior_var``. Everything else is as in
+    :class:`IEGPClassifier`.
+
+    Parameters
+    ----------
+    order : sequence of labels, default=None
+        The classes from lowest to highest. ``None`` sorts them: right for numbers, rarely for words.
+    kernels, n_frequencies, features, drift_var, weights, switch_prob, stacking_rate, shutdown, prior_var, sharpness
+        As for :class:`IEGPClassifier`.
+    link : {"logit", "probit"}, default="logit"
+        Whose distribution function turns cut-points into probabilities.
+    integration, warmup, learn_warmup, standardize, random_state, n_jobs
+        As for :class:`IEGPClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels, from lowest to highest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPOrdinalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(500, 1))
+    >>> level = X[:, 0] + 0.3 * rng.standard_normal(500)
+    >>> y = np.array(["low", "mid", "high"])[np.searchsorted([-0.7, 0.7], level)]
+    >>> model = IEGPOrdinalClassifier(order=["low", "mid", "high"], random_state=0).fit(X, y)
+    >>> model.predict([[-1.5], [0.0], [1.5]])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        order: Sequence[Any] | None = None,
+        *,
+        kernels: Sequence[Kernel] | None = None,
+        n_frequencies: int = N_FREQUENCIES,
+        features: str = "orthogonal",
+        drift_var: float | Sequence[float] = DRIFT_VAR,
+        weights: str = "stacking",
+        switch_prob: float | ArrayLike = 0.01,
+        stacking_rate: float = 0.1,
+        shutdown: float = 1e-16,
+        prior_var: float | str = "evidence",
+        sharpness: float | Sequence[float] = SHARPNESS,
+        link: str = "logit",
+        integration: str = "quadrature",
+        warmup: int = 1000,
+        learn_warmup: bool = True,
+        standardize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.order = order
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.features = features
+        self.drift_var = drift_var
+        self.weights = weights
+        self.switch_prob = switch_prob
+        self.stacking_rate = stacking_rate
+        self.shutdown = shutdown
+        self.prior_var = prior_var
+        self.sharpness = sharpness
+        self.link = link
+        self.integration = integration
+        self.warmup = warmup
+        self.learn_warmup = learn_warmup
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _likelihoods(self) -> tuple[str, ...]:
+        return ("ordinal-logit", "ordinal-probit")
+
+    def _settings(self, n_outputs: int) -> Settings:
+        del n_outputs
+        check_link(self.link)
+        return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, f"ordinal-{self.link}")
+
+    def _classes_of(self, labels: Labels, classes: Any) -> Labels:
+        given = self.order if classes is None else classes
+        return lab.sorted_classes(labels) if given is None else lab.declared_classes(given, keep_order=True)

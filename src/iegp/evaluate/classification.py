@@ -1,0 +1,115 @@
+"""Scores of classified rows, from plain arrays: how often wrong, how surprised, how honest.
+
+Labels ``y`` (n,) are of any type, text too. Probabilities ``proba`` (n, K) have one column per entry of ``classes``
+(K,), in that order; all scores are better when smaller.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.errors import InputError
+from iegp.evaluate.labels import class_index, class_probabilities, label_pair
+from iegp.typing import Float, Int
+
+
+class Reliability(NamedTuple):
+    """Rows grouped by how sure the prediction was, one entry per group that has rows, least sure first."""
+
+    confidence: Float
+    """Mean probability given to the predicted class."""
+    accuracy: Float
+    """Share of rows whose predicted class was the true one; equals the confidence if predictions are honest."""
+    rows: Int
+    """Number of rows."""
+
+
+def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:
+    """Share of rows whose predicted label is not the true one. O(n).
+
+    >>> error_rate(["cat", "dog", "dog", "cat"], ["cat", "dog", "cat", "cat"])
+    0.25
+    """
+    truth, guess = label_pair(y, predicted)
+    return float(np.mean(truth != guess))
+
+
+def running_error(y: ArrayLike, predicted: ArrayLike) -> Float:
+    """Error rate of all rows so far after every row, as the paper plots it; shape (n,). Ends at :func:`error_rate`.
+
+    >>> running_error([1, 0, 1, 1], [0, 0, 1, 1]).round(3)
+    array([1.   , 0.5  , 0.333, 0.25 ])
+    """
+    truth, guess = label_pair(y, predicted)
+    so_far: Float = np.cumsum(truth != guess) / np.arange(1, len(truth) + 1)
+    return so_far
+
+
+def log_loss(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Mean of minus the log probability of the true class, in nats; K equal guesses score log K.
+
+    Nothing is clipped: a true class that was called impossible scores ``inf``. O(n K).
+
+    >>> round(log_loss(["a", "b"], [[0.5, 0.5], [0.75, 0.25]], ["a", "b"]), 4)
+    1.0397
+    """
+    index, p = _checked(y, proba, classes)
+    with np.errstate(divide="ignore"):
+        return float(-np.mean(np.log(p[np.arange(len(p)), index])))
+
+
+def brier(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Brier's score: mean over rows of the squared distance of the probabilities to the truth, summed over classes.
+
+    Between 0 and 2. For two classes it is twice the form that looks at the probability of one class only, which
+    scikit-learn's ``brier_score_loss`` gives. O(n K).
+
+    >>> brier([0, 1], [[1.0, 0.0], [0.5, 0.5]], [0, 1])
+    0.25
+    """
+    index, p = _checked(y, proba, classes)
+    distance = p.copy()
+    distance[np.arange(len(p)), index] -= 1.0
+    return float(np.mean(np.sum(distance**2, axis=1)))
+
+
+def reliability(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> Reliability:
+    """What a reliability diagram shows: confidence and accuracy of the predicted class, by confidence.
+
+    The predicted class is the most probable one (the first in ``classes`` among equals). Its probability falls into one
+    of ``bins`` intervals of equal width, each with its upper end; empty ones are left out. O(n K).
+
+    >>> reliability([0, 1, 1], [[0.9, 0.1], [0.3, 0.7], [0.7, 0.3]], [0, 1], bins=5)
+    Reliability(confidence=array([0.7, 0.9]), accuracy=array([0.5, 1. ]), rows=array([2, 1]))
+    """
+    if bins < 1:
+        raise InputError(f"bins={bins} leaves no groups. Pass a positive number of bins, such as 10.")
+    index, p = _checked(y, proba, classes)
+    confidence, correct = p.max(axis=1), np.argmax(p, axis=1) == index
+    group = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left")
+    count = np.bincount(group, minlength=bins)
+    filled = count > 0
+    count = count[filled]
+    sure = np.bincount(group, weights=confidence, minlength=bins)[filled] / count
+    right = np.bincount(group, weights=correct, minlength=bins)[filled] / count
+    return Reliability(sure, right, np.asarray(count, dtype=np.int64))
+
+
+def expected_calibration_error(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> float:
+    """Mean distance of accuracy and confidence over the groups of :func:`reliability`, weighted by their rows.
+
+    Honest probabilities come close to 0 without reaching it: a group of m rows scatters by up to ``0.5 / sqrt(m)``.
+
+    >>> round(expected_calibration_error([0, 1], [[0.8, 0.2], [0.4, 0.6]], [0, 1]), 6)
+    0.3
+    """
+    groups = reliability(y, proba, classes, bins)
+    return float(np.average(np.abs(groups.accuracy - groups.confidence), weights=groups.rows))
+
+
+def _checked(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tuple[Int, Float]:
+    index, k = class_index(y, classes)
+    return index, class_probabilities(proba, len(index), k)

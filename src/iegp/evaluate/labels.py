@@ -1,0 +1,91 @@
+"""Labels of any type, text too, as plain numbers: which class is each row, and is what was predicted well formed?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from iegp.errors import InputError
+from iegp.typing import Float, Int
+
+# Probabilities that were computed in single precision still sum to one within this.
+SUM_TOLERANCE = 1e-5
+
+
+def label_pair(y: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """True and predicted labels as two arrays (n,) that can be compared entry by entry."""
+    truth, guess = _labels(y, "y"), np.asarray(predicted)
+    if truth.shape != guess.shape:
+        # Broadcasting (n,) against (n, 1) would silently compare n² pairs.
+        raise InputError(
+            f"y has shape {truth.shape} but predicted has shape {guess.shape}. Give one predicted label per row, "
+            "both as (n,); probabilities are for log_loss and brier."
+        )
+    _check_kinds(truth, "y", guess, "predicted")
+    return truth, guess
+
+
+def class_index(y: ArrayLike, classes: ArrayLike) -> tuple[Int, int]:
+    """Position of each label of ``y`` (n,) in ``classes`` (K,), which may stand in any order; and K. O(n log K).
+
+    >>> class_index(["b", "a", "b"], ["b", "a"])
+    (array([0, 1, 0]), 2)
+    """
+    truth, known = _labels(y, "y"), _labels(classes, "classes")
+    _check_kinds(truth, "y", known, "classes")
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        raise InputError(f"classes holds {twice[0]!r} twice. Name each class once, as np.unique(y) does.")
+    place = np.minimum(np.searchsorted(ordered, truth), len(known) - 1)
+    unknown = np.flatnonzero(ordered[place] != truth)
+    if len(unknown):
+        row = int(unknown[0])
+        raise InputError(
+            f"y[{row}] is {truth[row]!r}, which is not among the {len(known)} classes. Add it to classes, in the order "
+            "of the columns of the probabilities."
+        )
+    return np.asarray(order[place], dtype=np.int64), len(known)
+
+
+def class_probabilities(proba: ArrayLike, n: int, k: int) -> Float:
+    """``proba`` as an (n, k) array whose rows are distributions."""
+    p = np.asarray(proba, dtype=np.float64)
+    if p.shape != (n, k):
+        raise InputError(
+            f"proba has shape {p.shape}, but {n} rows and {k} classes need ({n}, {k}). "
+            "Give one column per class, for two classes too."
+        )
+    bad = np.flatnonzero(~(np.all((p >= 0.0) & (p <= 1.0), axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= SUM_TOLERANCE)))
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(
+            f"proba[{row}] is {p[row].tolist()}, no distribution: entries must lie between 0 and 1 and sum to 1. "
+            "Pass probabilities, not scores or logarithms."
+        )
+    return p
+
+
+def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
+    labels = np.asarray(values)
+    if labels.ndim != 1 or labels.size == 0:
+        raise InputError(f"{name} has shape {labels.shape}. Pass at least one label, as (n,).")
+    return labels
+
+
+def _check_kinds(a: NDArray[Any], a_name: str, b: NDArray[Any], b_name: str) -> None:
+    """Text and numbers are never equal: said here rather than scored as all wrong."""
+    if _is_text(a) != _is_text(b):
+        text, other = (a_name, b_name) if _is_text(a) else (b_name, a_name)
+        raise InputError(
+            f"{text} holds text and {other} does not ({a_name} starts with {a[0]!r}, {b_name} with {b[0]!r}). "
+            "Give both the same kind of labels."
+        )
+
+
+def _is_text(labels: NDArray[Any]) -> bool:
+    # pandas and lists of mixed origin give text as objects.
+    return labels.dtype.kind in "UT" or (labels.dtype.kind == "O" and isinstance(labels[0], str))
