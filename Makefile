@@ -3,17 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
 export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain bench bench-accuracy bench-numerics bench-speed lint format clean
+.PHONY: run test test-slow test-plain bench bench-accuracy bench-labels bench-numerics bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev
+	touch $@
+
+$(BENCH_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
 run: $(READY)  ## stream real data and the robot arm through the default model
@@ -38,13 +43,16 @@ test-slow: $(READY)  ## long streams and accuracy on the paper's data
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
 
-bench: bench-speed bench-accuracy bench-numerics  ## all benchmark tables
+bench: bench-speed bench-accuracy bench-labels bench-numerics  ## all benchmark tables
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
+
+bench-labels: $(BENCH_READY)
+	$(BIN)/python benchmarks/labels.py
 
 bench-numerics: $(READY)
 	$(BIN)/python benchmarks/numerical_forms.py

@@ -2,7 +2,8 @@
 
 An RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for classification), evidence on
 1,000 warm-up rows, fixed noise. The paper's protocol is ``model.warm_up(X[:1000], y[:1000])``, whose rows are not
-learned, then ``model.prequential(X[1000:], y[1000:])``. D adds a random walk to every expert, S a Markov chain over experts.
+learned, then ``model.prequential(X[1000:], y[1000:])``. D adds a random walk to every expert, S a Markov chain over
+experts.
 
 >>> from iegp.presets import dsie_gp
 >>> model = dsie_gp(random_state=0)

@@ -12,7 +12,9 @@ from oracles import laplace as oracle
 from scipy import special, stats
 
 from iegp._compile import COMPILED
-from iegp.core.counts import CountMixture, count_quantiles, poisson_cdf_pmf
+from iegp.core.count_cdf import poisson_cdf_pmf
+from iegp.core.count_quantiles import count_quantiles
+from iegp.core.counts import CountMixture
 from iegp.errors import InputError
 
 INF = math.inf

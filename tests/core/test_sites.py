@@ -30,7 +30,7 @@ def assert_mode(name, label, mean, var, link, exposure=1.0):
     at_mean, (log_probability, slope, curvature) = (case.derivatives(label, at, link, exposure) for at in (mean, z))
     assert all(math.isfinite(value) for value in (z, log_probability, slope, curvature))
     assert curvature >= 0.0
-    ends = sorted((mean, mean + var * at_mean[1]))
+    ends = sorted((mean, mean + var * float(at_mean[1])))
     slack = 4.0 * EPS * (abs(mean) + abs(z))
     assert ends[0] - slack <= z <= ends[1] + slack
     # The Newton step that is left: the gradient in units of its own slope. Close cut-points make the gradient noisy.

@@ -10,7 +10,8 @@ from iegp.core import evidence, laplace_evidence
 from iegp.core.features import feature_rows
 from iegp.core.kernels import Kernel
 from iegp.core.length_scales import fit_length_scales
-from iegp.core.likelihoods import CATEGORICAL, POISSON, likelihood_code, named
+from iegp.core.likelihoods import CATEGORICAL, POISSON, Likelihood, likelihood_code, named
+from iegp.core.links import link_from
 from iegp.core.sampling import draw_frequencies
 from iegp.core.settings import Rung, Settings
 from iegp.core.sites import INTEGRATIONS, draws
@@ -56,9 +57,10 @@ def default_experts(settings: Settings, n_columns: int, n_outputs: int) -> Exper
         fit = _Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.empty(0))
     else:
         likelihood = named(settings.likelihood)
-        link = laplace_evidence.starting_link(likelihood.code, np.empty((0, likelihood.label_columns)), n_outputs)
+        nothing = np.empty((0, likelihood.label_columns))
+        link = link_from(likelihood.code, nothing, n_outputs, settings.overdispersion).start
         prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
-        fit = _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
+        fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), n_columns))
 
 
@@ -80,8 +82,16 @@ def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
         exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
         return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
-    found = laplace_evidence.fit(likelihood.code, y, phi, n_outputs, settings.prior_var)
-    return _Fit(found.prior_var, np.ones(likelihood.n_latents(n_outputs)), found.link)
+    link = link_from(likelihood.code, y, n_outputs, settings.overdispersion)
+    found = laplace_evidence.fit(y, phi, link, settings.prior_var)
+    return _latent_fit(likelihood, found.prior_var, found.link, n_outputs)
+
+
+def _latent_fit(likelihood: Likelihood, prior_var: float, link: Float, n_outputs: int) -> _Fit:
+    """In units of the latent function, as if the noise were one."""
+    if likelihood.code == POISSON:
+        link = np.append(link, prior_var)
+    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
 
 
 def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:

@@ -18,7 +18,8 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import site_blocks, weights
 from iegp.core.blocks import predict_rows
-from iegp.core.counts import CountMixture, count_quantiles
+from iegp.core.count_quantiles import count_quantiles
+from iegp.core.counts import CountMixture
 from iegp.core.sites import log_predictive
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
 from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
@@ -253,6 +254,7 @@ def _log_classes(ensemble: Ensemble, who: Who, means: Float, variances: Float, o
 
 
 def _counts(ensemble: Ensemble, used: Float, means: Float, variances: Float, exposure: Float) -> CountMixture:
-    offset, extra = ensemble.link[:, 0], ensemble.link[:, 1]
+    offset, extra, most = ensemble.link.T
+    variances = np.minimum(variances, most[:, None])
     log_mean = means[:, :, 0].T + (offset - 0.5 * extra) + np.log(exposure)[:, None]
     return CountMixture.trusted(used, np.ascontiguousarray(log_mean), np.ascontiguousarray(variances.T + extra))

@@ -20,7 +20,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import BY_CODE, CATEGORICAL, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
+from iegp.core.likelihoods import CATEGORICAL
+from iegp.core.links import Link
 from iegp.core.numerics import MAX_LATENT_VAR, MIN_LATENT_VAR
 from iegp.core.sites import derivatives
 from iegp.typing import Float
@@ -30,10 +31,6 @@ _MAX_NEWTON = 100
 _CONVERGED = 1.0e-9
 _DIFFERENCE = 1.0e-5
 _MAX_SEARCH = 40
-# Overdispersion is the variance of a log rate; gaps between cut-points are in units of the latent function.
-START_DISPERSION = 0.1
-MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
-MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
 # With many classes this many rows settle one variance well enough.
 _MAX_ROWS = 512
 
@@ -59,90 +56,42 @@ class _Mode(NamedTuple):
     """Cholesky factor of ``A``."""
 
 
-def starting_link(kind: int, y: Float, n_classes: int) -> Float:
-    """Parameters that explain the labels without any function of x: base rates."""
-    if kind == POISSON:
-        return _starting_counts(y)
-    frequencies = (np.bincount(y[:, 0].astype(np.intp), minlength=n_classes) + 1.0) / (len(y) + n_classes)
-    if kind in (ORDINAL_LOGIT, ORDINAL_PROBIT):
-        below = np.cumsum(frequencies)[:-1]
-        return np.asarray(np.log(below / (1.0 - below)))
-    return np.zeros(n_classes if kind == CATEGORICAL else 1)
-
-
-def _starting_counts(y: Float) -> Float:
-    """Log of the average rate, and half of the overdispersion that the counts themselves show."""
-    if not len(y):
-        return np.array([0.0, START_DISPERSION])
-    rate = (y[:, 0].sum() + 0.5) / y[:, 1].sum()
-    expected = rate * y[:, 1]
-    excess = ((y[:, 0] - expected) ** 2 - y[:, 0]).sum() / (expected**2).sum()
-    return np.array([np.log(rate), np.clip(0.5 * np.log1p(max(excess, 0.0)), 10.0 * MIN_DISPERSION, 1.0)])
-
-
-def fit(kind: int, y: Float, phi: Float, n_classes: int, prior_var: float | None = None) -> LaplaceFit:
+def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> LaplaceFit:
     """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over ``prior_var`` (unless given) and the link."""
-    link = starting_link(kind, y, n_classes)
-    if kind == CATEGORICAL:
-        return _fit_categorical(y, phi, link, prior_var)
-    searched, free_link = Search(kind, y, phi), BY_CODE[kind].has_free_link
-    begin: list[float] = []
-    bounds: list[tuple[float, float]] = []
-    if prior_var is None:
-        begin.append(np.log(START_VAR))
-        bounds.append((np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)))
-    if free_link:
-        begin.extend(to_free(kind, link))
-        bounds.extend(_bounds(kind, link))
+    if link.kind == CATEGORICAL:
+        return _fit_categorical(y, phi, link.start, prior_var)
+    searched = Search(y, phi, link)
+    own_start = [np.log(START_VAR)] if prior_var is None else []
+    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR))] if prior_var is None else []
+    n_own = len(own_start)
 
-    def unpack(free: Float) -> tuple[float, Float]:
-        log_var = np.log(prior_var) if prior_var is not None else free[0]
-        rest = free if prior_var is not None else free[1:]
-        return log_var, to_link(kind, rest) if free_link else link
+    def unpack(parameters: Float) -> tuple[float, Float]:
+        return float(parameters[0] if prior_var is None else np.log(prior_var)), parameters[n_own:]
 
-    def objective(free: Float) -> tuple[float, Float]:
-        log_var, candidate = unpack(free)
-        value, d_log_var, d_free = searched.evidence(log_var, candidate)
-        own = [] if prior_var is not None else [d_log_var]
-        return -value, -np.array([*own, *(d_free if free_link else [])])
+    def objective(parameters: Float) -> tuple[float, Float]:
+        value, d_log_var, d_free = searched.evidence(*unpack(parameters))
+        return -value, -np.concatenate([[d_log_var][:n_own], d_free])
 
-    if not begin:
-        return LaplaceFit(float(prior_var or START_VAR), link, searched.evidence(*unpack(np.empty(0)))[0])
+    begin = np.concatenate([own_start, link.free()])
+    if not begin.size:
+        return LaplaceFit(float(prior_var or START_VAR), link.start, searched.evidence(*unpack(begin))[0])
     options = {"maxiter": _MAX_SEARCH, "ftol": 1e-7}
-    found = minimize(objective, np.array(begin), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    log_var, link = unpack(found.x)
-    return LaplaceFit(float(np.exp(log_var)), link, -float(found.fun))
-
-
-def to_free(kind: int, link: Float) -> Float:
-    """Numbers without constraints. Counts: log rate and log overdispersion; cut-points: the first and logs of gaps."""
-    if kind == POISSON:
-        return np.array([link[0], np.log(link[1])])
-    return np.concatenate([link[:1], np.log(np.maximum(np.diff(link), MIN_GAP))])
-
-
-def to_link(kind: int, free: Float) -> Float:
-    """The inverse of :func:`to_free`."""
-    if kind == POISSON:
-        return np.array([free[0], np.exp(free[1])])
-    return np.asarray(free[0] + np.concatenate([[0.0], np.cumsum(np.exp(free[1:]))]))
-
-
-def _bounds(kind: int, link: Float) -> list[tuple[float, float]]:
-    """Where the free numbers may lie."""
-    scale = (MIN_DISPERSION, MAX_DISPERSION) if kind == POISSON else (MIN_GAP, MAX_GAP)
-    return [(link[0] - 20.0, link[0] + 20.0), *[(float(np.log(scale[0])), float(np.log(scale[1])))] * (len(link) - 1)]
+    bounds = own_bounds + link.bounds()
+    found = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    log_var, free = unpack(found.x)
+    return LaplaceFit(float(np.exp(log_var)), link.parameters(free), -float(found.fun))
 
 
 class Search:
     """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
 
-    def __init__(self, kind: int, y: Float, phi: Float) -> None:
-        self.kind, self.y, self.phi = kind, y, phi
+    def __init__(self, y: Float, phi: Float, link: Link) -> None:
+        self.kind, self.y, self.phi, self.link = link.kind, y, phi, link
         self.theta = np.zeros(phi.shape[1])
 
-    def evidence(self, log_var: float, link: Float) -> tuple[float, float, Float]:
-        """Log evidence, its slope in log(prior_var), and its slopes in the free parameters of the link."""
+    def evidence(self, log_var: float, free: Float) -> tuple[float, float, Float]:
+        """Log evidence, its slope in log(prior_var), and its slopes in the free numbers of the link."""
+        link = self.link.parameters(free)
         root = float(np.exp(0.5 * log_var))
         b = root * self.phi
         mode = _find_mode(self.kind, self.y, b, link, self.theta / root)
@@ -162,12 +111,10 @@ class Search:
         d_log_var = float(mode.slopes @ half) - 0.5 * float(leverage @ mode.curvatures)
         moved = half + b @ (whitened @ (0.5 * mode.slopes - mode.curvatures * half))
         d_log_var -= 0.5 * float(leverage @ (bend * moved))
-        d_free = np.zeros(len(link))
-        if BY_CODE[self.kind].has_free_link:
-            free = to_free(self.kind, link)
-            for j in range(len(free)):
-                d_log, d_slope, d_curvature = self._change_with_link(mode.z, free, j)
-                d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
+        d_free = np.zeros(len(free))
+        for j in range(len(free)):
+            d_log, d_slope, d_curvature = self._change_with_link(mode.z, free, j)
+            d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
         return value, d_log_var, d_free
 
     def _slope_of_curvature(self, z: Float, link: Float) -> Float:
@@ -178,8 +125,8 @@ class Search:
     def _change_with_link(self, z: Float, free: Float, j: int) -> Float:
         step = np.zeros(len(free))
         step[j] = _DIFFERENCE
-        above = derivative_rows(self.kind, self.y, z, to_link(self.kind, free + step))
-        below = derivative_rows(self.kind, self.y, z, to_link(self.kind, free - step))
+        above = derivative_rows(self.kind, self.y, z, self.link.parameters(free + step))
+        below = derivative_rows(self.kind, self.y, z, self.link.parameters(free - step))
         return np.asarray((above - below) / (2.0 * _DIFFERENCE))
 
 

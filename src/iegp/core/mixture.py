@@ -154,7 +154,7 @@ class Mixture:
         ``rng`` is a generator or a seed; ``None`` draws differently every time.
         """
         generator = np.random.default_rng(rng)
-        expert = _pick_experts(self.weights, generator.random((size, len(self))))
+        expert = pick_experts(self.weights, generator.random((size, len(self))))
         rows = np.arange(len(self))
         loc, scale, dof = self.loc[rows, expert], self.scale[rows, expert], self.dof[rows, expert]
         heavy = np.isfinite(dof)
@@ -289,7 +289,7 @@ def _cdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> Floa
 
 
 @compiled
-def _pick_experts(weights: Float, uniform: Float) -> Int:
+def pick_experts(weights: Float, uniform: Float) -> Int:
     """For every draw and row (size, n) the expert whose share of the unit interval holds ``uniform``."""
     size, n = uniform.shape
     picked = np.zeros((size, n), dtype=np.int64)

@@ -42,6 +42,7 @@ class Settings:
     likelihood: str = "gaussian"
     integration: str = "quadrature"
     sharpness: tuple[float, ...] = (1.0,)
+    overdispersion: float | None = None
 
     def __post_init__(self) -> None:
         _check_kernels(self.kernels)
@@ -68,6 +69,8 @@ class Settings:
             _check_rung(forgetting)
         if not self.sharpness:
             raise InputError("sharpness is empty; give 1.0 (probabilities as they are), or several such as (1.0, 2.0)")
+        if self.overdispersion is not None:
+            _check_range("overdispersion", self.overdispersion, 0.0, 100.0, "'evidence' or a number from 0 to 100")
         for power in self.sharpness:
             _check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
 

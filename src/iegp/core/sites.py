@@ -119,6 +119,8 @@ def log_predictive(
     centre = mean[0]
     if kind == POISSON:
         # A Poisson rate is no probability: there is nothing to approximate by a probit.
+        if link.size > 2:
+            var = min(var, link[2])
         extra = link[1] if link.size > 1 else 0.0
         centre, var = centre - 0.5 * extra, min(max(var + extra, _LEAST_VAR), _LARGEST_VAR)
         return poisson.log_predictive(label, centre, var, link[:1], mode(kind, label, centre, var, link[:1]))

@@ -11,7 +11,13 @@ from iegp.core.kernels import Kernel
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASS_KERNELS, DRIFT_VAR, N_FREQUENCIES, SHARPNESS
+from iegp.estimators.defaults import (
+    CLASS_KERNELS,
+    CLASS_N_FREQUENCIES,
+    CLASS_STACKING_RATE,
+    DRIFT_VAR,
+    SHARPNESS,
+)
 from iegp.estimators.label_base import LabelEstimator
 
 LINKS = ("logit", "probit")
@@ -28,7 +34,7 @@ class IEGPClassifier(LabelEstimator):
     ----------
     kernels : list of kernels, default=None
         From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is a dictionary that works well untuned.
-    n_frequencies : int, default=75
+    n_frequencies : int, default=100
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
@@ -38,7 +44,7 @@ class IEGPClassifier(LabelEstimator):
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighed: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob, stacking_rate, shutdown
-        As for :class:`IEGPRegressor`.
+        As for :class:`IEGPRegressor`; ``stacking_rate`` is 0.2 by default.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's latent function; by Laplace evidence on the warm-up rows, between 1e-4 and 1e4.
     sharpness : float or sequence, default=(1.0, 1.5, 3.0)
@@ -85,12 +91,12 @@ class IEGPClassifier(LabelEstimator):
         self,
         kernels: Sequence[Kernel] | None = None,
         *,
-        n_frequencies: int = N_FREQUENCIES,
+        n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VAR,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
+        stacking_rate: float = CLASS_STACKING_RATE,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         sharpness: float | Sequence[float] = SHARPNESS,

@@ -20,7 +20,7 @@ from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
-from iegp.estimators.defaults import CLASS_KERNELS, DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
 from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
 from iegp.typing import Float
 
@@ -28,9 +28,10 @@ from iegp.typing import Float
 class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Gaussian-process regression of counts that learns from a stream, row by row, with honest uncertainty.
 
-    The log of the rate is a random-feature GP, the count is Poisson around it. ``predict`` gives the mean count,
-    ``predict_dist`` the whole distribution. y may hold any non-negative numbers (then a quasi-likelihood), and each row
-    may have an *exposure*: the time, area or population over which it was counted, 1 if not given.
+    The log of the rate is a random-feature GP, the count is Poisson around it, overdispersed as the data are.
+    ``predict`` gives the mean count, ``predict_dist`` the whole distribution. y may hold any non-negative numbers (then
+    a quasi-likelihood), and each row may have an *exposure*: the time, area or population over which it was counted, 1
+    if not given.
 
     Parameters
     ----------
@@ -40,12 +41,15 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         Random frequencies per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
-    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
+    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
         Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
     weights, switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
+    overdispersion : "evidence" or float, default="evidence"
+        Real counts scatter more than Poisson's: each rate is multiplied by log-normal noise with this log variance. By
+        evidence on the warm-up rows, or a number; 0 is Poisson.
     integration : {"quadrature", "monte-carlo"}, default="quadrature"
         How the log rate is averaged over in the score of a row: accurately, or by 256 fixed draws.
     warmup, learn_warmup, standardize, random_state, n_jobs
@@ -72,12 +76,13 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         *,
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = COUNT_DRIFT_VAR,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = 0.1,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
+        overdispersion: float | str = "evidence",
         integration: str = "quadrature",
         warmup: int = 1000,
         learn_warmup: bool = True,
@@ -94,6 +99,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.stacking_rate = stacking_rate
         self.shutdown = shutdown
         self.prior_var = prior_var
+        self.overdispersion = overdispersion
         self.integration = integration
         self.warmup = warmup
         self.learn_warmup = learn_warmup

@@ -23,6 +23,18 @@ DRIFT_VAR = (0.0, 1e-3, 1e-2, 1e-1)
 # light ones.
 NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 
-# For labels other than numbers.
-CLASS_KERNELS = KERNELS
+# Labels that are not numbers (docs/labels.md). A short isotropic length scale among longer ones: borders between
+# classes are sharper than functions are steep.
+CLASS_KERNELS: tuple[Kernel, ...] = (
+    RBF("dimension", stretch=0.5),
+    Matern("dimension", nu=1.5, stretch=1.5),
+    Cauchy("dimension", stretch=3.0),
+    RBF("per-dimension", stretch=1.5),
+    Cauchy("per-dimension", stretch=3.0),
+    Laplace("per-dimension", stretch=10.0),
+)
+CLASS_N_FREQUENCIES = 100
+CLASS_STACKING_RATE = 0.2
 SHARPNESS = (1.0, 1.5, 3.0)
+# In units of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
+COUNT_DRIFT_VAR = (0.0, 1e-3, 1e-2)

@@ -13,7 +13,13 @@ from iegp.core.settings import Settings
 from iegp.estimators import labels as lab
 from iegp.estimators import parameters
 from iegp.estimators.classifier import check_link
-from iegp.estimators.defaults import CLASS_KERNELS, DRIFT_VAR, N_FREQUENCIES, SHARPNESS
+from iegp.estimators.defaults import (
+    CLASS_KERNELS,
+    CLASS_N_FREQUENCIES,
+    CLASS_STACKING_RATE,
+    DRIFT_VAR,
+    SHARPNESS,
+)
 from iegp.estimators.label_base import LabelEstimator
 from iegp.estimators.labels import Labels
 
@@ -59,12 +65,12 @@ class IEGPOrdinalClassifier(LabelEstimator):
         order: Sequence[Any] | None = None,
         *,
         kernels: Sequence[Kernel] | None = None,
-        n_frequencies: int = N_FREQUENCIES,
+        n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VAR,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
+        stacking_rate: float = CLASS_STACKING_RATE,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         sharpness: float | Sequence[float] = SHARPNESS,

@@ -37,6 +37,7 @@ def settings_from(
         likelihood=likelihood,
         integration=parameters.get("integration", "quadrature"),
         sharpness=_ladder(parameters.get("sharpness", 1.0)),
+        overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
     )
 
 

@@ -46,9 +46,9 @@ def _all(n_outcomes: int) -> int:
     return n_outcomes
 
 
-def _two(n_outcomes: int) -> int:
+def _three(n_outcomes: int) -> int:
     del n_outcomes
-    return 2
+    return 3
 
 
 def _gaps(n_outcomes: int) -> int:
@@ -60,7 +60,7 @@ LIKELIHOODS = {
     for row in (
         Likelihood("bernoulli-logit", BERNOULLI_LOGIT, 1, _one, _one, has_classes=True, has_free_link=False),
         Likelihood("bernoulli-probit", BERNOULLI_PROBIT, 1, _one, _one, has_classes=True, has_free_link=False),
-        Likelihood("poisson", POISSON, 2, _one, _two, has_classes=False, has_free_link=True),
+        Likelihood("poisson", POISSON, 2, _one, _three, has_classes=False, has_free_link=True),
         Likelihood("ordinal-logit", ORDINAL_LOGIT, 1, _one, _gaps, has_classes=True, has_free_link=True),
         Likelihood("ordinal-probit", ORDINAL_PROBIT, 1, _one, _gaps, has_classes=True, has_free_link=True),
         Likelihood("categorical", CATEGORICAL, 1, _all, _all, has_classes=True, has_free_link=False),

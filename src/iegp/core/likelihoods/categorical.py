@@ -60,7 +60,7 @@ _NARROW = (_laguerre(6), hermite(6)), (_laguerre(12), hermite(8)), (_laguerre(24
 _NARROW_UP_TO = (0.02, 0.1, 0.35)
 _MIDDLE, _MIDDLE_LARGE = hermite(16), hermite(32)
 _MIDDLE_UP_TO = 1.0
-_MIDDLE_STEP = 0.8
+_MIDDLE_STEP = 0.6
 _WIDE = 6.0
 _WIDE_STEP = 0.45
 _GUMBEL, _GUMBEL_SMALL = _gumbel(16), _gumbel(8)
@@ -104,18 +104,18 @@ def site(label: int, mean: Float, var: float, link: Float, slope: Float) -> floa
                 trial[k] = z[k] + fraction * step[k]
             reached = _height(label, trial, mean, var, link, p_trial)
             # Concave, so that a short enough step always climbs; the slack is rounding.
-            if reached >= height - 1.0e-12 * (1.0 + abs(height)) or fraction < 1.0e-6:
+            if reached >= height - 1.0e-12 * (1.0 + abs(height) + var) or fraction < 1.0e-6:
                 break
             fraction *= 0.5
         height = reached
         z[:], p[:] = trial, p_trial
         if fraction * largest < _CONVERGED:
             break
-    squares = 0.0
+    spread = 0.0
     for k in range(n):
         slope[k] = (1.0 if k == label else 0.0) - p[k]
-        squares += p[k] * p[k]
-    return max(0.0, 1.0 - squares) / (n - 1)
+        spread += p[k] * (1.0 - p[k])
+    return spread / (n - 1)
 
 
 @compiled
@@ -256,9 +256,9 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
     spread = math.sqrt(var)
     below, density = np.empty(n), np.empty(n)
     outcomes[:] = 0.0
-    total, added = 0.0, 0.0
-    a, lowest = 18.0 + 6.5 * spread, -3.5 - 6.5 * spread
-    while a > lowest:
+    total = 0.0
+    a = 18.0 + 6.5 * spread
+    while True:
         everyone = 1.0
         for k in range(n):
             below[k], density[k] = 0.0, 0.0
@@ -267,13 +267,18 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
                 below[k] += rule[1, i] * normal_cdf(u)
                 density[k] += rule[1, i] * math.exp(-0.5 * u * u)
             everyone *= below[k]
-        added += everyone
-        if everyone < 1.0e-4 * _NEGLIGIBLE * added:
+        if everyone == 0.0:
             break
+        largest = 0.0
         for k in range(n):
             part = everyone * density[k] / below[k]
             outcomes[k] += part
             total += part
+            if part > 0.0:
+                largest = max(largest, part / outcomes[k])
+        # Downwards, until no class gains anything any more.
+        if a < 0.0 and largest < _NEGLIGIBLE:
+            break
         a -= _WIDE_STEP * spread
     for k in range(n):
         outcomes[k] = min(0.0, math.log(max(outcomes[k], 1.0e-300) / total))

@@ -65,7 +65,7 @@ def log_expected_sigmoid(mean: float, var: float) -> float:
     """``log E[sigmoid(z)]`` for z ~ N(mean, var), relative error of the expectation below 1e-9."""
     if mean < -0.5 * var:
         return mean + 0.5 * var + math.log(_expected_sigmoid(-mean - var, var))
-    return math.log(_expected_sigmoid(mean, var))
+    return min(0.0, math.log(_expected_sigmoid(mean, var)))
 
 
 @compiled

@@ -21,6 +21,8 @@ def normal_cdf(x: float) -> float:
 @compiled
 def mills_ratio(x: float) -> float:
     """``cdf(x) / pdf(x)``: accurate however far in the lower tail, where both underflow."""
+    if x > 37.0:
+        return math.inf  # the density has all but vanished
     if x > -_FAR:
         return normal_cdf(x) * math.exp(0.5 * x * x + _LOG_ROOT_TWO_PI)
     fraction = -x

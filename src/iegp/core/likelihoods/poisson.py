@@ -1,8 +1,12 @@
 """Counts: Poisson with rate ``exposure * exp(z + link[0])``. Any non-negative number is a count (quasi-likelihood).
 
 Real counts scatter more than Poisson's. With overdispersion ``link[1] = w > 0`` every row's rate is multiplied by
-log-normal noise of mean one and log variance w. Predictions take it in exactly: ``z ~ N(mean - w/2, var + w)``. Sites use
-the negative binomial of the same mean and variance, which has a closed form and is log-concave as well.
+log-normal noise of mean one and log variance w. Predictions take it in exactly: ``z ~ N(mean - w/2, var + w)``. Sites
+use the negative binomial of the same mean and variance, which has a closed form and is log-concave as well.
+
+A random walk knows less and less about places it has not seen for long. For log odds that is harmless, but the mean of
+a rate grows with exp(var / 2): predictions therefore never claim to know less than before the first row, ``link[2]``
+being the variance of the prior.
 
 Under a Gaussian ``z`` the count is Poisson-log-normal. Its probabilities are integrals of a log-concave function, which
 is split at its peak; each side is integrated by a Gauss-Legendre rule up to where it no longer matters, so that a
@@ -80,12 +84,25 @@ def log_predictive(label: Float, mean: float, var: float, link: Float, mode: flo
         return top
     total = 0.0
     for side in (-1.0, 1.0):
-        reach = side * _reach(label, mode, side, width, top, mean, var, link)
-        part = 0.0
-        for i in range(_NODES.size):
-            part += _WEIGHTS[i] * math.exp(_log_joint(label, mode + reach * _NODES[i], mean, var, link) - top)
-        total += abs(reach) * part
+        end = mode + side * _reach(label, mode, side, width, top, mean, var, link)
+        # Where the rate passes a few thousandths the likelihood of no events falls off a cliff: a place to cut.
+        cliff = -5.0 - link[0] - math.log(label[1])
+        if mode < cliff < end:
+            total += _piece(label, mode, cliff, top, mean, var, link)
+            total += _piece(label, cliff, end, top, mean, var, link)
+        else:
+            total += _piece(label, mode, end, top, mean, var, link)
     return top + math.log(total) - 0.5 * math.log(var) - _LOG_ROOT_TWO_PI
+
+
+@compiled
+def _piece(label: Float, begin: float, end: float, top: float, mean: float, var: float, link: Float) -> float:
+    """Gauss-Legendre between two points, relative to the peak."""
+    total = 0.0
+    for i in range(_NODES.size):
+        z = begin + (end - begin) * _NODES[i]
+        total += _WEIGHTS[i] * math.exp(_log_joint(label, z, mean, var, link) - top)
+    return abs(end - begin) * total
 
 
 @compiled
