@@ -78,6 +78,26 @@ def _happiness() -> Stream:
     return _stream("marriage rating", X, table.rate_marriage.to_numpy(dtype=np.int64), "ordinal")
 
 
+def _latent(n: int, seed: int) -> tuple[Float, Float]:
+    """Inputs and a draw of the model's own prior: a smooth random function of three columns, variance one."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    frequencies, weights = rng.standard_normal((200, 3)), rng.standard_normal(400)
+    angles = X @ frequencies.T
+    return X, np.asarray(np.concatenate([np.sin(angles), np.cos(angles)], axis=1) @ weights / np.sqrt(200))
+
+
+def _simulated_counts() -> Stream:
+    X, f = _latent(4_000, 1)
+    return _stream("simulated counts", X, np.random.default_rng(2).poisson(np.exp(3.0 + f)), "counts")
+
+
+def _simulated_levels() -> Stream:
+    X, f = _latent(4_000, 3)
+    noisy = 3.0 * f + np.random.default_rng(4).logistic(size=len(f))
+    return _stream("simulated levels", X, np.searchsorted(np.linspace(-6.0, 6.0, 15), noisy), "ordinal")
+
+
 class Source(NamedTuple):
     load: Callable[[], Stream]
     is_shuffled: bool = True
@@ -102,6 +122,8 @@ STREAMS: dict[str, Source] = {
     "discussions": Source(_discussions, most_rows=6_000),
     "digits_ink": Source(partial(load_embedded, "digits_ink"), is_shuffled=False, most_rows=6_000),
     "marriage rating": Source(_happiness, most_rows=6_000),
+    "simulated counts": Source(_simulated_counts, is_shuffled=False),
+    "simulated levels": Source(_simulated_levels, is_shuffled=False),
 }
 
 CLASSIFIERS: dict[str, Callable[..., IEGPClassifier]] = {
@@ -136,7 +158,22 @@ def _of_classes(y: NDArray[Any], proba: Float, classes: NDArray[Any], speed: flo
     predicted = classes[np.argmax(proba, axis=1)]
     calibration = expected_calibration_error(y, proba, classes)
     values = error_rate(y, predicted), log_loss(y, proba, classes), brier(y, proba, classes), calibration
-    return Score(*values, np.nan, np.nan, speed)
+    return Score(*values, np.nan, _share_inside(y, proba, classes), speed)
+
+
+def _share_inside(y: NDArray[Any], proba: Float, classes: NDArray[Any]) -> float:
+    """Share of ordered labels in the central 95 % of their predictive distribution.
+
+    A level that straddles an end counts by the part of its probability inside, so that honest predictions score 95 %
+    however few levels there are.
+    """
+    if y.dtype.kind != "i":
+        return np.nan
+    rows, level = np.arange(len(y)), np.searchsorted(classes, y)
+    upper = np.cumsum(proba, axis=1)[rows, level]
+    lower = upper - proba[rows, level]
+    inside = np.minimum(upper, 0.975) - np.maximum(lower, 0.025)
+    return float(np.mean(np.maximum(inside, 0.0) / np.maximum(proba[rows, level], 1e-300)))
 
 
 def _of_counts(y: NDArray[Any], mean: Float, log_score: Float, covered: float, speed: float) -> Score:
@@ -227,7 +264,8 @@ def score(model: str, stream: Stream, seed: int) -> Score:
         return count(stream, seed, **({"overdispersion": 0.0} if model == "poisson only" else {}))
     if stream.task == "ordinal" and model == "default":
         return classify(IEGPOrdinalClassifier(random_state=seed), stream)
-    return classify(CLASSIFIERS["default" if model == "unordered" else model](random_state=seed), stream)
+    result = classify(CLASSIFIERS["default" if model == "unordered" else model](random_state=seed), stream)
+    return result if stream.task == "ordinal" else result._replace(coverage=np.nan)
 
 
 def load(name: str, seed: int) -> Stream:

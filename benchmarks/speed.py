@@ -29,6 +29,7 @@ from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
 from iegp.core import evidence
 from iegp.core.features import feature_rows
+from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
 from iegp.core.weights import BAYES
 from iegp.kernels import RBF
 from iegp.presets import ie_gp
@@ -130,6 +131,38 @@ def against_plain(n_rows: int) -> None:
         print(f"  {'':12} ours, two threads             {two * 1e6:7.1f} µs/row: {one / two:5.2f} x (target 1.7)")
 
 
+def labels_table(n_rows: int) -> None:
+    """Two classes against Gaussian labels, ten classes against two: the same experts on the same rows."""
+    print(f"\nLabels that are not Gaussian, M = {M}, one thread, all experts alive")
+    print(
+        f"{'F':>5} {'experts':>12} {'Gaussian':>9} {'2 classes':>10} {'ratio':>7} {'target':>7} {'10 classes':>11} "
+        f"{'ratio':>7} {'target':>7}"
+    )
+    for n_features in (30, 100, 200):
+        rows = n_rows // (1 if n_features < 200 else 2)
+        for name, drift in (("static", 0.0), ("random walk", 1e-3)):
+            ensemble, x, y = problem(rows, n_features, drift)
+            gaussian = replay_seconds(ensemble, x, y) / rows
+            ranks = np.argsort(np.argsort(y[:, 0]))
+            seconds = [gaussian]
+            for n_classes, kind in ((2, BERNOULLI_LOGIT), (10, CATEGORICAL)):
+                n_latents = 1 if n_classes == 2 else n_classes
+                latent = ensemble._replace(
+                    likelihood=kind,
+                    noise_var=np.ones((M, n_latents)),
+                    prior_ratio=np.full(M, 10.0),
+                    link=np.zeros((M, n_latents)),
+                    nodes=np.zeros((n_latents, 0)),
+                )
+                numbers = np.ascontiguousarray((ranks * n_classes // rows).astype(np.float64)[:, None])
+                seconds.append(replay_seconds(latent, x, numbers) / rows)
+            _, two, ten = seconds
+            print(
+                f"{n_features:5} {name:>12} {gaussian * 1e6:9.1f} {two * 1e6:10.1f} {two / gaussian:7.2f} {2.0:7.1f} "
+                f"{ten * 1e6:11.1f} {ten / two:7.2f} {12.0:7.1f}"
+            )
+
+
 def one_row_at_a_time() -> None:
     print("\nOne row at a time, M = 11, F = 100, d = 21 (predict, then learn), median µs")
     for name, drift in (("static", 0.0), ("random walk", 0.01)):
@@ -226,6 +259,7 @@ def main() -> None:
     print(machine.describe())
     replay_table(arguments.rows)
     against_plain(arguments.rows)
+    labels_table(arguments.rows // 10)
     one_row_at_a_time()
     evidence_seconds()
     import_seconds()

@@ -10,13 +10,21 @@ import types
 from importlib.metadata import version
 
 from iegp import kernels, presets
-from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor, load
+from iegp.estimators import (
+    IEGPClassifier,
+    IEGPCountRegressor,
+    IEGPOrdinalClassifier,
+    IEGPRegressor,
+    RandomFourierFeatures,
+    load,
+)
 
 __all__ = [
     "IEGPClassifier",
     "IEGPCountRegressor",
     "IEGPOrdinalClassifier",
     "IEGPRegressor",
+    "RandomFourierFeatures",
     "__version__",
     "kernels",
     "load",

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks with no expected failures, and its tools around our estimator."""
+"""scikit-learn's own checks with no expected failures, and its tools around our regressor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from contracts.models import SMALL, same_bits, small, stream
+from contracts.models import SMALL, same_bits, small, small_classifier, small_counts, small_ordinal, stream
 from sklearn.base import clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from iegp import IEGPRegressor
+from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
+from iegp.kernels import RBF
 from iegp.presets import dsie_gp
 
 STRICT = {"xfail_strict": True} if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters else {}
@@ -30,6 +31,24 @@ MODELS = [
     small(weights="bayes", shutdown=1e-4),
     small(weights="switching", standardize=False, prior_var=1.0, noise_var=0.1, warmup=0),
     dsie_gp(kernels=SMALL["kernels"], n_frequencies=8, warmup=32, random_state=0),
+]
+NOTHING_TO_FIT = {"standardize": False, "prior_var": 1.0, "warmup": 0}
+# The checks want a good fit of ten columns whose "counts" scatter less than counts do.
+WIDE = {"kernels": [RBF(3.0), RBF(10.0)], "n_frequencies": 16}
+LABEL_MODELS = [
+    small_classifier(),
+    small_classifier(weights="bayes", shutdown=1e-4, drift_var=0.0),
+    small_classifier(weights="switching", **NOTHING_TO_FIT),
+    small_classifier(link="probit", drift_var=1e-2, sharpness=1.0, integration="monte-carlo"),
+    dsie_gp("classification", kernels=SMALL["kernels"], n_frequencies=8, warmup=32, random_state=0),
+    small_counts(**WIDE),
+    small_counts(**WIDE, weights="bayes", shutdown=1e-4, drift_var=0.0, prior_var=1.0),
+    small_counts(**WIDE, weights="switching", **NOTHING_TO_FIT),
+    small_counts(**WIDE, drift_var=1e-2, overdispersion=0.0),
+    small_ordinal(order=None),
+    small_ordinal(order=None, weights="bayes", shutdown=1e-4, drift_var=0.0),
+    small_ordinal(order=None, weights="switching", **NOTHING_TO_FIT | {"warmup": 32}),
+    small_ordinal(order=None, link="probit", drift_var=1e-2, sharpness=1.0),
 ]
 
 
@@ -43,15 +62,32 @@ def test_scikit_learn_checks_of_the_default_model(estimator, check):
     check(estimator)
 
 
+@parametrize_with_checks(LABEL_MODELS, expected_failed_checks=lambda estimator: {}, **STRICT)  # noqa: ARG005
+def test_scikit_learn_checks_of_classes_and_counts(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [kind(n_frequencies=5, random_state=0) for kind in (IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)],
+    expected_failed_checks=lambda estimator: {},  # noqa: ARG005
+    **STRICT,
+)
+def test_scikit_learn_checks_of_the_default_models_of_classes_and_counts(estimator, check):
+    check(estimator)
+
+
 def test_scikit_learn_checks_with_scipys_array_api():
     """SciPy takes other paths when SCIPY_ARRAY_API is set; it must be set before SciPy is imported."""
     script = (
-        "from contracts.models import small\n"
+        "from contracts.models import RBF, small, small_classifier, small_counts, small_ordinal\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
-        "results = check_estimator(small(), on_skip=None)\n"
-        "bad = [(r['check_name'], r['exception']) for r in results if r['status'] not in ('passed', 'skipped')]\n"
-        "print(bad)\n"
-        "raise SystemExit(bool(bad) or len(results) < 40)\n"
+        "counts = small_counts(kernels=[RBF(3.0), RBF(10.0)], n_frequencies=16)\n"
+        "for model in (small(), small_classifier(), counts, small_ordinal(order=None)):\n"
+        "    results = check_estimator(model, on_skip=None)\n"
+        "    bad = [(r['check_name'], r['exception']) for r in results if r['status'] not in ('passed', 'skipped')]\n"
+        "    print(type(model).__name__, bad)\n"
+        "    if bad or len(results) < 40:\n"
+        "        raise SystemExit(1)\n"
     )
     tests = str(Path(__file__).parents[1])
     environment = os.environ | {"SCIPY_ARRAY_API": "1", "PYTHONPATH": tests}

@@ -78,6 +78,19 @@ def log_density(kind: str, y: float, z: float, link: Array, exposure: float = 1.
     raise ValueError(f"unknown likelihood {kind!r}")
 
 
+def negative_binomial_log_density(y: float, z: float, link: Array, exposure: float = 1.0) -> float:
+    """log p(y | z) of an overdispersed count: negative binomial of mean m = exposure exp(z + link[0]).
+
+    Its variance is m + (exp(w) - 1) m^2 with w = link[1] > 0, that of a Poisson count whose rate is multiplied by
+    log-normal noise of mean one and log variance w. An integer y has scipy.stats.nbinom.logpmf(y, r, r / (r + m)).
+    """
+    log_rate, rate = _rate(z, link, exposure)
+    r = 1.0 / math.expm1(link[1])
+    log_total = math.log(r + rate)
+    log_binomial = -math.log(y + r) - float(special.betaln(r, y + 1.0))
+    return log_binomial + r * (math.log(r) - log_total) + y * (log_rate - log_total)
+
+
 def _probit_derivatives(a: float, b: float) -> tuple[float, float]:
     """Gradient and curvature in z of log(Phi(b) - Phi(a)), by the quotient rule in 60 digits.
 

@@ -82,20 +82,34 @@ def learn(
 
 
 def learn_chunks(
-    ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int = 1, level: float | None = None
+    ensemble: Ensemble,
+    state: State,
+    x: Float,
+    y: Float,
+    n_threads: int = 1,
+    level: float | None = None,
+    *,
+    is_live: bool = True,
 ) -> Iterator[Trace]:
-    """The same, one trace per chunk: for long passes whose traces nobody keeps."""
-    if len(x) <= FEW_ROWS:
-        yield _learn_chunk(ensemble, state, x, y, 1, level)
+    """The same, one trace per chunk: for long passes whose traces nobody keeps.
+
+    ``is_live=False`` says that few rows need not be quick: those of a warm-up. They then share the code of blocks, so
+    that nobody waits for both to be compiled before the first stream is through.
+    """
+    if len(x) <= FEW_ROWS and (is_live or ensemble.likelihood == GAUSSIAN):
+        yield _learn_chunk(ensemble, state, x, y, 1, level, few_rows=True)
         return
     with one_blas_thread():
-        for i in range(0, len(x), CHUNK_ROWS):
-            yield _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], n_threads, level)
+        for i in range(0, max(len(x), 1), CHUNK_ROWS):
+            rows_x, rows_y = x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS]
+            yield _learn_chunk(ensemble, state, rows_x, rows_y, n_threads, level, few_rows=False)
 
 
-def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None) -> Trace:
+def _learn_chunk(
+    ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None, few_rows: bool
+) -> Trace:
     if ensemble.likelihood != GAUSSIAN:
-        return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows=len(x) <= FEW_ROWS)
+        return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows)
     n, n_outputs = y.shape
     n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
     rows = _Rows(

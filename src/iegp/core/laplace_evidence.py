@@ -20,9 +20,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import CATEGORICAL
+from iegp.core.likelihoods import CATEGORICAL, POISSON
 from iegp.core.links import Link
-from iegp.core.numerics import MAX_LATENT_VAR, MIN_LATENT_VAR
+from iegp.core.numerics import MAX_LATENT_VAR, MAX_LOG_RATE_VAR, MIN_LATENT_VAR
 from iegp.core.sites import derivatives
 from iegp.typing import Float
 
@@ -62,7 +62,8 @@ def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> Lap
         return _fit_categorical(y, phi, link.start, prior_var)
     searched = Search(y, phi, link)
     own_start = [np.log(START_VAR)] if prior_var is None else []
-    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR))] if prior_var is None else []
+    most = MAX_LOG_RATE_VAR if link.kind == POISSON else MAX_LATENT_VAR
+    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(most))] if prior_var is None else []
     n_own = len(own_start)
 
     def unpack(parameters: Float) -> tuple[float, Float]:

@@ -20,6 +20,8 @@ MAX_NOISE_VAR = 1.0e2
 # separates perfectly would send it to infinity.
 MIN_LATENT_VAR = 1.0e-4
 MAX_LATENT_VAR = 1.0e4
+# For log rates the upper bound is lower: the mean of a rate grows with exp(variance / 2), here to a factor of 150.
+MAX_LOG_RATE_VAR = 10.0
 
 # Learned noise never falls below this (standardised units), however long a sensor repeats the same value.
 NOISE_FLOOR = 1.0e-12

@@ -160,7 +160,8 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
 
 def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
     x, y = model.scaling.standardise_x(x), model.scaling.standardise_y(y)
-    for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level):
+    is_live = not model.is_warming_up
+    for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level, is_live=is_live):
         yield _to_user_trace(model.experts.ensemble, model.scaling, trace)
 
 

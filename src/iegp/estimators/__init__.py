@@ -8,7 +8,15 @@ from __future__ import annotations
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
+from iegp.estimators.random_features import RandomFourierFeatures
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.estimators.storage import load
 
-__all__ = ["IEGPClassifier", "IEGPCountRegressor", "IEGPOrdinalClassifier", "IEGPRegressor", "load"]
+__all__ = [
+    "IEGPClassifier",
+    "IEGPCountRegressor",
+    "IEGPOrdinalClassifier",
+    "IEGPRegressor",
+    "RandomFourierFeatures",
+    "load",
+]

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from iegp.run.prequential import PrequentialRun
-from iegp.typing import Float
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-except ImportError as error:
-    raise ImportError('figures need matplotlib: pip install "iegp[plot]"') from error
+from iegp.errors import InputError
+from iegp.run.prequential import LEVEL, PrequentialRun
+from iegp.typing import Float, Int
 
 INK, BAND, TRUTH, MARK = "#12436d", "#9cc3e6", "#1a1a1a", "#c0392b"
+SIZE = (10, 5.6)
 # Static experts grey, then warmer the faster they drift.
 DRIFT_COLOURS = ("#b8bec4", "#7fb3d5", "#f5b041", "#cb4335", "#76448a", "#1e8449")
 
@@ -37,7 +35,7 @@ def plot_run(
     """
     groups = ["0 (static)" if expert.drift_var == 0 else f"{expert.drift_var:g}" for expert in experts]
     shown = run.y, run.mean, run.lower, run.upper, run.weights
-    return draw_run(*shown, groups, title=title, target=target, **options)
+    return draw_run(*shown, groups, title=title, target=target, level=run.level, **options)
 
 
 def draw_run(
@@ -50,6 +48,7 @@ def draw_run(
     *,
     title: str,
     target: str,
+    level: float = LEVEL,
     first_row: int = 0,
     changes: Sequence[int] = (),
     zoom: tuple[int, int] | None = None,
@@ -58,48 +57,79 @@ def draw_run(
 
     ``groups`` names the group of every expert (column of ``weights``); weights are summed within a group. ``changes``
     are rows where the stream is known to change. ``zoom`` shows only some rows, counted from the stream's start.
+    ``level`` is that of the interval.
     """
-    rows = np.arange(len(y)) + first_row
-    begin, end = (rows[0], rows[-1] + 1) if zoom is None else zoom
-    shown = (rows >= begin) & (rows < end)
-    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    rows, shown = visible(len(y), first_row, zoom)
+    figure = Figure(figsize=SIZE, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
-    _band(above, rows[shown], y[shown], mean[shown], lower[shown], upper[shown], target)
-    _weights(below, rows[shown], weights[shown], groups)
-    for change in changes:
-        if begin <= change < end:
-            above.axvline(
-                change, color=MARK, lw=1.2, ls="--", label="the stream changes" if change == changes[0] else None
-            )
-            below.axvline(change, color=MARK, lw=1.2, ls="--")
-    above.set_title(title, loc="left", fontsize=11)
-    above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
-    below.set_xlabel("row of the stream")
-    above.set_xlim(begin, end - 1)
+    draw_band(above, rows, y[shown], mean[shown], lower[shown], upper[shown], target, level)
+    draw_weights(below, rows, weights[shown], groups, DRIFT_COLOURS)
+    finish_rows([above, below], rows, changes, title)
+    legend(above)
+    legend(below, "drift_var", upside_down=True)
     return figure
 
 
-def _band(axes: Axes, rows: Any, y: Float, mean: Float, lower: Float, upper: Float, target: str) -> None:
-    axes.fill_between(rows, lower, upper, color=BAND, lw=0, label="95 % interval")
+# -- parts that other pictures share ---------------------------------------------------------------------------------
+
+
+def visible(n: int, first_row: int, zoom: tuple[int, int] | None) -> tuple[Int, slice]:
+    """Numbers of the rows to show, counted from the stream's start, and where they are among the ``n`` of the run."""
+    begin, end = (first_row, first_row + n) if zoom is None else zoom
+    shown = slice(max(begin - first_row, 0), min(max(end - first_row, 0), n))
+    if shown.stop <= shown.start:
+        raise InputError(
+            f"zoom={zoom!r} shows none of the rows {first_row} to {first_row + n - 1}; give (first, last + 1) of these"
+        )
+    return np.arange(first_row + shown.start, first_row + shown.stop), shown
+
+
+def draw_band(
+    axes: Axes, rows: Int, y: Float, mean: Float, lower: Float, upper: Float, target: str, level: float
+) -> None:
+    """Interval, mean and labels."""
+    axes.fill_between(rows, lower, upper, color=BAND, lw=0, label=f"{100 * level:g} % interval")
     axes.plot(rows, mean, color=INK, lw=1.2, label="predicted mean")
     axes.plot(rows, y, ".", color=TRUTH, ms=2.5 if len(rows) > 300 else 5.0, label="label, seen afterwards")
     axes.set_ylabel(target)
     # The labels set the scale: a few very wide early bands would flatten everything else.
     low, high = np.percentile(np.concatenate([y, mean]), [0.1, 99.9])
     margin = 0.25 * (high - low) or 1.0
-    axes.set_ylim(low - margin, high + margin)
-    axes.spines[["top", "right"]].set_visible(False)
+    # Nothing is to be seen below zero where nothing can be.
+    bottom = -0.03 * (high + margin) if min(y.min(), lower.min()) >= 0.0 else -np.inf
+    axes.set_ylim(max(low - margin, bottom), high + margin)
 
 
-def _weights(axes: Axes, rows: Any, weights: Float, groups: Sequence[str]) -> None:
+def draw_weights(axes: Axes, rows: Int, weights: Float, groups: Sequence[str], colours: Sequence[str]) -> None:
+    """Weights stacked up to one, summed within groups, the first at the bottom."""
     names = list(dict.fromkeys(groups))
     totals = [weights[:, [i for i, group in enumerate(groups) if group == name]].sum(axis=1) for name in names]
-    axes.stackplot(rows, totals, labels=names, colors=DRIFT_COLOURS[: len(names)], lw=0)
+    axes.stackplot(rows, totals, labels=names, colors=colours[: len(names)], lw=0)
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("weight of experts")
-    axes.spines[["top", "right"]].set_visible(False)
+
+
+def finish_rows(panels: Sequence[Axes], rows: Int, changes: Sequence[int], title: str) -> None:
+    """What panels one below the other over the same rows have in common: changes, title and time axis."""
+    marked = [change for change in changes if rows[0] <= change <= rows[-1]]
+    for panel in panels:
+        for change in marked:
+            # Named once: in the legend of the first panel.
+            named = panel is panels[0] and change == marked[0]
+            panel.axvline(change, color=MARK, lw=1.2, ls="--", label="the stream changes" if named else None)
+        panel.spines[["top", "right"]].set_visible(False)
+        if len(rows) > 1:
+            panel.set_xlim(rows[0], rows[-1])
+    panels[0].set_title(title, loc="left", fontsize=11)
+    panels[-1].set_xlabel("row of the stream")
+
+
+def legend(axes: Axes, title: str | None = None, upside_down: bool = False, inside: str | None = None) -> None:
+    """A legend to the right of the panel, where it hides nothing; or in a corner, if others own what is outside."""
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9,
-        title="drift_var", title_fontsize=9, alignment="left",
-    )  # fmt: skip
+    if upside_down:
+        handles, labels = handles[::-1], labels[::-1]
+    place: dict[str, Any] = {"loc": inside, "framealpha": 0.8}
+    if inside is None:
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    axes.legend(handles, labels, fontsize=9, title=title, title_fontsize=9, alignment="left", **place)
