@@ -64,7 +64,8 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
-    return _jit(function)
+    # Said explicitly: Numba lets callees inherit the flags of whoever compiles them first; bits would depend on that.
+    return _jit(function, fastmath=False)
 
 
 def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def calls(kind: str, model: Any, start: int, stop: int) -> tuple[tuple[Any, ...]
 def learn(kind: str, model: Any, cuts: list[int], method: str = "partial_fit") -> list[Any]:
     edges = [0, *cuts, N]
     results = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         arguments, keywords = calls(kind, model, start, stop)
         results.append(getattr(model, method)(*arguments, **keywords))
     return results
@@ -92,12 +93,8 @@ def assert_same_run(runs: list[Any], wanted: Any) -> None:
 
 FIXED_CUTS = {
     "one by one": list(range(1, N)),
-    "pairs": list(range(2, N, 2)),
     "sevens": list(range(7, N, 7)),
-    "at the milestones": [32, 64],
     "around the milestones": [31, 33, 63, 65],
-    "first row alone": [1],
-    "last row alone": [N - 1],
 }
 
 
@@ -112,7 +109,7 @@ def test_partial_fit_in_chunks_is_fit(kind, option, cuts):
 
 @kinds
 @options
-@pytest.mark.parametrize("cuts", ["one by one", "sevens", "around the milestones"])
+@pytest.mark.parametrize("cuts", ["sevens", "around the milestones"])
 def test_prequential_in_chunks_is_one_prequential_and_learns_what_fit_learns(kind, option, cuts):
     model = BUILD[kind](**OPTIONS[option])
     runs = learn(kind, model, FIXED_CUTS[cuts], "prequential")
@@ -120,7 +117,7 @@ def test_prequential_in_chunks_is_one_prequential_and_learns_what_fit_learns(kin
     assert_same_run(runs, reference(kind, option)[2])
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(BUILD)),
     st.sampled_from(sorted(OPTIONS)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ WEIGHTS = {
     "switching": {"weights": "switching", "switch_prob": 0.05},
     "stacking": {"weights": "stacking"},
 }
-DRIFTS = {"static": 0.0, "drifting": 1e-2, "both": (0.0, 1e-2)}
+DRIFTS = {"static": 0.0, "both": (0.0, 1e-2)}
 SMALL = {"n_frequencies": 6, "warmup": WARMUP}
 
 
@@ -58,7 +59,7 @@ class Stream:
     def run(self, model: Any, y: np.ndarray, cuts: list[int]) -> dict[str, np.ndarray]:
         """What was predicted, row after row, with the calls cut here."""
         edges, pieces = [0, *cuts, N], []
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             rows = slice(start, stop)
             if self.kind == "counts":
                 pieces.append(model.prequential(self.x[rows], y[rows], self.exposure[rows], level=0.9))
@@ -99,10 +100,10 @@ def differs_later(before: dict[str, np.ndarray], after: dict[str, np.ndarray], t
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", STREAMS)
 def test_no_leak_labels_from_row_t_on_do_not_change_predictions_up_to_row_t(kind, weights, drift):
-    """In the first rows, right before, at and after a refit, inside a block, and near the end."""
+    """In the first rows, at and after a refit, inside a block, and near the end."""
     stream, options = STREAMS[kind], {"drift_var": DRIFTS[drift], **WEIGHTS[weights]}
     before = stream.run(stream.model(**options), stream.y, CUTS)
-    for t in (0, 11, 31, 32, 47, 50, 90):
+    for t in (0, 11, 32, 49, 90):
         future = stream.futures(t)[t % 4]
         after = stream.run(stream.model(**options), future, CUTS)
         assert_no_leak(before, after, t)
@@ -125,11 +126,10 @@ def test_no_leak_in_other_variants(kind, variant):
     if kind == "counts" and variant in ("probit", "paper's integration"):
         options = {"overdispersion": 0.0} if variant == "probit" else {"overdispersion": 1.0}
     before = stream.run(stream.model(**options), stream.y, CUTS)
-    for t in (12, 60):
-        for future in stream.futures(t):
-            after = stream.run(stream.model(**options), future, CUTS)
-            assert_no_leak(before, after, t)
-            assert differs_later(before, after, t)
+    for t, which in ((12, 1), (31, 2), (60, 3)):
+        after = stream.run(stream.model(**options), stream.futures(t)[which], CUTS)
+        assert_no_leak(before, after, t)
+        assert differs_later(before, after, t)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -216,7 +216,7 @@ def edited(content: bytes, path: tuple[str, ...], value: Any) -> bytes:
 
 
 def test_a_newer_format_asks_for_an_upgrade(content, refused):
-    assert "upgrade" in refused(edited(content, ("format",), 2))
+    assert "upgrade" in refused(edited(content, ("format",), modelfile.FORMAT + 1))
     assert "format 999" in refused(edited(content, ("format",), 999))
 
 

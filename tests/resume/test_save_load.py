@@ -17,6 +17,7 @@ import iegp
 from iegp import IEGPRegressor, load
 from iegp.kernels import RBF, Cauchy, Laplace, Matern
 from iegp.presets import dsie_gp
+from iegp.run import modelfile
 
 X, Y = stream(150)
 HERE = Path(__file__).parent
@@ -192,7 +193,7 @@ def test_the_version_that_wrote_the_file_is_in_it(tmp_path):
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     stored = json.loads(header["__metadata__"]["iegp"])
     assert stored["iegp"] == iegp.__version__
-    assert stored["format"] == 1
+    assert stored["format"] == modelfile.FORMAT == 2
 
 
 # -- replacing files ---------------------------------------------------------------------------------------------------

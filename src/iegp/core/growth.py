@@ -18,13 +18,16 @@ from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.typing import Float
 
+# Another stream of random numbers than that of the draws made at the start.
+_NEW_DRAWS = 4
+
 
 def add_class(model: Online) -> Online:
     """The same model with one class more, numbered last. Odds between the classes it knew stay as they were."""
     likelihood = model.settings.likelihood
     if likelihood not in ("bernoulli-logit", "categorical"):
         raise InputError(f"a model with the likelihood {likelihood!r} cannot grow a class; it must be named beforehand")
-    ensemble, state = model.experts.ensemble, model.state
+    ensemble, state = model.experts.ensemble, model.state.copy()
     if likelihood == "bernoulli-logit":
         ensemble, state = _as_two_functions(ensemble, state)
     ensemble, state = _with_one_more(ensemble, state)
@@ -69,5 +72,5 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
 
 def _one_more_row(nodes: Float) -> Float:
     """Monte Carlo draws for one latent function more, none where none are used."""
-    drawn = np.random.default_rng((len(nodes), 3)).standard_normal((1, nodes.shape[1]))
+    drawn = np.random.default_rng((len(nodes), _NEW_DRAWS)).standard_normal((1, nodes.shape[1]))
     return np.concatenate([nodes, drawn])

@@ -146,7 +146,8 @@ def probit_shrinkage(var: float) -> float:
 
 @compiled
 def _softmax_of_shrunk(label: Float, mean: Float, var: float, link: Float, outcomes: Float) -> float:
-    shrunk = probit_shrinkage(var) * (mean + link)
+    # What softmax sees are differences of two latent values, whose variances add up.
+    shrunk = probit_shrinkage(2.0 * var) * (mean + link)
     log_normaliser = categorical.softmax(shrunk, np.zeros(mean.size), outcomes)
     for k in range(mean.size):
         outcomes[k] = shrunk[k] - log_normaliser
