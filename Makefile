@@ -35,7 +35,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 test: lint  ## lint, types, layers, then the default tests
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow

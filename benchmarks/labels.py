@@ -259,7 +259,8 @@ def score(model: str, stream: Stream, seed: int) -> Score:
         "linear ordinal": refitted_ordinal,
     }
     if model in baselines:
-        return baselines[model](stream)
+        found = baselines[model](stream)
+        return found._replace(coverage=np.nan) if stream.task == "classification" else found
     if stream.task == "counts":
         return count(stream, seed, **({"overdispersion": 0.0} if model == "poisson only" else {}))
     if stream.task == "ordinal" and model == "default":

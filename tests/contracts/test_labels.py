@@ -320,7 +320,10 @@ BAD_LABELS = {
     "y=None": (None, "y is None"),
     "one number": (1, "1d array|should be"),
     "two columns": (np.stack([NUMBERS, NUMBERS], axis=1), "1d array"),
-    "numbers that are no classes": (NUMBERS + 0.25 * np.arange(80), "[Uu]nknown label type"),
+    "numbers that are no classes": (
+        NUMBERS + 0.25 * np.arange(80),
+        "[Uu]nknown label type|at row 1.*none of the classes",
+    ),
     "complex": (NUMBERS.astype(complex), "[Cc]omplex"),
     "sequences": (objects(*[(int(number),) for number in NUMBERS]), "sequence|unknown"),
     "mixed": (replaced(WORDS.astype(object), 3, 1), "'<' not supported|mixed"),

@@ -68,7 +68,10 @@ def test_scikit_learn_checks_of_classes_and_counts(estimator, check):
 
 
 @parametrize_with_checks(
-    [kind(n_frequencies=5, random_state=0) for kind in (IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)],
+    [
+        kind(n_frequencies=4, warmup=64, random_state=0)
+        for kind in (IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)
+    ],
     expected_failed_checks=lambda estimator: {},  # noqa: ARG005
     **STRICT,
 )

@@ -44,10 +44,11 @@ class _Fit(NamedTuple):
     """(P,) parameters of the likelihood."""
 
 
-def default_experts(settings: Settings, n_columns: int, n_outputs: int) -> Experts:
+def default_experts(settings: Settings, n_columns: int, n_outputs: int, y: Float | None = None) -> Experts:
     """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults.
 
-    ``n_outputs`` is the number of outputs, or of classes where labels are classes.
+    ``n_outputs`` is the number of outputs, or of classes where labels are classes. First labels ``y`` settle the
+    average rate of counts and the frequencies of ordered classes, if given.
     """
     typical = np.full(n_columns, np.sqrt(n_columns))
     kernels = tuple(kernel.resolved(n_columns, typical) for kernel in settings.kernels)
@@ -57,8 +58,8 @@ def default_experts(settings: Settings, n_columns: int, n_outputs: int) -> Exper
         fit = _Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.empty(0))
     else:
         likelihood = named(settings.likelihood)
-        nothing = np.empty((0, likelihood.label_columns))
-        link = link_from(likelihood.code, nothing, n_outputs, settings.overdispersion).start
+        known = np.empty((0, likelihood.label_columns)) if y is None else y
+        link = link_from(likelihood.code, known, n_outputs, settings.overdispersion).start
         prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), n_columns))

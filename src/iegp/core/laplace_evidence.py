@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
 from iegp._compile import compiled
@@ -31,6 +31,8 @@ _MAX_NEWTON = 100
 _CONVERGED = 1.0e-9
 _DIFFERENCE = 1.0e-5
 _MAX_SEARCH = 40
+# The log of a variance is not known better than this.
+_RESOLUTION = 0.1
 # With many classes this many rows settle one variance well enough.
 _MAX_ROWS = 512
 
@@ -197,13 +199,12 @@ def _fit_categorical(y: Float, phi: Float, link: Float, prior_var: float | None)
 
     if prior_var is not None:
         return LaplaceFit(prior_var, link, evidence(np.log(prior_var)))
-    found = minimize_scalar(
-        lambda log_var: -evidence(log_var),
-        bounds=(np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)),
-        method="bounded",
-        options={"xatol": 0.2},
-    )
-    return LaplaceFit(float(np.exp(found.x)), link, -float(found.fun))
+    bounds = np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)
+    options = {"xatol": _RESOLUTION / 2.0}
+    found = minimize_scalar(lambda log_var: -evidence(log_var), bounds=bounds, method="bounded", options=options)
+    # Rounded, so that the order of classes or a scaling of columns, which change last digits, do not change the result.
+    log_var = float(np.clip(_RESOLUTION * np.round(found.x / _RESOLUTION), *bounds))
+    return LaplaceFit(float(np.exp(log_var)), link, -float(found.fun))
 
 
 def _probabilities(z: Float, link: Float) -> Float:
@@ -212,15 +213,22 @@ def _probabilities(z: Float, link: Float) -> Float:
 
 
 def _categorical_mode(labels: NDArray[np.intp], b: Float, link: Float, a: Float) -> tuple[Float, float]:
-    """The mode of all K F parameters by L-BFGS: their gradient costs two products, their Hessian is never formed."""
-    rows = np.arange(len(labels))
+    """The mode of all K F parameters by L-BFGS: their gradient costs two products, their Hessian is never formed.
+
+    The search runs in coordinates ``c = L'a`` where ``L L'`` is the Hessian that all classes would share were they
+    equally probable: there, steps in every direction are about equally long, and a dozen are enough.
+    """
+    rows, n_classes = np.arange(len(labels)), len(link)
+    lower = np.tril(_factor(b, np.full(len(labels), 1.0 / n_classes))[0])
 
     def objective(flat: Float) -> tuple[float, Float]:
-        a = flat.reshape(b.shape[1], len(link))
+        a = solve_triangular(lower, flat.reshape(b.shape[1], n_classes), trans="T", lower=True, check_finite=False)
         p = _probabilities(b @ a, link)
-        value = -float(np.log(np.maximum(p[rows, labels], 1e-300)).sum()) + 0.5 * float(flat @ flat)
+        value = -float(np.log(np.maximum(p[rows, labels], 1e-300)).sum()) + 0.5 * float((a * a).sum())
         p[rows, labels] -= 1.0
-        return value, (b.T @ p + a).ravel()
+        return value, solve_triangular(lower, b.T @ p + a, lower=True, check_finite=False).ravel()
 
-    found = minimize(objective, a.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-6})
-    return found.x.reshape(a.shape), -float(found.fun)
+    options = {"maxiter": 100, "ftol": 1e-10}
+    found = minimize(objective, (lower.T @ a).ravel(), jac=True, method="L-BFGS-B", options=options)
+    mode = solve_triangular(lower, found.x.reshape(a.shape), trans="T", lower=True, check_finite=False)
+    return np.asarray(mode), -float(found.fun)

@@ -172,6 +172,26 @@ def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
     n_labels = len(model.scaling.y_mean)
     if y is not None and y.shape != (len(x), n_labels):
         raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {n_labels} outputs are expected")
+    if y is not None:
+        check_label_range(model, y)
+
+
+def check_label_range(model: Online, y: Float) -> None:
+    """Class numbers index arrays of compiled code, and rates are logs of counts: neither may be out of range."""
+    n_classes = model.experts.ensemble.n_classes
+    if n_classes:
+        # Written so that a NaN fails.
+        fine = (y >= 0.0) & (y < n_classes) & (y == np.floor(y))
+        wanted = f"a class number from 0 to {n_classes - 1}"
+    elif model.settings.likelihood == "poisson":
+        fine = (y >= 0.0) & (y < np.inf)
+        fine[:, 1] &= y[:, 1] > 0.0
+        wanted = "a count of at least 0 with a positive exposure"
+    else:
+        return
+    if not fine.all():
+        row = int(np.flatnonzero(~fine.all(axis=1))[0])
+        raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
 
 
 def _rows_to_refit(model: Online) -> int:
@@ -206,7 +226,7 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = scaling.standardise_x(x), scaling.standardise_y(y)
     n_outputs = model.n_outputs
-    experts = fit_experts(settings, x, y, n_outputs) if fit else default_experts(settings, x.shape[1], n_outputs)
+    experts = fit_experts(settings, x, y, n_outputs) if fit else default_experts(settings, x.shape[1], n_outputs, y)
     state = ens.start(experts.ensemble)
     equal = state.log_weights.copy()
     if settings.likelihood != "gaussian":

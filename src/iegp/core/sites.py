@@ -42,7 +42,8 @@ def draws(integration: str, n_latents: int, seed: int) -> Float:
     """Standard normal draws (n_latents, n) for Monte Carlo, made once; none for the other ways."""
     if integration != "monte-carlo":
         return np.zeros((n_latents, 0))
-    return np.random.default_rng((seed, 3)).standard_normal((n_latents, N_DRAWS))
+    half = np.random.default_rng((seed, 3)).standard_normal((n_latents, N_DRAWS // 2))
+    return np.concatenate([half, -half], axis=1)  # as many above as below: no side is favoured
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from iegp.core import online
 from iegp.core.counts import CountMixture
@@ -200,6 +200,8 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _settings(self, n_outputs: int) -> Settings:
         del n_outputs
+        if self.integration == "probit":
+            raise InputError("integration='probit' is for probabilities; counts have 'quadrature' or 'monte-carlo'")
         return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, "poisson")
 
     def _begin(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None) -> tuple[Float, Float]:
@@ -237,10 +239,16 @@ def check_exposure(exposure: ArrayLike | None, n: int) -> Float:
     """Exposures (n,), ones if not given; each must be positive and finite."""
     if exposure is None:
         return np.ones(n)
-    shares = np.asarray(exposure, dtype=np.float64)
+    shares = np.asarray(exposure)
+    if shares.dtype.kind not in "biuf":
+        raise InputError(
+            f"exposure has {_first_word(shares)!r:.80}, which is not a number; give one positive number per row"
+        )
     if shares.ndim == 0:
-        shares = np.full(n, float(shares))
-    check_consistent_length(np.empty(n), shares)
+        shares = np.full(n, shares)
+    if shares.shape != (n,):
+        raise InputError(f"there are {n} rows, but exposure has shape {shares.shape}; give one number per row")
+    shares = shares.astype(np.float64)
     wrong = ~(np.isfinite(shares) & (shares > 0.0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -249,3 +257,13 @@ def check_exposure(exposure: ArrayLike | None, n: int) -> Float:
             "which the row was counted. Drop rows without exposure; the model is unchanged."
         )
     return np.ascontiguousarray(shares)
+
+
+def _first_word(values: Any) -> object:
+    """The first entry that is not a real number."""
+    for value in values.ravel().tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return values.ravel().tolist()[0]

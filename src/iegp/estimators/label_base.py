@@ -104,8 +104,12 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The classes of a model that starts with these labels."""
         return lab.sorted_classes(labels) if classes is None else lab.declared_classes(classes, keep_order=False)
 
+    def _are_declared(self, classes: Any) -> bool:
+        """Whether somebody said what the classes are, so that any number may be one."""
+        return classes is not None
+
     def _begin(self, X: ArrayLike, y: ArrayLike, classes: Any) -> tuple[Float, Float]:
-        rows, labels = lab.check_labels(self, X, y, reset=True)
+        rows, labels = lab.check_labels(self, X, y, reset=True, any_number=self._are_declared(classes))
         known = self._classes_of(labels, classes)
         lab.require_two(known)
         numbers = lab.encode(labels, known)
@@ -118,17 +122,15 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             return self._begin(X, y, classes)
         if not check_input:
             return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1, 1)
-        if classes is not None and sorted(self._shown(classes)) != sorted(self._shown(self.classes_)):
-            raise InputError(
-                f"classes={list(np.asarray(classes))!r:.200} are not those this model started with "
-                f"({list(self.classes_)!r:.200}); leave classes out, or call fit to start anew"
-            )
-        rows, labels = lab.check_labels(self, X, y, reset=False)
+        if classes is not None:
+            again = lab.declared_classes(classes, keep_order=True).tolist()
+            if set(again) != set(self.classes_.tolist()):
+                raise InputError(
+                    f"classes={again!r:.200} are not those this model started with "
+                    f"({self.classes_.tolist()!r:.200}); leave classes out, or call fit to start anew"
+                )
+        rows, labels = lab.check_labels(self, X, y, reset=False, any_number=True)
         return rows, lab.encode(labels, self.classes_)
-
-    @staticmethod
-    def _shown(classes: Any) -> list[str]:
-        return [str(label) for label in np.asarray(classes).tolist()]
 
     def _own_header(self) -> dict[str, Any]:
         return {"classes": lab.to_config(self.classes_)}

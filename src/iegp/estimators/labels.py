@@ -20,14 +20,19 @@ Labels = NDArray[Any]
 _PLAIN_KINDS = "biufU"
 
 
-def check_labels(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Float, Labels]:
+def check_labels(
+    estimator: BaseEstimator, X: Any, y: Any, reset: bool, any_number: bool = False
+) -> tuple[Float, Labels]:
     """Rows (n, d) and labels (n,) of any type that can be compared; NaN and numbers that are no classes are refused."""
     require_y(estimator, y, "one label")
     rows = check_x(estimator, X, reset)
     labels = column_or_1d(y, warn=True)
     check_consistent_length(rows, labels)
     _refuse_missing(labels)
-    check_classification_targets(labels)
+    if labels.dtype.kind == "O":
+        sorted_classes(labels)
+    if not (any_number and labels.dtype.kind == "f"):
+        check_classification_targets(labels)
     return rows, labels
 
 
@@ -35,7 +40,7 @@ def _refuse_missing(labels: Labels) -> None:
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
     elif labels.dtype.kind == "O":
-        missing = np.array([label is None or label != label for label in labels], dtype=bool)
+        missing = np.array([_is_missing(label) for label in labels], dtype=bool)
     else:
         return
     if missing.any():
@@ -45,6 +50,13 @@ def _refuse_missing(labels: Labels) -> None:
             f"Input y contains {kind} at row {row}: a row without a label cannot be learned. Drop the row; "
             "the model is unchanged."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA answers neither yes nor no
+        return True
 
 
 def sorted_classes(labels: ArrayLike) -> Labels:
@@ -61,10 +73,14 @@ def declared_classes(classes: Sequence[Any] | ArrayLike, keep_order: bool) -> La
     """What a caller says the classes are, sorted unless their order means something."""
     given = np.asarray(classes)
     if given.ndim != 1:
-        raise InputError(f"classes has shape {given.shape}; give a list of labels, such as [0, 1]")
+        raise InputError(
+            f"classes={classes!r:.200} is not a list of labels (it has shape {given.shape}); give one, such as [0, 1]"
+        )
+    if not len(given):
+        raise InputError("classes is empty; name all labels that may come, such as [0, 1]")
     distinct = sorted_classes(given)
     if len(distinct) != len(given):
-        raise InputError(f"classes={list(given)!r:.200} names a label twice; name each once")
+        raise InputError(f"classes={given.tolist()!r:.200} names a label twice; name each once")
     return given if keep_order else distinct
 
 

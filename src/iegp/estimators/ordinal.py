@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from iegp.core.kernels import Kernel
 from iegp.core.settings import Settings
+from iegp.errors import InputError
 from iegp.estimators import labels as lab
 from iegp.estimators import parameters
 from iegp.estimators.classifier import check_link
@@ -34,7 +35,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
     Parameters
     ----------
     order : sequence of labels, default=None
-        The classes from lowest to highest. ``None`` sorts them: right for numbers, rarely for words.
+        The classes from lowest to highest. ``None`` sorts them: right for numbers, rarely for words. scikit-learn's
+        scorers that take probabilities expect sorted classes: number the levels for them.
     kernels, n_frequencies, features, drift_var, weights, switch_prob, stacking_rate, shutdown, prior_var, sharpness
         As for :class:`IEGPClassifier`.
     link : {"logit", "probit"}, default="logit"
@@ -109,6 +111,13 @@ class IEGPOrdinalClassifier(LabelEstimator):
         check_link(self.link)
         return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, f"ordinal-{self.link}")
 
+    def _are_declared(self, classes: Any) -> bool:
+        return classes is not None or self.order is not None
+
     def _classes_of(self, labels: Labels, classes: Any) -> Labels:
         given = self.order if classes is None else classes
+        if self.order is not None and classes is not None:
+            asked, declared = np.asarray(classes).tolist(), np.asarray(self.order).tolist()
+            if asked != declared:
+                raise InputError(f"classes={asked!r:.200} contradict order={declared!r:.200}; leave classes out")
         return lab.sorted_classes(labels) if given is None else lab.declared_classes(given, keep_order=True)

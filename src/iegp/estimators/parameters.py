@@ -114,6 +114,10 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     for name in ("drift_var", "noise_forgetting", "sharpness", "order"):
         if name in config:
             config[name] = _plain(config[name])
+    if not all(isinstance(label, bool | int | float | str) for label in config.get("order") or ()):
+        raise InputError(
+            f"order={config['order']!r:.200} cannot be stored in a model file; use text or numbers as labels"
+        )
     config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
     if not isinstance(config["random_state"], int | np.integer):
         config["random_state"] = None

@@ -10,7 +10,7 @@ import numpy as np
 from iegp.core.experts import Experts
 from iegp.core.kernels import kernel_from_config
 from iegp.core.likelihoods import likelihood_code, named
-from iegp.core.online import Online, label_columns
+from iegp.core.online import Online, check_label_range, label_columns
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.sites import INTEGRATIONS, N_DRAWS
@@ -42,7 +42,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     try:
         settings = Settings.from_config(config["settings"])
-        arrays = _with_later_arrays(arrays)
+        if "likelihood" not in config["settings"]:
+            arrays = _with_later_arrays(arrays)
         ensemble = Ensemble(
             rule=RULES.index(settings.weights),
             rate=settings.stacking_rate,
@@ -62,6 +63,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         )
         _check_counts(model)
         _check_arrays(model)
+        check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error!r}") from error
     return model
