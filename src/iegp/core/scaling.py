@@ -47,15 +47,30 @@ def identity(n_columns: int, n_outputs: int) -> Scaling:
 def from_rows(x: Float, y: Float) -> Scaling:
     """Mean zero and variance one on these rows. Constant columns are centred and keep their scale.
 
-    A single row has no spread: its magnitude is the best guess of the units.
+    A single row has no spread: its magnitude is the best guess of the units. A NaN in ``x`` is a value that is absent;
+    a column without any value keeps its units.
     """
-    if len(x) == 1:
-        return Scaling(x[0].copy(), _magnitude(x[0]), y[0].copy(), _magnitude(y[0]))
-    return Scaling(*_moments(x), *_moments(y))
+    x_moments = _moments_of_present(x) if np.isnan(x).any() else _moments_of_rows(x)
+    return Scaling(*x_moments, *_moments_of_rows(y))
 
 
-def _magnitude(values: Float) -> Float:
+def magnitude(values: Float) -> Float:
+    """The units of values that were seen once: their size, 1 for zeros."""
     return np.where(values == 0.0, 1.0, np.abs(values))
+
+
+def _moments_of_rows(values: Float) -> tuple[Float, Float]:
+    return (values[0].copy(), magnitude(values[0])) if len(values) == 1 else _moments(values)
+
+
+def _moments_of_present(values: Float) -> tuple[Float, Float]:
+    """Column by column, each over the rows in which it has a value."""
+    mean, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+    for j, column in enumerate(values.T):
+        present = column[~np.isnan(column), None]
+        if len(present):
+            mean[j : j + 1], scale[j : j + 1] = _moments_of_rows(present)
+    return mean, scale
 
 
 def _moments(values: Float) -> tuple[Float, Float]:
