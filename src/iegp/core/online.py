@@ -152,6 +152,11 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
+    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+        _check_shapes(model, x, y)
+        # As in a pass, but nobody needs a trace in the user's units.
+        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        return
     for _ in _pass(model, x, y, n_threads, None):
         pass
 
@@ -237,10 +242,7 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
 
 
 def _x(model: Online, x: Float) -> Float:
-    if model.fills_gaps:
-        # The centre itself, which becomes exactly zero.
-        x = np.where(np.isnan(x), model.scaling.x_mean, x)
-    return model.scaling.standardise_x(x)
+    return model.scaling.standardise_x(x, model.fills_gaps)
 
 
 def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:

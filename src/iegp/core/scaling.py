@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from iegp._compile import compiled
 from iegp.core.numerics import CONSTANT_SPREAD, FARTHEST_VALUE
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -19,24 +21,38 @@ class Scaling(NamedTuple):
     y_mean: Float
     y_scale: Float
 
-    def standardise_x(self, x: Float) -> Float:
-        return _standardise(x, self.x_mean, self.x_scale, "X")
+    def standardise_x(self, x: Float, fills_gaps: bool = False) -> Float:
+        """With ``fills_gaps`` a NaN counts as the centre of its column: zero."""
+        return _standardise(x, self.x_mean, self.x_scale, "X", fills_gaps)
 
     def standardise_y(self, y: Float) -> Float:
-        return _standardise(y, self.y_mean, self.y_scale, "y")
+        return _standardise(y, self.y_mean, self.y_scale, "y", False)
 
 
-def _standardise(values: Float, mean: Float, scale: Float, name: str) -> Float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        standardised = np.ascontiguousarray((values - mean) / scale)
-    # Written so that a NaN fails.
-    if standardised.size and not np.abs(standardised).max() <= FARTHEST_VALUE:
+def _standardise(values: Float, mean: Float, scale: Float, name: str, fills_gaps: bool) -> Float:
+    standardised = np.empty(values.shape)
+    if not _standardise_rows(np.ascontiguousarray(values), mean, scale, fills_gaps, standardised):
         row, column = (int(i) for i in np.argwhere(~(np.abs(standardised) <= FARTHEST_VALUE))[0])
         raise InputError(
             f"{name} has {values[row, column]:g} at row {row}, column {column}: more than {FARTHEST_VALUE:g} times the "
             f"spread of the rows before ({scale[column]:g}). Remove or clip such values; the model is unchanged."
         )
     return standardised
+
+
+@compiled
+def _standardise_rows(values: Float, mean: Float, scale: Float, fills_gaps: bool, standardised: Float) -> bool:
+    """Fill ``standardised`` and say whether all of it can be used. Compiled, so that a row costs next to nothing."""
+    usable = True
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value = (values[i, j] - mean[j]) / scale[j]
+            if fills_gaps and math.isnan(values[i, j]):
+                value = 0.0
+            standardised[i, j] = value
+            # Written so that a NaN fails.
+            usable = usable and abs(value) <= FARTHEST_VALUE
+    return usable
 
 
 def identity(n_columns: int, n_outputs: int) -> Scaling:
