@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import importlib
-import types
+import typing
 from importlib.metadata import version
 
-from iegp import kernels, presets
-from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor, load
+from iegp import kernels
+
+if typing.TYPE_CHECKING:
+    from iegp import presets
+    from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor, load
 
 __all__ = [
     "IEGPClassifier",
@@ -25,9 +28,19 @@ __all__ = [
 
 __version__ = version("iegp")
 
+_ESTIMATORS = ("IEGPClassifier", "IEGPCountRegressor", "IEGPOrdinalClassifier", "IEGPRegressor", "load")
+_ROOMS = ("adapters", "evaluate", "plots", "presets", "streams")
 
-def __getattr__(name: str) -> types.ModuleType:
-    """Rooms that need more than NumPy, SciPy and scikit-learn are opened when somebody looks into them."""
-    if name in ("evaluate", "plots", "streams"):
+
+def __getattr__(name: str) -> typing.Any:
+    """Doors are opened when somebody looks through them: scikit-learn (which loads pandas if it can), River and others
+    are slow to import, and few need all of them."""
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module("iegp.estimators"), name)
+    if name in _ROOMS:
         return importlib.import_module(f"iegp.{name}")
     raise AttributeError(f"module 'iegp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ESTIMATORS, *_ROOMS})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iegp.core.columns import column_key
+from iegp.core.columns import FIRST_NAMED, column_key
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -43,8 +43,8 @@ class Columns:
         return tuple(column_key(name) for name in self.names)
 
     def with_names(self, new: Iterable[Hashable]) -> Columns:
-        """More columns, those that come together in the order of their keys: a dictionary's order means nothing."""
-        return Columns((*self.names, *sorted(new, key=column_key)) or (_Nobody(),))
+        """More columns; those that come together are sorted, because a dictionary's order means nothing."""
+        return Columns((*self.names, *sorted(new, key=_sorted_by)) or (_Nobody(),))
 
     def read_row(self, x: Mapping[Hashable, Any]) -> tuple[Float, list[Hashable]]:
         """A dictionary as a row (1, d), and the features that have no column yet. Every value is checked."""
@@ -84,6 +84,12 @@ class Columns:
             else:
                 rows[:, place] = column
         return rows, new
+
+
+def _sorted_by(name: Hashable) -> tuple[bool, int, str]:
+    """Numbers by size, then all other names by their text."""
+    key = column_key(name)
+    return (False, key, "") if key < FIRST_NAMED else (True, 0, str(name))
 
 
 def _numbers(values: Any, name: str) -> Float:

@@ -36,6 +36,7 @@ class RiverModel(base.Estimator):
         """Nothing seen yet. Arguments are checked here, so that a wrong one is an error where it was written."""
         self._model: Online | None = None
         self._columns = Columns()
+        _check_seed(self.seed)
         self._settings(seed=0)
 
     @classmethod
@@ -113,6 +114,13 @@ class RiverModel(base.Estimator):
     def feature_names(self) -> tuple[Hashable, ...]:
         """Features seen so far, in the order of their columns."""
         return self._columns.names
+
+
+def _check_seed(seed: object) -> None:
+    if seed is None:
+        return
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise InputError(f"seed={seed!r} must be a whole number of at least 0, or None for another model each time")
 
 
 def frozen(value: Any) -> Any:

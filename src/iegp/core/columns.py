@@ -22,7 +22,7 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 # Keys of names that are not numbers lie above, those of numbers below.
-_FIRST_NAMED = 2**62
+FIRST_NAMED = 2**62
 
 
 def column_key(name: Hashable) -> int:
@@ -34,12 +34,12 @@ def column_key(name: Hashable) -> int:
     >>> column_key(3), column_key("3") > 2**62, column_key("3") == column_key("4")
     (3, True, False)
     """
-    if isinstance(name, Real) and 0 <= name < _FIRST_NAMED and name == int(name):
+    if isinstance(name, Real) and 0 <= name < FIRST_NAMED and name == int(name):
         return int(name)
     # Names that are equal as keys of a dictionary must be equal here, whatever their type shows.
     text = f"text {name}" if isinstance(name, str) else f"other {name!r}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return _FIRST_NAMED + (int.from_bytes(digest[:8], "big") >> 2)
+    return FIRST_NAMED + (int.from_bytes(digest[:8], "big") >> 2)
 
 
 def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Online:
