@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import importlib
-import typing
 from importlib.metadata import version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from iegp import kernels
 
-if typing.TYPE_CHECKING:
+if _TYPE_CHECKING:
     from iegp import presets
     from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor, load
 
@@ -32,7 +33,7 @@ _ESTIMATORS = ("IEGPClassifier", "IEGPCountRegressor", "IEGPOrdinalClassifier", 
 _ROOMS = ("adapters", "evaluate", "plots", "presets", "streams")
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> _Any:
     """Doors are opened when somebody looks through them: scikit-learn (which loads pandas if it can), River and others
     are slow to import, and few need all of them."""
     if name in _ESTIMATORS:
