@@ -460,6 +460,19 @@ def test_a_value_beyond_all_bounds_leaves_the_model_unchanged(maker, n):
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("x", [None, [1.0, 2.0, 3.0], "abc", 3.0])
+def test_rows_that_are_no_dictionaries(maker, x):
+    model = taught(maker)
+    before = pickle.dumps(model)
+    for call in (lambda: model.learn_one(x, 1), lambda: model.predict_one(x)):
+        with pytest.raises(ValueError, match="a row is a dictionary"):
+            call()
+    with pytest.raises(ValueError, match=r"pass a pandas\.DataFrame"):
+        model.predict_many(np.ones((2, 3)))
+    assert pickle.dumps(model) == before
+
+
 def test_frames_that_make_no_sense():
     pd = pytest.importorskip("pandas")
     model = regressor()

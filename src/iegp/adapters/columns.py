@@ -48,7 +48,7 @@ class Columns:
 
     def read_row(self, x: Mapping[Hashable, Any]) -> tuple[Float, list[Hashable]]:
         """A dictionary as a row (1, d), and the features that have no column yet. Every value is checked."""
-        if len(x) == len(self.names):
+        if isinstance(x, dict) and len(x) == len(self.names):
             # The quick way, for a row with the features of the rows before.
             try:
                 values = np.array([[x[name] for name in self.names]])
@@ -59,6 +59,10 @@ class Columns:
         return self._read_slowly(x)
 
     def _read_slowly(self, x: Mapping[Hashable, Any]) -> tuple[Float, list[Hashable]]:
+        if not isinstance(x, Mapping):
+            raise InputError(
+                f"x is {x!r:.80}, but a row is a dictionary from features to numbers, such as {{'a': 1.0}}"
+            )
         row, new = np.full((1, len(self.names)), np.nan), []
         for name, value in x.items():
             number = _number(value, f"feature {name!r}")
@@ -71,6 +75,8 @@ class Columns:
 
     def read_frame(self, X: pd.DataFrame) -> tuple[Float, list[Hashable]]:
         """A data frame as rows (n, d), and the features that have no column yet. Every value is checked."""
+        if not hasattr(X, "iloc"):
+            raise InputError(f"X is a {type(X).__name__}; pass a pandas.DataFrame, or dictionaries one by one")
         names = list(X.columns)
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
