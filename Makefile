@@ -47,6 +47,7 @@ bench: bench-speed bench-accuracy bench-labels bench-numerics  ## all benchmark 
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/river_row.py
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py

@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import importlib
-import types
 from importlib.metadata import version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from iegp import kernels, presets
-from iegp.estimators import (
-    IEGPClassifier,
-    IEGPCountRegressor,
-    IEGPOrdinalClassifier,
-    IEGPRegressor,
-    RandomFourierFeatures,
-    load,
-)
+from iegp import kernels
+
+if _TYPE_CHECKING:
+    from iegp import presets
+    from iegp.estimators import (
+        IEGPClassifier,
+        IEGPCountRegressor,
+        IEGPOrdinalClassifier,
+        IEGPRegressor,
+        RandomFourierFeatures,
+        load,
+    )
 
 __all__ = [
     "IEGPClassifier",
@@ -33,9 +37,26 @@ __all__ = [
 
 __version__ = version("iegp")
 
+_ESTIMATORS = (
+    "IEGPClassifier",
+    "IEGPCountRegressor",
+    "IEGPOrdinalClassifier",
+    "IEGPRegressor",
+    "RandomFourierFeatures",
+    "load",
+)
+_ROOMS = ("adapters", "evaluate", "plots", "presets", "streams")
 
-def __getattr__(name: str) -> types.ModuleType:
-    """Rooms that need more than NumPy, SciPy and scikit-learn are opened when somebody looks into them."""
-    if name in ("evaluate", "plots", "streams"):
+
+def __getattr__(name: str) -> _Any:
+    """Doors are opened when somebody looks through them: scikit-learn (which loads pandas if it can), River and others
+    are slow to import, and few need all of them."""
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module("iegp.estimators"), name)
+    if name in _ROOMS:
         return importlib.import_module(f"iegp.{name}")
     raise AttributeError(f"module 'iegp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ESTIMATORS, *_ROOMS})

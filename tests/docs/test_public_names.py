@@ -15,7 +15,7 @@ import pytest
 import iegp
 from iegp import IEGPRegressor, errors
 
-PUBLIC = ["iegp", "iegp.kernels", "iegp.presets", "iegp.streams", "iegp.estimators"]
+PUBLIC = ["iegp", "iegp.kernels", "iegp.presets", "iegp.streams", "iegp.estimators", "iegp.adapters"]
 # What importing the package may not bring in.
 OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]
 

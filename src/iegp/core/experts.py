@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +45,14 @@ class _Fit(NamedTuple):
     """(P,) parameters of the likelihood."""
 
 
-def default_experts(settings: Settings, n_columns: int, n_outputs: int, y: Float | None = None) -> Experts:
+def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: Float | None = None) -> Experts:
     """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults.
 
-    ``n_outputs`` is the number of outputs, or of classes where labels are classes. First labels ``y`` settle the
-    average rate of counts and the frequencies of ordered classes, if given.
+    ``keys`` are those of the columns, for drawing frequencies. ``n_outputs`` is the number of outputs, or of classes
+    where labels are classes. First labels ``y`` settle the average rate of counts and the frequencies of ordered
+    classes, if given.
     """
+    n_columns = len(keys)
     typical = np.full(n_columns, np.sqrt(n_columns))
     kernels = tuple(kernel.resolved(n_columns, typical) for kernel in settings.kernels)
     if settings.likelihood == "gaussian":
@@ -62,19 +65,18 @@ def default_experts(settings: Settings, n_columns: int, n_outputs: int, y: Float
         link = link_from(likelihood.code, known, n_outputs, settings.overdispersion).start
         prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
-    return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), n_columns))
+    return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
 
 
-def fit_experts(settings: Settings, x: Float, y: Float, n_outputs: int) -> Experts:
+def fit_experts(settings: Settings, keys: Sequence[int], x: Float, y: Float, n_outputs: int) -> Experts:
     """Experts fitted to standardised warm-up rows ``x`` (n, d) and their labels ``y``."""
-    n_columns = x.shape[1]
     with one_blas_thread():
         kernels = _fit_kernels(settings, x, _targets(settings, y, n_outputs))
         fits = []
         for number, kernel in enumerate(kernels):
-            phi = feature_rows(x, _frequencies(settings, kernel, number, n_columns))
+            phi = feature_rows(x, expert_frequencies(settings, kernel, number, keys))
             fits.append(_fit(settings, phi, y, n_outputs))
-        return Experts(kernels, _assemble(settings, kernels, fits, n_columns))
+        return Experts(kernels, _assemble(settings, kernels, fits, keys))
 
 
 def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
@@ -126,13 +128,15 @@ def _fit_kernels(settings: Settings, x: Float, y: Float) -> tuple[Kernel, ...]:
     return tuple(kernels)
 
 
-def _frequencies(settings: Settings, kernel: Kernel, number: int, n_columns: int) -> Float:
+def expert_frequencies(settings: Settings, kernel: Kernel, number: int, keys: Sequence[int]) -> Float:
+    """Frequencies of kernel ``number``, with numbers for length scales, in standardised inputs."""
+    n_columns = len(keys)
     seed = settings.seed, number
-    base = draw_frequencies(kernel, settings.n_frequencies, n_columns, settings.features, seed)
+    base = draw_frequencies(kernel, settings.n_frequencies, n_columns, settings.features, seed, keys)
     return np.ascontiguousarray(base / kernel.scales(n_columns))
 
 
-def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], n_columns: int) -> Ensemble:
+def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], keys: Sequence[int]) -> Ensemble:
     """Every kernel with every drift, every such pair with every noise forgetting."""
     drifts = np.array(settings.drift_var)
     noise_var = np.stack([fit.noise_var for fit in fits])
@@ -149,7 +153,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     n_latents = noise_var.shape[1]
     switching = settings.weights == "switching"
     return Ensemble(
-        frequencies=np.stack([_frequencies(settings, kernel, i, n_columns) for i, kernel in enumerate(kernels)]),
+        frequencies=np.stack([expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]),
         drift_ratio=drift_ratio.ravel(),
         prior_ratio=np.repeat([fit.prior_ratio for fit in fits], len(drifts)),
         noise_var=np.repeat(noise_var, len(drifts), axis=0),

@@ -8,7 +8,7 @@ cut into calls. After ``warmup`` rows nothing is kept and memory is flat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,11 @@ PREDICT_ROWS = 4096
 
 @dataclass
 class Online:
-    """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up."""
+    """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up.
+
+    ``column_keys`` says who the columns are: their frequencies are drawn by these numbers (0, 1, ... by default). With
+    ``fills_gaps`` a NaN in x is a value that is absent: it counts as the centre of its column, zero once standardised.
+    """
 
     settings: Settings
     scaling: Scaling
@@ -43,6 +47,8 @@ class Online:
     kept_x: Float
     kept_y: Float
     is_warming_up: bool
+    column_keys: tuple[int, ...]
+    fills_gaps: bool = False
 
     @property
     def n_seen(self) -> int:
@@ -64,9 +70,16 @@ def label_columns(settings: Settings, n_outputs: int) -> int:
     return n_outputs if settings.likelihood == "gaussian" else named(settings.likelihood).label_columns
 
 
-def begin(settings: Settings, n_columns: int, n_outputs: int) -> Online:
+def begin(
+    settings: Settings,
+    n_columns: int,
+    n_outputs: int,
+    column_keys: Sequence[int] | None = None,
+    fills_gaps: bool = False,
+) -> Online:
     """A model that has seen nothing; ``n_outputs`` is the number of classes where labels are classes."""
-    experts = default_experts(settings, n_columns, n_outputs)
+    keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
+    experts = default_experts(settings, keys, n_outputs)
     n_labels = label_columns(settings, n_outputs)
     return Online(
         settings=settings,
@@ -76,6 +89,8 @@ def begin(settings: Settings, n_columns: int, n_outputs: int) -> Online:
         kept_x=np.empty((0, n_columns)),
         kept_y=np.empty((0, n_labels)),
         is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
+        column_keys=keys,
+        fills_gaps=fills_gaps,
     )
 
 
@@ -107,11 +122,13 @@ def predict(model: Online, x: Float) -> Mixture:
 def predict_classes(model: Online, x: Float) -> Float:
     """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
+    if len(x) <= ens.FEW_ROWS:
+        return laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x))
     with one_blas_thread():
         return np.concatenate(
             [
                 laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
-                for i in range(0, max(len(x), 1), PREDICT_ROWS)
+                for i in range(0, len(x), PREDICT_ROWS)
             ]
         )
 
@@ -119,6 +136,8 @@ def predict_classes(model: Online, x: Float) -> Float:
 def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture:
     """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
     _check_shapes(model, x)
+    if len(x) <= ens.FEW_ROWS:
+        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
     with one_blas_thread():
         return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
 
@@ -133,6 +152,11 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
+    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+        _check_shapes(model, x, y)
+        # As in a pass, but nobody needs a trace in the user's units.
+        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        return
     for _ in _pass(model, x, y, n_threads, None):
         pass
 
@@ -159,7 +183,7 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
 
 
 def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
-    x, y = model.scaling.standardise_x(x), model.scaling.standardise_y(y)
+    x, y = _x(model, x), model.scaling.standardise_y(y)
     is_live = not model.is_warming_up
     for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level, is_live=is_live):
         yield _to_user_trace(model.experts.ensemble, model.scaling, trace)
@@ -224,9 +248,9 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         scaling = scale.from_rows(x, y)
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
-    x, y = scaling.standardise_x(x), scaling.standardise_y(y)
-    n_outputs = model.n_outputs
-    experts = fit_experts(settings, x, y, n_outputs) if fit else default_experts(settings, x.shape[1], n_outputs, y)
+    x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
+    keys, n_outputs = model.column_keys, model.n_outputs
+    experts = fit_experts(settings, keys, x, y, n_outputs) if fit else default_experts(settings, keys, n_outputs, y)
     state = ens.start(experts.ensemble)
     equal = state.log_weights.copy()
     if settings.likelihood != "gaussian":
@@ -239,7 +263,7 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
 
 
 def _x(model: Online, x: Float) -> Float:
-    return model.scaling.standardise_x(x)
+    return model.scaling.standardise_x(x, model.fills_gaps)
 
 
 def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:

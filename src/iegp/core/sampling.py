@@ -1,7 +1,8 @@
 """Drawing an expert's frequencies, reproducibly from a seed.
 
 *Plain* features (the paper's) are independent draws. Each input column is drawn from a generator keyed by the seed and
-the column's number, so that adding a column leaves the others as they are.
+the column's key (its number, unless it has a name), so that adding a column leaves the others as they are and the order
+of the columns does not matter.
 
 *Orthogonal* features have the same distribution one by one, but the directions of a group are orthogonal and the norms
 are spread evenly over their distribution (one draw per stratum). The approximate kernel is still unbiased and varies
@@ -9,6 +10,8 @@ less.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import special
@@ -23,22 +26,37 @@ METHODS = ("orthogonal", "random")
 _NORMS, _COLUMNS, _DIRECTIONS = 0, 1, 2
 
 
-def draw_frequencies(kernel: Kernel, n_frequencies: int, n_columns: int, method: str, seed: tuple[int, ...]) -> Float:
+def draw_frequencies(
+    kernel: Kernel,
+    n_frequencies: int,
+    n_columns: int,
+    method: str,
+    seed: tuple[int, ...],
+    keys: Sequence[int] | None = None,
+) -> Float:
     """Frequencies (n_frequencies, n_columns) of ``kernel`` at length scale one; divide by the length scale to use them.
+
+    ``keys`` says who the columns are, for plain features; they are 0, 1, 2, ... if not given.
 
     >>> draw_frequencies(Kernel(), 0, 3, "sobol", (0,))
     Traceback (most recent call last):
     iegp.errors.InputError: features='sobol' is not known; use 'orthogonal' or 'random'
     """
+    keys = range(n_columns) if keys is None else keys
     if method == "random":
-        return _plain(kernel, n_frequencies, n_columns, seed)
+        return _plain(kernel, n_frequencies, keys, seed)
     if method == "orthogonal":
+        if list(keys) != list(range(n_columns)):
+            raise InputError(
+                "features='orthogonal' couples the columns, so they cannot have names or come later; "
+                "use features='random'"
+            )
         return _orthogonal(kernel, n_frequencies, n_columns, seed)
     raise InputError(f"features={method!r} is not known; use 'orthogonal' or 'random'")
 
 
-def _plain(kernel: Kernel, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
-    columns = [np.random.default_rng([*seed, _COLUMNS, j]).standard_normal(n) for j in range(n_columns)]
+def _plain(kernel: Kernel, n: int, keys: Sequence[int], seed: tuple[int, ...]) -> Float:
+    columns = [np.random.default_rng([*seed, _COLUMNS, key]).standard_normal(n) for key in keys]
     normal = np.ascontiguousarray(np.stack(columns, axis=1))
     if kernel.is_product:
         return kernel.spectral(normal)

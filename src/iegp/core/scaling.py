@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from iegp._compile import compiled
 from iegp.core.numerics import CONSTANT_SPREAD, FARTHEST_VALUE
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -19,24 +21,38 @@ class Scaling(NamedTuple):
     y_mean: Float
     y_scale: Float
 
-    def standardise_x(self, x: Float) -> Float:
-        return _standardise(x, self.x_mean, self.x_scale, "X")
+    def standardise_x(self, x: Float, fills_gaps: bool = False) -> Float:
+        """With ``fills_gaps`` a NaN counts as the centre of its column: zero."""
+        return _standardise(x, self.x_mean, self.x_scale, "X", fills_gaps)
 
     def standardise_y(self, y: Float) -> Float:
-        return _standardise(y, self.y_mean, self.y_scale, "y")
+        return _standardise(y, self.y_mean, self.y_scale, "y", False)
 
 
-def _standardise(values: Float, mean: Float, scale: Float, name: str) -> Float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        standardised = np.ascontiguousarray((values - mean) / scale)
-    # Written so that a NaN fails.
-    if standardised.size and not np.abs(standardised).max() <= FARTHEST_VALUE:
+def _standardise(values: Float, mean: Float, scale: Float, name: str, fills_gaps: bool) -> Float:
+    standardised = np.empty(values.shape)
+    if not _standardise_rows(np.ascontiguousarray(values), mean, scale, fills_gaps, standardised):
         row, column = (int(i) for i in np.argwhere(~(np.abs(standardised) <= FARTHEST_VALUE))[0])
         raise InputError(
             f"{name} has {values[row, column]:g} at row {row}, column {column}: more than {FARTHEST_VALUE:g} times the "
             f"spread of the rows before ({scale[column]:g}). Remove or clip such values; the model is unchanged."
         )
     return standardised
+
+
+@compiled
+def _standardise_rows(values: Float, mean: Float, scale: Float, fills_gaps: bool, standardised: Float) -> bool:
+    """Fill ``standardised`` and say whether all of it can be used. Compiled, so that a row costs next to nothing."""
+    usable = True
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value = (values[i, j] - mean[j]) / scale[j]
+            if fills_gaps and math.isnan(values[i, j]):
+                value = 0.0
+            standardised[i, j] = value
+            # Written so that a NaN fails.
+            usable = usable and abs(value) <= FARTHEST_VALUE
+    return usable
 
 
 def identity(n_columns: int, n_outputs: int) -> Scaling:
@@ -47,15 +63,30 @@ def identity(n_columns: int, n_outputs: int) -> Scaling:
 def from_rows(x: Float, y: Float) -> Scaling:
     """Mean zero and variance one on these rows. Constant columns are centred and keep their scale.
 
-    A single row has no spread: its magnitude is the best guess of the units.
+    A single row has no spread: its magnitude is the best guess of the units. A NaN in ``x`` is a value that is absent;
+    a column without any value keeps its units.
     """
-    if len(x) == 1:
-        return Scaling(x[0].copy(), _magnitude(x[0]), y[0].copy(), _magnitude(y[0]))
-    return Scaling(*_moments(x), *_moments(y))
+    x_moments = _moments_of_present(x) if np.isnan(x).any() else _moments_of_rows(x)
+    return Scaling(*x_moments, *_moments_of_rows(y))
 
 
-def _magnitude(values: Float) -> Float:
+def magnitude(values: Float) -> Float:
+    """The units of values that were seen once: their size, 1 for zeros."""
     return np.where(values == 0.0, 1.0, np.abs(values))
+
+
+def _moments_of_rows(values: Float) -> tuple[Float, Float]:
+    return (values[0].copy(), magnitude(values[0])) if len(values) == 1 else _moments(values)
+
+
+def _moments_of_present(values: Float) -> tuple[Float, Float]:
+    """Column by column, each over the rows in which it has a value."""
+    mean, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+    for j, column in enumerate(values.T):
+        present = column[~np.isnan(column), None]
+        if len(present):
+            mean[j : j + 1], scale[j : j + 1] = _moments_of_rows(present)
+    return mean, scale
 
 
 def _moments(values: Float) -> tuple[Float, Float]:

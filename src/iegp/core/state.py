@@ -125,10 +125,12 @@ class Who(NamedTuple):
 
 def who_is_who(ensemble: Ensemble, state: State) -> Who:
     n_beliefs, n_rungs = len(ensemble.drift_ratio), len(ensemble.forgetting)
-    alive: Bool = np.ones(ensemble.n_experts, dtype=bool)
     if ensemble.rule == BAYES:
-        alive[np.isneginf(state.log_weights)] = False
-    return Who(*places(n_beliefs, n_rungs), alive, np.asarray(alive.reshape(n_beliefs, n_rungs).any(axis=1)))
+        alive = np.asarray(state.log_weights != -np.inf)
+    else:
+        alive = np.ones(n_beliefs * n_rungs, dtype=bool)
+    active = alive if n_rungs == 1 else np.asarray(alive.reshape(n_beliefs, n_rungs).any(axis=1))
+    return Who(*places(n_beliefs, n_rungs), alive, active)
 
 
 @lru_cache(maxsize=32)

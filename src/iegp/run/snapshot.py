@@ -32,6 +32,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         "kernels": [kernel.to_config() for kernel in model.experts.kernels],
         "is_warming_up": model.is_warming_up,
     }
+    if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
+        config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
@@ -52,16 +54,20 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             integration=INTEGRATIONS.index(settings.integration),
             **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
         )
+        scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
         model = Online(
             settings=settings,
-            scaling=Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields)),
+            scaling=scaling,
             experts=Experts(tuple(kernel_from_config(kernel) for kernel in config["kernels"]), ensemble),
             state=State(*(arrays[f"state.{name}"] for name in State._fields)),
             kept_x=arrays["kept.x"],
             kept_y=arrays["kept.y"],
             is_warming_up=config["is_warming_up"],
+            column_keys=tuple(config.get("column_keys", range(len(scaling.x_mean)))),
+            fills_gaps=config.get("fills_gaps", False),
         )
         _check_counts(model)
+        _check_columns(model)
         _check_arrays(model)
         check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
@@ -94,6 +100,14 @@ def _check_counts(model: Online) -> None:
         raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
     if type(settings.seed) is not int or settings.seed < 0:
         raise ValueError(f"the seed is {settings.seed!r}")
+
+
+def _check_columns(model: Online) -> None:
+    keys = model.column_keys
+    if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):
+        raise ValueError(f"column_keys are not {model.n_columns} different whole numbers")
+    if type(model.fills_gaps) is not bool:
+        raise ValueError(f"fills_gaps is {model.fills_gaps!r}")
 
 
 def _check_arrays(model: Online) -> None:

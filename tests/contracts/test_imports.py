@@ -1,0 +1,35 @@
+"""``import iegp`` is light: what only some need is imported by those who ask for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+import {module}
+print(*sorted({{name.split(".")[0] for name in sys.modules}} & {{"river", "matplotlib", "pandas"}}))
+"""
+
+
+def imported(module: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(module=module)], capture_output=True, text=True, timeout=300, check=True
+    )
+    return done.stdout.split()
+
+
+def test_importing_the_package_imports_neither_river_nor_matplotlib_nor_pandas():
+    assert imported("iegp") == []
+
+
+def test_the_river_face_imports_river():
+    """So that the test above cannot pass by looking at nothing."""
+    assert "river" in imported("iegp.adapters")
+
+
+def test_the_scikit_learn_face_needs_none_of_them():
+    """scikit-learn itself imports pandas where it is installed; we do not ask for it."""
+    script = "import sys; sys.modules.update(dict.fromkeys(['pandas', 'river', 'matplotlib'])); "
+    script += "from iegp import IEGPRegressor, load, presets; presets.ie_gp().fit([[0.0], [1.0]], [0.0, 1.0])"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=300, check=True)
