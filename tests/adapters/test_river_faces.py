@@ -73,11 +73,12 @@ def test_classes_that_were_declared(n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_classes_that_appeared_during_the_warm_up(n_classes):
-    """From the last refit on it does not matter that they were not known; nor does their order."""
+    """From the last refit on beliefs do not remember that they were not known, nor do weights that start anew."""
     X, y = class_stream(N, n_classes)
     y[:n_classes] = np.arange(n_classes)[::-1]
     rows = as_dicts(X)
-    river, face = classifier(sharpness=(1.0, 2.0)), small_classifier(features="random").fit(X, y)
+    river = classifier(sharpness=(1.0, 2.0), weights="bayes")
+    face = small_classifier(features="random", weights="bayes").fit(X, y)
     for x, label in zip(rows, y.tolist(), strict=True):
         river.learn_one(x, label)
     assert river.known_classes == tuple(range(n_classes))[::-1]
@@ -133,11 +134,12 @@ def test_ordered_classes_that_were_declared():
 
 @pytest.mark.parametrize("first", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0), (2, 0, 1)])
 def test_ordered_classes_that_appeared_during_the_warm_up(first):
-    """From the last refit on it does not matter in which order they came."""
+    """From the last refit on beliefs do not remember in which order they came, nor do weights that start anew."""
     X, y = grade_stream(N)
     numbers = np.array([GRADES.index(grade) for grade in y])
     numbers[:3] = first
-    river, face = ordinal(sharpness=(1.0, 2.0)), small_ordinal(features="random", order=None).fit(X, numbers)
+    river = ordinal(sharpness=(1.0, 2.0), weights="bayes")
+    face = small_ordinal(features="random", order=None, weights="bayes").fit(X, numbers)
     for x, label in zip(as_dicts(X), numbers.tolist(), strict=True):
         river.learn_one(x, label)
         assert list(river.known_classes) == sorted(river.known_classes)

@@ -17,6 +17,9 @@ from iegp.typing import Float
 START_DISPERSION = 0.1
 MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
 MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
+# A broad prior around the base rates, in units of the free numbers: what the warm-up rows do not show (an absent
+# level, no events at all) is not impossible, it has only not been seen yet.
+PRIOR_SPREAD = 1.5
 # How far the average rate or the first cut-point may move from where it starts.
 _FARTHEST = 20.0
 

@@ -28,6 +28,8 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 FIRST_FIT = 32
+# Beyond this the log probability of a count loses all digits.
+LARGEST_COUNT = 1e15
 # Rows of a prediction that are worked on at once; bounds its memory.
 PREDICT_ROWS = 4096
 
@@ -209,8 +211,9 @@ def check_label_range(model: Online, y: Float) -> None:
         wanted = f"a class number from 0 to {n_classes - 1}"
     elif model.settings.likelihood == "poisson":
         fine = (y >= 0.0) & (y < np.inf)
+        fine[:, 0] &= y[:, 0] <= LARGEST_COUNT
         fine[:, 1] &= y[:, 1] > 0.0
-        wanted = "a count of at least 0 with a positive exposure"
+        wanted = f"a count from 0 to {LARGEST_COUNT:g} with a positive exposure"
     else:
         return
     if not fine.all():
@@ -255,7 +258,11 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     equal = state.log_weights.copy()
     if settings.likelihood != "gaussian":
         laplace.replay(experts.ensemble, state, x, y)
-        return replace(model, scaling=scaling, experts=experts, state=state)
+        # The experts are still the same ideas of the world: whom to believe need not be learned anew, except under
+        # Bayes weights, which would keep dead who had only bad hyperparameters.
+        if settings.weights != "bayes" and model.state.log_weights.shape == equal.shape:
+            equal = model.state.log_weights.copy()
+        return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y):
         pass

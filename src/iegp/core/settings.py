@@ -71,6 +71,9 @@ class Settings:
             raise InputError("sharpness is empty; give 1.0 (probabilities as they are), or several such as (1.0, 2.0)")
         if self.overdispersion is not None:
             _check_range("overdispersion", self.overdispersion, 0.0, 100.0, "'evidence' or a number from 0 to 100")
+        if self.likelihood != "gaussian" and self.prior_var is not None:
+            wanted = "'evidence' or a positive number, 1e-12 to 1e12 (a variance of log odds or log rates)"
+            _check_range("prior_var", self.prior_var, 1e-12, 1e12, wanted)
         for power in self.sharpness:
             _check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
 

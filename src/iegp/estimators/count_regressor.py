@@ -16,7 +16,7 @@ from iegp.core.counts import CountMixture
 from iegp.core.kernels import Kernel
 from iegp.core.online import Online
 from iegp.core.settings import Settings
-from iegp.errors import InputError
+from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
@@ -69,6 +69,8 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     >>> float(lower[0]), float(upper[0])
     (0.0, 6.0)
     """
+
+    _has_exposure: bool
 
     def __init__(
         self,
@@ -138,7 +140,8 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """Predict each row, then learn it: one pass over a stream, as it would have happened.
 
         Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` (log probability of
-        the count) and ``weights``: one entry per row, each made before the label of that row was used.
+        the count) and ``weights``: one entry per row, each made before the label of that row was used. ``level`` is
+        that of the interval; its ends are whole numbers, so that it covers at least as much.
         """
         check_level(level)
         with unchanged_on_error(self):
@@ -172,7 +175,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     def predict(
         self, X: ArrayLike, exposure: ArrayLike | None = None, return_std: bool = False, check_input: bool = True
     ) -> Float | tuple[Float, Float]:
-        """Mean count of each row under its exposure; with ``return_std`` also the standard deviation of the count."""
+        """Mean count of each row under its exposure (default 1); with ``return_std`` also its standard deviation."""
         dist = self.predict_dist(X, exposure, check_input)
         return (dist.mean, dist.std) if return_std else dist.mean
 
@@ -190,10 +193,13 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         return tags
 
     def _own_header(self) -> dict[str, Any]:
-        return {}
+        return {"has_exposure": self._has_exposure}
 
     def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        """Nothing beyond the core's model."""
+        del model
+        if type(header["has_exposure"]) is not bool:
+            raise ModelFileError(f"has_exposure is {header['has_exposure']!r}")
+        self._has_exposure = header["has_exposure"]
 
     def _likelihoods(self) -> tuple[str, ...]:
         return ("poisson",)
@@ -206,6 +212,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _begin(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None) -> tuple[Float, Float]:
         rows, labels = self._check(X, y, exposure, reset=True)
+        self._has_exposure = exposure is not None
         self._start(rows.shape[1], 1)
         return rows, labels
 
@@ -214,11 +221,19 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     ) -> tuple[Float, Float]:
         if not self.__sklearn_is_fitted__():
             return self._begin(X, y, exposure)
+        self._refuse_forgotten(exposure)
         if not check_input:
             counts = np.asarray(y, dtype=np.float64)
             shares = np.ones(len(counts)) if exposure is None else np.asarray(exposure)
             return np.asarray(X), np.column_stack([counts, shares])
         return self._check(X, y, exposure, reset=False)
+
+    def _refuse_forgotten(self, exposure: ArrayLike | None) -> None:
+        if exposure is None and self._has_exposure:
+            raise InputError(
+                "exposure is missing, but this model has learned with exposures; give them for these rows too (1.0 if "
+                "that is what they had); the model is unchanged"
+            )
 
     def _check(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None, reset: bool) -> tuple[Float, Float]:
         """Rows (n, d) and labels (n, 2): counts and exposures."""

@@ -31,6 +31,14 @@ class Expert(NamedTuple):
     sharpness: float = 1.0
     """Power to which class probabilities are raised."""
 
+    def __repr__(self) -> str:
+        noise = "" if np.isnan(np.mean(self.noise_var)) else f", noise_var={np.mean(self.noise_var):.3g}"
+        sharpness = "" if self.sharpness == 1.0 else f", sharpness={self.sharpness:g}"
+        return (
+            f"Expert({_short(self.kernel)}, weight={self.weight:.3g}, drift_var={self.drift_var:g}, "
+            f"prior_var={np.mean(self.prior_var):.3g}{noise}{sharpness}, {len(self.frequencies)} frequencies)"
+        )
+
 
 class ExpertTable(tuple[Expert, ...]):
     """A tuple of :class:`Expert` that prints as a table, most trusted first."""

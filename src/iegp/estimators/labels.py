@@ -26,7 +26,7 @@ def check_labels(
     """Rows (n, d) and labels (n,) of any type that can be compared; NaN and numbers that are no classes are refused."""
     require_y(estimator, y, "one label")
     rows = check_x(estimator, X, reset)
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(as_given(y), warn=True)
     check_consistent_length(rows, labels)
     _refuse_missing(labels)
     if labels.dtype.kind == "O":
@@ -34,6 +34,14 @@ def check_labels(
     if not (any_number and labels.dtype.kind == "f"):
         check_classification_targets(labels)
     return rows, labels
+
+
+def as_given(labels: Any) -> Any:
+    """A list that NumPy would turn into text (a NaN among words, numbers among words) as objects, to be looked at."""
+    if isinstance(labels, list | tuple) and not all(isinstance(label, str) for label in labels):
+        array = np.asarray(labels)
+        return np.array(labels, dtype=object) if array.dtype.kind == "U" and array.ndim == 1 else array
+    return labels
 
 
 def _refuse_missing(labels: Labels) -> None:
@@ -71,7 +79,9 @@ def sorted_classes(labels: ArrayLike) -> Labels:
 
 def declared_classes(classes: Sequence[Any] | ArrayLike, keep_order: bool) -> Labels:
     """What a caller says the classes are, sorted unless their order means something."""
-    given = np.asarray(classes)
+    given = np.asarray(as_given(classes))
+    if given.ndim == 1 and given.dtype.kind in "fO":
+        _refuse_missing(given)
     if given.ndim != 1:
         raise InputError(
             f"classes={classes!r:.200} is not a list of labels (it has shape {given.shape}); give one, such as [0, 1]"

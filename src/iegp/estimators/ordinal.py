@@ -23,6 +23,7 @@ from iegp.estimators.defaults import (
 )
 from iegp.estimators.label_base import LabelEstimator
 from iegp.estimators.labels import Labels
+from iegp.typing import Float
 
 
 class IEGPOrdinalClassifier(LabelEstimator):
@@ -35,7 +36,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
     Parameters
     ----------
     order : sequence of labels, default=None
-        The classes from lowest to highest. ``None`` sorts them: right for numbers, rarely for words. scikit-learn's
+        The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
+        otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
         scorers that take probabilities expect sorted classes: number the levels for them.
     kernels, n_frequencies, features, drift_var, weights, switch_prob, stacking_rate, shutdown, prior_var, sharpness
         As for :class:`IEGPClassifier`.
@@ -110,6 +112,12 @@ class IEGPOrdinalClassifier(LabelEstimator):
         del n_outputs
         check_link(self.link)
         return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, f"ordinal-{self.link}")
+
+    def _begin(self, X: ArrayLike, y: ArrayLike, classes: Any) -> tuple[Float, Float]:
+        categories = getattr(y, "cat", None)
+        if classes is None and self.order is None and getattr(categories, "ordered", False):
+            classes = categories.categories.tolist()  # type: ignore[union-attr]
+        return super()._begin(X, y, classes)
 
     def _are_declared(self, classes: Any) -> bool:
         return classes is not None or self.order is not None

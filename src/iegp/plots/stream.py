@@ -33,6 +33,8 @@ def plot_run(
     >>> figure = plot_run(model.prequential(stream.X, stream.y), model.experts_, target=stream.target_name)
     >>> figure.savefig("run.png")  # doctest: +SKIP
     """
+    if not hasattr(run, "mean"):
+        raise InputError(f"plot_run draws numbers, not {run!r}; use iegp.plots.PrequentialDisplay.from_run(run)")
     groups = ["0 (static)" if expert.drift_var == 0 else f"{expert.drift_var:g}" for expert in experts]
     shown = run.y, run.mean, run.lower, run.upper, run.weights
     return draw_run(*shown, groups, title=title, target=target, level=run.level, **options)

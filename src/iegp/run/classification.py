@@ -20,6 +20,8 @@ class ClassificationRun:
 
     ``proba`` (n, K) are class probabilities in the order of ``classes``; ``log_score`` (n,) is the log probability of
     the label; ``weights`` (n, n_experts) are those used for the prediction of that row; ``y`` are the labels.
+    ``predicted`` is the most probable class; ``error``, ``log_loss``, ``brier`` and ``calibration_error`` sum the run
+    up. :meth:`concatenate` joins the pieces of a live loop.
     """
 
     proba: Float

@@ -65,6 +65,7 @@ _WIDE = 6.0
 _WIDE_STEP = 0.45
 _GUMBEL, _GUMBEL_SMALL = _gumbel(16), _gumbel(8)
 _WIDER = 25.0
+_MOST_STEPS = 1000
 _NEGLIGIBLE = 1.0e-9
 _TINY = 1.0e-9
 _LAGUERRE_S, _LAGUERRE_M, _LAGUERRE_L = (rule[0] for rule in _NARROW)
@@ -258,12 +259,13 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
     outcomes[:] = 0.0
     total = 0.0
     a = 18.0 + 6.5 * spread
-    while True:
+    for _ in range(_MOST_STEPS):
         everyone = 1.0
         for k in range(n):
+            gap = top - mean[k] - link[k]
             below[k], density[k] = 0.0, 0.0
             for i in range(rule.shape[1]):
-                u = (a + top - mean[k] - link[k] - rule[0, i]) / spread
+                u = (a + gap - rule[0, i]) / spread
                 below[k] += rule[1, i] * normal_cdf(u)
                 density[k] += rule[1, i] * math.exp(-0.5 * u * u)
             everyone *= below[k]
@@ -281,4 +283,4 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
             break
         a -= _WIDE_STEP * spread
     for k in range(n):
-        outcomes[k] = min(0.0, math.log(max(outcomes[k], 1.0e-300) / total))
+        outcomes[k] = min(0.0, math.log(max(outcomes[k], 1.0e-300) / max(total, 1.0e-300)))

@@ -65,6 +65,11 @@ def log_expected_sigmoid(mean: float, var: float) -> float:
     """``log E[sigmoid(z)]`` for z ~ N(mean, var), relative error of the expectation below 1e-9."""
     if mean < -0.5 * var:
         return mean + 0.5 * var + math.log(_expected_sigmoid(-mean - var, var))
+    if mean < -30.0 * math.sqrt(var):
+        # So wide that the density is exp(-a z) around zero, a = -mean/var: the integral of it times a sigmoid is known.
+        a = -mean / var
+        log_density = -0.5 * mean * mean / var - 0.5 * math.log(2.0 * math.pi * var)
+        return log_density + math.log(math.pi / math.sin(math.pi * a))
     return min(0.0, math.log(_expected_sigmoid(mean, var)))
 
 
