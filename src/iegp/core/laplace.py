@@ -22,7 +22,7 @@ from iegp.core.count_quantiles import count_quantiles
 from iegp.core.counts import CountMixture
 from iegp.core.sites import log_predictive
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
-from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
+from iegp.core.threads import Piece, run_in_pieces, wrap_around
 from iegp.typing import Float
 
 
@@ -98,31 +98,8 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
     _weigh(ensemble, state, who, y, rows)
 
 
-def replay(ensemble: Ensemble, state: State, x: Float, y: Float) -> None:
-    """Only learn the rows: no scores, weights as they were. For rows that set hyperparameters."""
-    n, n_beliefs, n_latents = len(x), len(ensemble.drift_ratio), state.vector.shape[2]
-    nothing = np.empty((0, 0))
-    rows = _Rows(
-        means=np.zeros((n_beliefs, n, n_latents)),
-        variances=np.ones((n_beliefs, n)),
-        belief_scores=np.empty((n_beliefs, 0)),
-        outcomes=np.empty((n_beliefs, 0, ensemble.n_classes)),
-        log_scores=nothing,
-        used=nothing,
-        log_score=np.empty(0),
-    )
-    with one_blas_thread():
-        _blocks(ensemble, state, who_is_who(ensemble, state), x, y, rows, 1)
-    state.rows[0] += n
-
-
 def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    _blocks(ensemble, state, who, x, y, rows, n_threads)
-    _weigh(ensemble, state, who, y, rows)
-
-
-def _blocks(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
     n_drifts = ensemble.n_drifts
     kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
 
@@ -152,6 +129,7 @@ def _blocks(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows
     costs = [float(who.active[k * n_drifts : (k + 1) * n_drifts].sum()) for k in kernels]
     block = site_blocks.site_block_rows(ensemble.frequencies.shape[1])
     run_in_pieces(work, wrap_around(costs, len(x), block, min(n_threads, len(kernels))))
+    _weigh(ensemble, state, who, y, rows)
 
 
 @compiled

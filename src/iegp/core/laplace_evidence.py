@@ -21,7 +21,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from iegp._compile import compiled
 from iegp.core.likelihoods import CATEGORICAL, POISSON
-from iegp.core.links import PRIOR_SPREAD, Link
+from iegp.core.links import Link
 from iegp.core.numerics import MAX_LATENT_VAR, MAX_LOG_RATE_VAR, MIN_LATENT_VAR
 from iegp.core.sites import derivatives
 from iegp.typing import Float
@@ -71,15 +71,12 @@ def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> Lap
     def unpack(parameters: Float) -> tuple[float, Float]:
         return float(parameters[0] if prior_var is None else np.log(prior_var)), parameters[n_own:]
 
-    start = link.free()
-
     def objective(parameters: Float) -> tuple[float, Float]:
         value, d_log_var, d_free = searched.evidence(*unpack(parameters))
-        away = (parameters[n_own:] - start) / PRIOR_SPREAD
-        slopes = np.concatenate([[d_log_var][:n_own], d_free - away / PRIOR_SPREAD])
-        return 0.5 * float(away @ away) - value, -slopes
+        penalty, d_penalty = link.penalty(parameters[n_own:])
+        return penalty - value, np.concatenate([[-d_log_var][:n_own], d_penalty - d_free])
 
-    begin = np.concatenate([own_start, start])
+    begin = np.concatenate([own_start, link.free()])
     if not begin.size:
         return LaplaceFit(float(prior_var or START_VAR), link.start, searched.evidence(*unpack(begin))[0])
     options = {"maxiter": _MAX_SEARCH, "ftol": 1e-7}

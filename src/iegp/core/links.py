@@ -50,6 +50,21 @@ class Link(NamedTuple):
             return np.asarray(free[0] + np.concatenate([[0.0], np.cumsum(np.exp(free[1:]))]))
         return self.start
 
+    def penalty(self, free: Float) -> tuple[float, Float]:
+        """Minus the log prior of the free numbers, and its gradient.
+
+        Cut-points are held by their centre, not by the first of them: so that reversing the order of the levels
+        reverses everything.
+        """
+        start = self.free()
+        away, slopes = free - start, np.eye(len(free))
+        if self.kind != POISSON and len(free):
+            centre = self.parameters(free).mean() - self.parameters(start).mean()
+            ranks = np.arange(1, len(free))
+            slopes[0, 1:] = (len(free) - ranks) / len(free) * np.exp(free[1:])
+            away = np.concatenate([[centre], away[1:]])
+        return 0.5 * float(away @ away) / PRIOR_SPREAD**2, np.asarray(slopes.T @ away) / PRIOR_SPREAD**2
+
     def bounds(self) -> list[tuple[float, float]]:
         """Where the free numbers may lie."""
         free = self.free()

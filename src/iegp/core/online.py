@@ -256,16 +256,12 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     experts = fit_experts(settings, keys, x, y, n_outputs) if fit else default_experts(settings, keys, n_outputs, y)
     state = ens.start(experts.ensemble)
     equal = state.log_weights.copy()
-    if settings.likelihood != "gaussian":
-        laplace.replay(experts.ensemble, state, x, y)
-        # The experts are still the same ideas of the world: whom to believe need not be learned anew, except under
-        # Bayes weights, which would keep dead who had only bad hyperparameters.
-        if settings.weights != "bayes" and model.state.log_weights.shape == equal.shape:
-            equal = model.state.log_weights.copy()
-        return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
     # No expert may be shut down by rows that its hyperparameters were fitted to.
-    for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y):
+    for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y, is_live=False):
         pass
+    if settings.likelihood != "gaussian":
+        # Each row was predicted before it was learned: whom to believe may be read off the replay.
+        equal = state.log_weights
     return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
 
 

@@ -281,10 +281,8 @@ def replay_sites(
     """Stream rows ``begin`` to ``end`` through the active beliefs of one kernel, block by block, features shared.
 
     ``means`` (beliefs, n, L), ``variances`` (beliefs, n), ``log_scores`` (beliefs, n) and ``outcomes``
-    (beliefs, n, K) receive what was predicted before each row was learned; with no room for scores (beliefs, 0), rows
-    are only learned.
+    (beliefs, n, K) receive what was predicted before each row was learned.
     """
-    is_scored = log_scores.shape[1] > 0
     block = site_block_rows(frequencies.shape[0])
     drifts = bool(np.any(drift_ratio > 0.0))
     for start in range(begin, end, block):
@@ -302,9 +300,8 @@ def replay_sites(
                 drifting_sites(kind, link[b], matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
             else:
                 static_sites(kind, link[b], matrix[b], vector[b], phi, rows, mean, variance)
-            if is_scored:
-                scores, classes = log_scores[b, start:stop], outcomes[b, start:stop]
-                score_rows(kind, integration, rows, link[b], nodes, mean, variance, scores, classes)
+            scores, classes = log_scores[b, start:stop], outcomes[b, start:stop]
+            score_rows(kind, integration, rows, link[b], nodes, mean, variance, scores, classes)
 
 
 @compiled

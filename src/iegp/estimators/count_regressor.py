@@ -212,7 +212,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _begin(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None) -> tuple[Float, Float]:
         rows, labels = self._check(X, y, exposure, reset=True)
-        self._has_exposure = exposure is not None
+        self._has_exposure = bool(np.any(labels[:, 1] != 1.0))
         self._start(rows.shape[1], 1)
         return rows, labels
 

@@ -80,8 +80,8 @@ def sorted_classes(labels: ArrayLike) -> Labels:
 def declared_classes(classes: Sequence[Any] | ArrayLike, keep_order: bool) -> Labels:
     """What a caller says the classes are, sorted unless their order means something."""
     given = np.asarray(as_given(classes))
-    if given.ndim == 1 and given.dtype.kind in "fO":
-        _refuse_missing(given)
+    if given.ndim == 1 and given.dtype.kind in "fO" and any(_is_missing(label) for label in given):
+        raise InputError(f"classes={given.tolist()!r:.200} contains None or NaN, which cannot be a class; leave it out")
     if given.ndim != 1:
         raise InputError(
             f"classes={classes!r:.200} is not a list of labels (it has shape {given.shape}); give one, such as [0, 1]"
