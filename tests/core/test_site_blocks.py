@@ -409,16 +409,3 @@ def test_a_label_that_says_nothing_leaves_the_belief_alone():
             assert_allclose(run.means, 0.0, atol=1e-100)
             assert_allclose(run.log_scores, 0.0, atol=1e-9)
             assert_allclose(run.variances, 3.0 + drift * np.arange(1, 21), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_without_room_for_scores_rows_are_only_learned(name):
-    x, y = ordinary(name, 40)
-    _, frequencies = inputs(1, 4)
-    for drift in DRIFTS:
-        arguments = start(name, 40, 8, [3.0], [drift], LINK[name])
-        arguments["log_scores"], arguments["outcomes"] = np.empty((1, 0)), np.empty((1, 0, 0))
-        site_blocks.replay_sites(x, y, 0, 40, frequencies, *arguments.values())
-        wanted = by_blocks(name, x, y, frequencies, 3.0, drift, LINK[name])
-        for field in ("means", "variances", "matrix", "vector"):
-            assert_array_equal(arguments[field][0], getattr(wanted, field))
