@@ -389,3 +389,16 @@ def test_edges_with_many_classes_are_calm(case):
     elif case == "constant features":
         phi = np.repeat(phi[:1], 60, axis=0)
     assert_inside(laplace_evidence.fit(y, phi, categorical_link(4)), categorical_link(4))
+
+
+@pytest.mark.parametrize("kind", ["poisson", "ordinal-logit"])
+def test_the_gradient_of_the_links_prior(kind):
+    start = np.array([0.3, 0.2]) if kind == "poisson" else np.array([-1.5, -0.2, 0.1, 2.0])
+    link = Link(LIKELIHOODS[kind].code, start, None)
+    assert link.penalty(link.free()) == (0.0, pytest.approx(np.zeros(len(start))))
+    free = link.free() + np.linspace(-0.8, 0.9, len(start))
+    slopes = []
+    for j in range(len(free)):
+        step = 1e-6 * (np.arange(len(free)) == j)
+        slopes.append((link.penalty(free + step)[0] - link.penalty(free - step)[0]) / 2e-6)
+    np.testing.assert_allclose(link.penalty(free)[1], slopes, rtol=1e-6)

@@ -369,3 +369,18 @@ def test_exponentials_of_tiny_and_huge_numbers():
     assert_array_equal(exp_of_minus(np.array([0.0, 1e-300, 1e-20])), 1.0)
     far = exp_of_minus(np.array([700.0, 701.0, 1e300, math.inf]))
     assert_allclose(far, math.exp(-700.0), rtol=2e-14)
+
+
+@pytest.mark.parametrize("mean", [-3200.0, -3900.0, -4900.0])
+def test_a_sigmoid_under_a_very_wide_gaussian_far_away(mean):
+    """Where the normal distribution function underflows, and the density around zero is that of an exponential."""
+    expected = laplace.log_predictive("bernoulli-logit", 1, mean, 1e4, np.zeros(1))
+    assert logistic.log_expected_sigmoid(mean, 1e4) == pytest.approx(expected, abs=1e-2)
+    assert np.isfinite(logistic.log_expected_interval(mean, mean + 5.0, 1e4))
+
+
+def test_one_of_absurdly_different_classes_is_certain():
+    """Steps along the line are lost in the digits of the means: the loop must end all the same."""
+    outcomes = np.empty(3)
+    assert categorical.log_predictive(0, np.array([1e60, 0.0, 0.0]), 10.0, np.zeros(3), outcomes) == 0.0
+    assert np.all(outcomes[1:] < -600.0)

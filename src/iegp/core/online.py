@@ -244,7 +244,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
 
 
 def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
-    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, equal weights."""
+    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, weights started anew."""
     settings = model.settings
     scaling = model.scaling
     if settings.standardize:
@@ -255,14 +255,14 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     keys, n_outputs = model.column_keys, model.n_outputs
     experts = fit_experts(settings, keys, x, y, n_outputs) if fit else default_experts(settings, keys, n_outputs, y)
     state = ens.start(experts.ensemble)
-    equal = state.log_weights.copy()
+    equal_weights = state.log_weights.copy()
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y, is_live=False):
         pass
-    if settings.likelihood != "gaussian":
-        # Each row was predicted before it was learned: whom to believe may be read off the replay.
-        equal = state.log_weights
-    return replace(model, scaling=scaling, experts=experts, state=state._replace(log_weights=equal))
+    if settings.likelihood == "gaussian":
+        state = state._replace(log_weights=equal_weights)
+    # Else the weights are those of the replay, in which each row was predicted before it was learned.
+    return replace(model, scaling=scaling, experts=experts, state=state)
 
 
 def _x(model: Online, x: Float) -> Float:
