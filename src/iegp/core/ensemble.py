@@ -16,8 +16,8 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import belief, blocks, laplace, noise, weights
 from iegp.core.likelihoods import GAUSSIAN
-from iegp.core.mixture import Mixture
-from iegp.core.quantiles import quantiles
+from iegp.core.mixture import Mixture, cdf_rows
+from iegp.core.quantiles import NEGLIGIBLE_WEIGHT, quantiles
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
 from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
 from iegp.typing import Float, Int
@@ -129,11 +129,13 @@ def _learn_chunk(
     else:
         _many_rows(ensemble, state, who, x, y, rows, n_threads)
     if level is None:
-        lower = upper = np.empty((0, n_outputs))
+        lower = upper = pit = np.empty((0, n_outputs))
     else:
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        lower, upper = quantiles(rows.used, *_components(ensemble, rows.means, rows.scales, rows.dof), tails)
-    return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used)
+        components = _components(ensemble, rows.means, rows.scales, rows.dof)
+        lower, upper = quantiles(rows.used, *components, tails)
+        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_WEIGHT / n_experts)
+    return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used, pit)
 
 
 class _Rows(NamedTuple):

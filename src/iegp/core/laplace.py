@@ -66,13 +66,13 @@ def learn_chunk(
     none = np.empty((0, 1))
     if ensemble.n_classes:
         proba = mix_classes(ensemble, who, rows.used, rows.outcomes)
-        return Trace(proba, np.empty((n, 0)), none, none, rows.log_score, rows.used)
+        return Trace(proba, np.empty((n, 0)), none, none, rows.log_score, rows.used, none)
     counts = _counts(ensemble, rows.used, rows.means, rows.variances, y[:, 1])
     lower = upper = none
     if level is not None:
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         lower, upper = count_quantiles(counts.weights, counts.log_mean, counts.log_var, tails)[:, :, None]
-    return Trace(counts.mean[:, None], counts.std[:, None], lower, upper, rows.log_score, rows.used)
+    return Trace(counts.mean[:, None], counts.std[:, None], lower, upper, rows.log_score, rows.used, none)
 
 
 @compiled

@@ -115,7 +115,7 @@ class Mixture:
 
         ``y`` is a number or has one value per row (and output). A NaN gives a NaN.
         """
-        return self._shaped(_cdf(self.weights, self.loc, self.scale, self.dof, self._values(y)))
+        return self._shaped(cdf_rows(self.weights, self.loc, self.scale, self.dof, self._values(y), 0.0))
 
     def logpdf(self, y: ArrayLike) -> Float:
         """Log density of ``y``, *jointly* over outputs: shape (n,). O(n M D), summed in logs: nothing underflows."""
@@ -277,13 +277,14 @@ def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> F
 
 
 @compiled
-def _cdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> Float:
+def cdf_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float, floor: float) -> Float:
+    """Distribution function (n, D) at ``y`` (n, D), of the components that are heavier than ``floor``."""
     n, n_experts, n_outputs = loc.shape
     out = np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
     for i in range(n):
         for d in range(n_outputs):
-            parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
+            parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
             out[i, d] = min(cdf_pdf_slope(y[i, d], parts)[0], 1.0) if y[i, d] == y[i, d] else math.nan
     return out
 

@@ -173,7 +173,7 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     draft = replace(model, state=model.state.copy())
     position = 0
     while True:  # at least once, so that even no rows leave a trace
-        stop = min(len(x), position + _rows_to_refit(draft))
+        stop = min(len(x), position + rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
         yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
         position = stop
@@ -221,7 +221,7 @@ def check_label_range(model: Online, y: Float) -> None:
         raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
 
 
-def _rows_to_refit(model: Online) -> int:
+def rows_to_refit(model: Online) -> int:
     """How many rows until the next refit; more than any call brings if there is none."""
     if not model.is_warming_up:
         return int(np.iinfo(np.int64).max)

@@ -107,6 +107,8 @@ class Trace(NamedTuple):
     """(n,): log predictive density, summed over outputs."""
     weights: Float
     """(n, n_experts): as used for the prediction of that row."""
+    pit: Float
+    """(n, D): predicted probability of a smaller label; no rows if no interval was asked for, or for labels in steps."""
 
     @classmethod
     def concatenate(cls, traces: list[Trace]) -> Trace:

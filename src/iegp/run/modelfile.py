@@ -84,9 +84,14 @@ def replace_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let a rename reach the disk."""
     if os.name == "posix":  # elsewhere a folder cannot be opened, and renames are durable without it
-        folder = os.open(path.parent, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(descriptor)
         finally:
-            os.close(folder)
+            os.close(descriptor)

@@ -1,0 +1,54 @@
+"""From a model's name and parameters to the settings of an ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iegp import presets
+from iegp.cli.options import MODELS, UsageError
+from iegp.core.kernels import kernel_from_config
+from iegp.core.settings import Settings
+from iegp.errors import IegpError
+from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
+
+_DEFAULTS: dict[str, Any] = {
+    "regression": IEGPRegressor,
+    "classification": IEGPClassifier,
+    "count": IEGPCountRegressor,
+    "ordinal": IEGPOrdinalClassifier,
+}
+_PRESETS: dict[str, Any] = {
+    name: getattr(presets, name.replace("-", "_")) for name in MODELS if hasattr(presets, name.replace("-", "_"))
+}
+
+
+def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_classes: int = 2) -> Settings:
+    """Checked settings; a message says what to change."""
+    if model not in ("default", *_PRESETS):
+        raise UsageError(f"--model {model} is not known; use one of {', '.join(('default', *_PRESETS))}")
+    arguments = dict(parameters)
+    if "kernels" in arguments:
+        arguments["kernels"] = _kernels(arguments["kernels"])
+    try:
+        if model == "default":
+            estimator = _DEFAULTS[task](random_state=seed, **arguments)
+        elif task in ("regression", "classification"):
+            estimator = _PRESETS[model](task, random_state=seed, **arguments)
+        else:
+            raise UsageError(f"--model {model} knows regression and classification; for {task} use --model default")
+        return estimator._settings(max(2, n_classes))  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise UsageError(f"[parameters] of the configuration: {error}") from error
+    except UsageError:
+        raise
+    except IegpError as error:
+        raise UsageError(f"[parameters] of the configuration: {error}") from error
+
+
+def _kernels(tables: Any) -> list[Any]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError('kernels must be tables, as [[parameters.kernels]] with kernel = "RBF", length_scale = 1.0')
+    try:
+        return [kernel_from_config(table) for table in tables]
+    except (IegpError, TypeError) as error:
+        raise UsageError(f"[[parameters.kernels]]: {error}") from error

@@ -1,0 +1,116 @@
+"""Opening what a run reads: looking at the first records to find the task, then reading from the start."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.cli.options import StreamOptions
+from iegp.run.stream.batch import Batch
+from iegp.run.stream.plan import Plan
+from iegp.run.stream.runner import BLOCK
+from iegp.streams.records import Position, Records, Source, open_source
+
+# How many records of a file tell what kind of label the target is.
+_ENOUGH = 1000
+
+
+class Peeked:
+    """A live source whose first records were looked at: they come first, then the rest."""
+
+    def __init__(self, source: Source, first: Records | None) -> None:
+        self._source = source
+        self._first = first
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._source.names
+
+    @property
+    def is_live(self) -> bool:
+        return self._source.is_live
+
+    @property
+    def n_total(self) -> int | None:
+        return self._source.n_total
+
+    @property
+    def size(self) -> int | None:
+        return self._source.size
+
+    @property
+    def bytes_read(self) -> int:
+        return self._source.bytes_read
+
+    def schema(self) -> dict[str, Any]:
+        return self._source.schema()
+
+    def read(self, at_most: int) -> Records | None:
+        first = self._first
+        if first is None:
+            return self._source.read(at_most)
+        self._first = None
+        if first.n_records > at_most:
+            first, self._first = first.split(at_most)
+        return first
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any]]:
+    """The source from its start, labels as text, and the first of them (none if a live source was interrupted)."""
+    keep = {options.id or "id", options.target or ""} | ({options.time} if options.time else set())
+    source = _open(options, wakeup, keep, None, None)
+    parts: list[Records] = []
+    while sum(map(len, parts)) < _ENOUGH:
+        records = source.read(BLOCK)
+        if records is None:
+            break
+        parts.append(records)
+        if source.is_live:
+            break
+    batches = [Batch(part.columns, part.lines, part.offsets) for part in parts if len(part)]
+    labels = np.full(0, None, dtype=object)
+    if batches:
+        labels = Batch.joined(batches).columns.get(options.target or "", labels)
+    return (Peeked(source, parts[0] if parts else None) if source.is_live else source), labels
+
+
+def open_for(
+    plan: Plan, options: StreamOptions, wakeup: int, position: Position | None, schema: dict[str, Any] | None
+) -> Source:
+    """The source as the plan wants it: ids, times and classes as text."""
+    keep = {name for name in (plan.id, plan.time) if name is not None}
+    return _open(options, wakeup, keep | ({plan.target} if plan.has_classes else set()), position, schema, plan.ignore)
+
+
+def _open(
+    options: StreamOptions,
+    wakeup: int,
+    keep: set[str],
+    position: Position | None,
+    schema: dict[str, Any] | None,
+    drop: tuple[str, ...] = (),
+) -> Source:
+    return open_source(
+        options.source,
+        format=options.format,
+        follow=options.follow,
+        position=position,
+        schema=schema,
+        keep_text=keep,
+        drop=drop,
+        wakeup=wakeup,
+    )

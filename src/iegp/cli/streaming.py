@@ -1,0 +1,242 @@
+"""``iegp stream``: from options to a run, and from a run to its files and its last words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from iegp.cli.finishing import finish, last_words, top_expert
+from iegp.cli.models import settings_of
+from iegp.cli.options import FREE_ON_RESUME, StreamOptions, UsageError, parse_every
+from iegp.cli.signals import StopSignals
+from iegp.cli.sources import open_first, open_for
+from iegp.cli.watching import Watcher
+from iegp.errors import InputError
+from iegp.run.stream import checkpoint
+from iegp.run.stream.checkpoint import Where
+from iegp.run.stream.job import Job
+from iegp.run.stream.journal import Journal
+from iegp.run.stream.outputs import AnswerFile, Output, format_of
+from iegp.run.stream.parquet_out import spool_of
+from iegp.run.stream.plan import Plan, find_task
+from iegp.run.stream.runner import Every, Files, Runner
+from iegp.streams.records import Source
+
+
+def stream(options: StreamOptions, given: frozenset[str]) -> int:
+    """Run to the end; the exit code."""
+    say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True)
+    _check(options)
+    is_resumed = _can_resume(options)
+    with StopSignals() as stop:
+        if is_resumed:
+            job, where = _resume(options, given)
+            source = open_for(job.plan, options, stop.wakeup, where.position, where.schema or None)
+        else:
+            job, where, source = _begin(options, stop.wakeup, say)
+        with source:
+            files = _open_files(options, job, where, source.is_live, is_resumed)
+            watcher = Watcher(job, lambda: top_expert(job), options.quiet)
+            runner = Runner(
+                job,
+                where,
+                files,
+                skips_bad=options.on_bad_row == "skip",
+                every=Every(*parse_every(options.checkpoint_every)),
+                limit=options.limit,
+                should_stop=stop,
+                watch=watcher,
+            )
+            try:
+                if is_resumed:
+                    n = runner.replay()
+                    say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
+                with watcher:
+                    runner.run(source)
+            finally:
+                _close(files)
+                # What was answered is worth a report, whatever ended the run.
+                finish(options, job, where)
+        last_words(options, job, say, was_stopped=stop())
+        return stop.exit_code
+
+
+# -- before ------------------------------------------------------------------------------------------------------------
+
+
+def _check(options: StreamOptions) -> None:
+    if options.on_bad_row not in ("stop", "skip"):
+        raise UsageError(f"--on-bad-row {options.on_bad_row} is not known; use stop or skip")
+    if options.limit is not None and options.limit < 0:
+        raise UsageError(f"--limit {options.limit} must be at least 0")
+    if options.jobs < 1:
+        raise UsageError(f"--jobs {options.jobs} must be at least 1")
+    if options.resume and options.save is None:
+        raise UsageError("--resume continues the run saved with --save MODEL; say which")
+    if options.follow and options.source == "-":
+        raise UsageError("--follow is for a growing file; standard input is followed anyway")
+    for flag, name in (("--out", options.out), ("--save", options.save), ("--report", options.report)):
+        if name is not None and name != "-" and not Path(name).absolute().parent.is_dir():
+            raise UsageError(f"{flag} {name}: the folder {Path(name).parent} does not exist; make it first")
+    if options.out is not None:
+        _as_usage(lambda: format_of(options.out or ""))
+    parse_every(options.checkpoint_every)
+
+
+def _as_usage(build: Any) -> Any:
+    try:
+        return build()
+    except UsageError:
+        raise
+    except InputError as error:
+        raise UsageError(str(error)) from error
+
+
+def _can_resume(options: StreamOptions) -> bool:
+    if options.save is None:
+        return False
+    exists = Path(options.save).exists()
+    if exists and not options.resume and not options.overwrite:
+        raise UsageError(f"--save {options.save} exists; say --resume to continue it, or --overwrite to start anew")
+    return exists and options.resume
+
+
+def _begin(options: StreamOptions, wakeup: int, say: Console) -> tuple[Job, Where, Source]:
+    """A run that has seen nothing."""
+    if options.target is None:
+        raise UsageError("which column is to be predicted? Say --target COLUMN")
+    source, labels = open_first(options, wakeup)
+    try:
+        task, why = (options.task, "") if options.task else find_task(labels)
+        plan: Plan = _as_usage(lambda: _plan(options, task, source.names))
+        if why:
+            say.print(f"Task: {task} ({options.target!r}: {why})")
+        n_classes = len(plan.order or plan.classes)
+        settings = settings_of(options.model, task, options.seed, options.parameters, n_classes)
+        job = Job(plan, settings, given_columns=source.schema()["format"] != "jsonl")
+        job.n_threads = options.jobs
+        config = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
+        where = Where(options.source, {}, config | {"task": task, "id": plan.id}, out=options.out)
+        if options.source != "-":
+            where.prefix = checkpoint.prefix_of(Path(options.source))
+        if not source.is_live:
+            # Again from the start, with columns read as the plan wants them.
+            source.close()
+            source = open_for(plan, options, wakeup, None, None)
+    except BaseException:
+        source.close()
+        raise
+    return job, where, source
+
+
+def _plan(options: StreamOptions, task: str, names: tuple[str, ...]) -> Plan:
+    plan = Plan(
+        target=options.target or "",
+        task=task,
+        id=options.id if options.id is not None else _default_id(options, names),
+        time=options.time,
+        features=options.features,
+        ignore=options.ignore,
+        missing=options.missing,
+        max_pending=options.max_pending,
+        level=options.level,
+        intervals=options.intervals,
+        classes=options.classes,
+        order=options.order,
+    )
+    if names and not (options.source == "-" or options.follow):
+        plan.check_columns(names)
+    return plan
+
+
+def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
+    """A column called id is the id; on a pipe one may come later."""
+    if "id" in (options.target, options.time, *(options.features or ())):
+        return None
+    return "id" if "id" in names or options.source == "-" else None
+
+
+def _resume(options: StreamOptions, given: frozenset[str]) -> tuple[Job, Where]:
+    """The run as it was saved. What would change its answers may not be said anew."""
+    assert options.save is not None
+    job, where = checkpoint.read(options.save, options.jobs)
+    for name in given - set(FREE_ON_RESUME):
+        before, now = where.config.get(name), getattr(options, name)
+        now = list(now) if isinstance(now, tuple) else now
+        before = list(before) if isinstance(before, tuple) else before
+        if before != now:
+            raise UsageError(
+                f"--{name.replace('_', '-')} {now} differs from {before} in {options.save}, and a resumed run keeps "
+                "what it was started with; leave the flag out, or start anew with --overwrite"
+            )
+    if options.source != "-" and checkpoint.prefix_of(Path(options.source), where.prefix[0]) != where.prefix:
+        raise InputError(
+            f"{options.source} begins differently from what {options.save} has read; resume with the same source"
+        )
+    where.source = options.source
+    return job, where
+
+
+def _open_files(options: StreamOptions, job: Job, where: Where, is_live: bool, is_resumed: bool) -> Files:
+    """Everything the run writes to; cut back to the checkpoint if it is resumed.
+
+    The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
+    """
+    files = Files(model=None if options.save is None else Path(options.save))
+    if files.model is not None and is_live:
+        files.journal = Journal(_beside(files.model, ".journal"), where.sequence)
+        if not is_resumed:
+            files.journal.clear()
+    if files.model is not None and not is_resumed:
+        _refuse_existing(options)
+        checkpoint.write(files.model, job, where)
+    out = where.out if is_resumed else options.out
+    if out is not None:
+        files.answers = AnswerFile(_open_output(out, where.out_position, is_resumed, options.overwrite), _form(out))
+    if options.on_bad_row == "skip":
+        base = files.model or (Path(out) if out not in (None, "-") else None)
+        if base is not None:
+            bad = _beside(base, ".bad.jsonl")
+            files.bad = (
+                Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
+            )
+    return files
+
+
+def _refuse_existing(options: StreamOptions) -> None:
+    """Before a model is written: would the answers find their place taken?"""
+    if options.out not in (None, "-") and not options.overwrite:
+        for path in {Path(options.out or ""), spool_of(Path(options.out or ""))}:
+            if path.exists() or path.is_symlink():
+                raise UsageError(f"--out {path} exists; choose another name, or say --overwrite")
+
+
+def _open_output(out: str, position: int, is_resumed: bool, overwrite: bool) -> Output:
+    if out == "-":
+        return Output.standard()
+    path = spool_of(Path(out))
+    if is_resumed:
+        return Output.reopen(path, position)
+    if Path(out).exists() and not overwrite:
+        raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
+    return _as_usage(lambda: Output.create(path, overwrite))  # type: ignore[no-any-return]
+
+
+def _form(out: str) -> str:
+    return "csv" if format_of(out) == "csv" else "json"
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _close(files: Files) -> None:
+    if files.answers is not None:
+        files.answers.output.close()
+    if files.bad is not None:
+        files.bad.close()
+    if files.journal is not None:
+        files.journal.close()

@@ -1,0 +1,56 @@
+"""What a stream's rows are answered with: one prediction per row, made before its label was used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.typing import Float
+
+TASKS = ("regression", "classification", "count", "ordinal")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Predictions of consecutive rows, each made before its label was used.
+
+    What was not known when a row was predicted is NaN (None among classes): its label, its scores, and everything about
+    the very first number of a stream, whose units nobody can know.
+    """
+
+    row: NDArray[np.int64]
+    """(n,): number of the row in the stream, from 0."""
+    label: NDArray[Any]
+    """(n,): numbers, or the names of classes."""
+    log_score: Float
+    """(n,): log predictive density or probability of the label."""
+    mean: Float | None = None
+    """(n,): of numbers and counts; likewise ``std`` and the ends of the central interval."""
+    std: Float | None = None
+    lower: Float | None = None
+    upper: Float | None = None
+    pit: Float | None = None
+    """(n,): predicted probability of a smaller label; regression only."""
+    proba: Float | None = None
+    """(n, K): probabilities of ``classes``."""
+    classes: tuple[Any, ...] = ()
+    weights: Float | None = None
+    """(n, n_experts): those used for the prediction."""
+    ids: tuple[str | None, ...] | None = None
+    """What the rows are called, where the stream says so."""
+    note: str = ""
+    """"late": the label of a row that was answered before; "duplicate": a row whose id was there already."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """(n,): the most probable class of each row, None while no class is known."""
+        if not self.classes:
+            return np.full(len(self), None, dtype=object)
+        assert self.proba is not None
+        return np.array(self.classes, dtype=object)[self.proba.argmax(axis=1)]

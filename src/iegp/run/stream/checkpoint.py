@@ -1,0 +1,141 @@
+"""A run as one file: the model, where the input goes on, where the output ends. Replaced atomically, never half written.
+
+It is a model file like any other (safetensors with a JSON header and a checksum), so loading executes nothing and reads
+no more than the file holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from iegp.core.settings import Settings
+from iegp.errors import IegpError, ModelFileError
+from iegp.run import modelfile, snapshot
+from iegp.run.digest import Digest
+from iegp.run.stream.encoder import Encoder
+from iegp.run.stream.job import Counters, Job
+from iegp.run.stream.learner import Learner
+from iegp.run.stream.pending import Pending
+from iegp.run.stream.plan import Plan
+from iegp.streams.records import START, Position
+from iegp.typing import Arrays
+
+KIND = "stream"
+# So much of a source's beginning tells it from another one.
+_PREFIX = 65_536
+
+
+@dataclass
+class Where:
+    """How far a run has come, and what it was asked for."""
+
+    source: str
+    schema: dict[str, Any]
+    config: dict[str, Any]
+    """The effective configuration, for people to read and for a report."""
+    position: Position = START
+    out: str | None = None
+    out_position: int = 0
+    bad_position: int = 0
+    sequence: int = 0
+    """The last batch of the journal that the model has seen."""
+    prefix: tuple[int, str] = (0, "")
+    """Length and digest of the source's beginning."""
+    is_finished: bool = False
+
+
+def write(path: Path, job: Job, where: Where) -> None:
+    """Replace the checkpoint at ``path``."""
+    learner = job.learner
+    online, arrays = (None, {}) if learner is None else snapshot.take(learner.model)
+    n_columns = len(job.encoder.columns)
+    pending, waiting = job.pending.to_parts(n_columns)
+    header = {
+        "estimator": KIND,
+        "iegp": version("iegp"),
+        "online": online,
+        "settings": job.settings.to_config(),
+        "plan": job.plan.to_config(),
+        "given_columns": job.given_columns,
+        "classes": [] if learner is None else list(learner.classes),
+        "encoder": job.encoder.to_config(),
+        "pending": pending,
+        "counters": job.counters.to_config(),
+        "digest": job.digest.config(),
+        "where": vars(where),
+    }
+    parts: dict[str, Arrays] = {
+        "digest": job.digest.arrays(),
+        "pending": waiting,
+        "encoder": {"sums": job.encoder.sums, "counts": job.encoder.counts},
+    }
+    for room, some in parts.items():
+        arrays |= {f"{room}.{name}": array for name, array in some.items()}
+    modelfile.write(path, header, arrays)
+
+
+def read(path: str | os.PathLike[str], n_threads: int = 1) -> tuple[Job, Where]:
+    """The run that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's."""
+    header, arrays = modelfile.read(path)
+    if header.get("estimator") != KIND:
+        raise ModelFileError(
+            f"{os.fspath(path)} is the model of an estimator, not of a run of `iegp stream`; use iegp.load in Python"
+        )
+    try:
+        return _job(header, arrays, n_threads), _where(header["where"])
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+
+
+def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
+    plan = Plan.from_config(header["plan"])
+    job = Job(plan, Settings.from_config(header["settings"]), _flag(header["given_columns"]))
+    job.n_threads = n_threads
+    job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
+    job.pending = Pending.from_parts(header["pending"], _room(arrays, "pending"))
+    job.counters = Counters(**{name: int(value) for name, value in header["counters"].items()})
+    job.digest = Digest.restore(header["digest"], _room(arrays, "digest"))
+    if header["online"] is None:
+        return job
+    model = snapshot.restore(header["online"], arrays)
+    classes = tuple(str(label) for label in header["classes"])
+    if model.n_columns != len(job.encoder.columns):
+        raise ValueError(f"{model.n_columns} columns in the model, {len(job.encoder.columns)} in the encoder")
+    if plan.has_classes and len(classes) > model.n_outputs:
+        raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
+    job.learner = Learner(
+        plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads
+    )
+    job.learner.order = plan.order
+    return job
+
+
+def _where(stored: dict[str, Any]) -> Where:
+    where = Where(**stored)
+    where.position = Position(*(int(value) for value in where.position))
+    length, digest = where.prefix
+    where.prefix = (int(length), str(digest))
+    return where
+
+
+def _room(arrays: Arrays, room: str) -> Arrays:
+    start = f"{room}."
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{value!r} is not a flag")
+    return value
+
+
+def prefix_of(path: Path, length: int | None = None) -> tuple[int, str]:
+    """Length and digest of a file's beginning, to know it again; of the same length as before if given."""
+    with open(path, "rb") as file:
+        content = file.read(_PREFIX if length is None else min(length, _PREFIX))
+    return len(content), hashlib.sha256(content).hexdigest()

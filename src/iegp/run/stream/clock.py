@@ -1,0 +1,54 @@
+"""Time stamps as features: time of day and day of week on their circles, and a trend."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from iegp.typing import Float
+
+PARTS = ("time of day, sine", "time of day, cosine", "day of week, sine", "day of week, cosine", "days since the start")
+_DAY = 86_400.0
+# Seconds since 1970 stay below this until the year 5138; larger numbers are milliseconds, microseconds or nanoseconds.
+_LARGEST_SECONDS = 1e11
+
+
+def read_time(text: str) -> datetime | None:
+    """An ISO 8601 time stamp, or seconds (milli-, micro-, nanoseconds) since 1970; None if it is neither.
+
+    >>> read_time("2024-03-01 12:00"), read_time("1700000000").year, read_time("noon")
+    (datetime.datetime(2024, 3, 1, 12, 0), 2023, None)
+    """
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    try:
+        seconds = float(text)
+        while abs(seconds) > _LARGEST_SECONDS and math.isfinite(seconds):
+            seconds /= 1000.0
+        return datetime.fromtimestamp(seconds, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def seconds_since_1970(time: datetime) -> float:
+    """The moment itself: a time without a zone counts as UTC."""
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1)
+
+
+def time_features(time: datetime, origin: float) -> tuple[float, float, float, float, float]:
+    """The five :data:`PARTS`. Hours and days are those on the clock that wrote the stamp; the trend is in real time."""
+    of_day = (time.hour * 3600 + time.minute * 60 + time.second + time.microsecond * 1e-6) / _DAY
+    of_week = (time.weekday() + of_day) / 7.0
+    day, week = 2.0 * math.pi * of_day, 2.0 * math.pi * of_week
+    trend = (seconds_since_1970(time) - origin) / _DAY
+    return math.sin(day), math.cos(day), math.sin(week), math.cos(week), trend
+
+
+def time_columns(times: list[datetime], origin: float) -> Float:
+    """(n, 5)"""
+    return np.array([time_features(time, origin) for time in times], dtype=np.float64).reshape(-1, len(PARTS))

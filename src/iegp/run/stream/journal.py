@@ -1,0 +1,86 @@
+"""A write-ahead journal for input that cannot be read again.
+
+Every batch of a pipe is appended here before it is answered. After a crash the batches since the last checkpoint are
+taken from here, cut exactly as they were, so that they give the same bits. A batch is followed by a mark once its answer
+is out; after a crash only batches without a mark are answered again on standard output.
+
+A record is ``length, sequence number, checksum, content``. A record that was cut off by the crash was never answered; it
+is dropped, and its sender has no answer to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from iegp.errors import InputError
+
+_HEAD = struct.Struct("<IQI")
+# A longer record was never written: batches are bounded.
+_LONGEST = 1 << 30
+
+
+class Journal:
+    """Numbered batches in a file beside the model; ``sequence`` is the number of the last one."""
+
+    def __init__(self, path: Path, sequence: int = 0) -> None:
+        self.path = path
+        self.sequence = sequence
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            self._descriptor = os.open(path, flags, 0o666)
+        except OSError as error:
+            raise InputError(f"the journal {path} cannot be opened ({error.strerror}); it must be a plain file") from error
+
+    def append(self, batch: dict[str, Any]) -> None:
+        """Store a batch before it is answered."""
+        self.sequence += 1
+        self._write(self.sequence, json.dumps(batch, separators=(",", ":")).encode())
+
+    def mark_answered(self) -> None:
+        """The last batch has been answered."""
+        self._write(self.sequence, b"")
+
+    def _write(self, sequence: int, content: bytes) -> None:
+        record = _HEAD.pack(len(content), sequence, zlib.crc32(content)) + content
+        written = os.write(self._descriptor, record)
+        if written != len(record):
+            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+            raise OSError(28, "no space left for the journal", str(self.path))
+
+    def batches_after(self, sequence: int) -> Iterator[tuple[dict[str, Any], bool]]:
+        """Batches after this number and whether each was answered; a torn end is cut off."""
+        content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        found: dict[int, dict[str, Any]] = {}
+        answered: set[int] = set()
+        position = 0
+        while position + _HEAD.size <= len(content):
+            length, number, checksum = _HEAD.unpack_from(content, position)
+            stop = position + _HEAD.size + length
+            body = content[position + _HEAD.size : stop]
+            if length > _LONGEST or len(body) < length or zlib.crc32(body) != checksum:
+                break
+            position = stop
+            if body:
+                found[number] = json.loads(body)
+            else:
+                answered.add(number)
+        os.ftruncate(self._descriptor, position)
+        for number in sorted(found):
+            if number > sequence:
+                self.sequence = number
+                yield found[number], number in answered
+
+    def clear(self) -> None:
+        """A checkpoint holds everything: start over. Numbers go on, so that an old record is known as such."""
+        os.ftruncate(self._descriptor, 0)
+
+    def close(self, remove: bool = False) -> None:
+        os.close(self._descriptor)
+        if remove:
+            self.path.unlink(missing_ok=True)

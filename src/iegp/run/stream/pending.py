@@ -1,0 +1,80 @@
+"""Rows that wait for their labels, and ids that were seen: both bounded, the oldest go first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iegp.typing import Arrays, Float
+
+# What is remembered of a prediction, to be told again with the label.
+PREDICTED = ("mean", "std", "lower", "upper")
+
+
+class Waiting(NamedTuple):
+    """A row that was answered without its label."""
+
+    row: int
+    x: Float
+    """(d,), as it was predicted with."""
+    predicted: tuple[float, float, float, float]
+    """Of numbers: mean, std, lower, upper."""
+
+
+@dataclass
+class Pending:
+    """Rows by id, oldest first."""
+
+    at_most: int = 10_000
+    rows: dict[str, Waiting] = field(default_factory=dict)
+    seen: dict[str, None] = field(default_factory=dict)
+    """The last ids, waiting or not, to know a duplicate by."""
+    n_dropped: int = 0
+    """Rows that waited too long."""
+
+    def add(self, name: str, waiting: Waiting) -> None:
+        self.rows[name] = waiting
+        if len(self.rows) > self.at_most:
+            del self.rows[next(iter(self.rows))]
+            self.n_dropped += 1
+
+    def take(self, name: str) -> Waiting:
+        return self.rows.pop(name)
+
+    def see(self, name: str) -> bool:
+        """Remember an id; whether it is new."""
+        if name in self.seen or name in self.rows:
+            return False
+        self.seen[name] = None
+        if len(self.seen) > self.at_most:
+            del self.seen[next(iter(self.seen))]
+        return True
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def to_parts(self, n_columns: int) -> tuple[dict[str, Any], Arrays]:
+        config = {
+            "at_most": self.at_most,
+            "names": list(self.rows),
+            "rows": [waiting.row for waiting in self.rows.values()],
+            "seen": list(self.seen),
+            "n_dropped": self.n_dropped,
+        }
+        x = np.full((len(self.rows), n_columns), np.nan)
+        for place, waiting in enumerate(self.rows.values()):
+            x[place, : len(waiting.x)] = waiting.x
+        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(PREDICTED))
+        return config, {"x": x, "predicted": predicted}
+
+    @classmethod
+    def from_parts(cls, config: dict[str, Any], arrays: Arrays) -> Pending:
+        x, predicted, names = arrays["x"], arrays["predicted"], config["names"]
+        if not len(names) == len(config["rows"]) == len(x) == len(predicted) or predicted.shape[1:] != (4,):
+            raise ValueError("the rows that wait for labels do not fit together")
+        rows = {
+            str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()))
+            for name, row, features, numbers in zip(names, config["rows"], x, predicted, strict=True)
+        }
+        return cls(int(config["at_most"]), rows, dict.fromkeys(map(str, config["seen"])), int(config["n_dropped"]))

@@ -1,0 +1,173 @@
+"""What a run does: which column plays which part, and what labels mean. Stored with the model, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.errors import InputError
+from iegp.run.answers import TASKS
+from iegp.run.stream.batch import Batch, is_missing
+from iegp.typing import Bool
+
+# Whole numbers with at most so many different values among the first rows are taken for classes.
+MOST_WHOLE_CLASSES = 10
+# Fewer labels than this say nothing about how many values there are.
+ENOUGH_LABELS = 50
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of the columns. ``features`` names the only ones to use, ``ignore`` those not to use."""
+
+    target: str
+    task: str
+    id: str | None = None
+    time: str | None = None
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    missing: str = "mean"
+    max_pending: int = 10_000
+    level: float = 0.95
+    intervals: str = "exact"
+    classes: tuple[str, ...] = ()
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("task", self.task, TASKS)
+        _one_of("missing", self.missing, ("mean", "error"))
+        _one_of("intervals", self.intervals, ("exact", "normal"))
+        if not 0.0 < self.level < 1.0:
+            raise InputError(f"--level {self.level:g} must lie between 0 and 1, as 0.95")
+        if self.max_pending < 1:
+            raise InputError(f"--max-pending {self.max_pending} must be at least 1")
+        if self.order is not None and (self.task != "ordinal" or len(set(self.order)) < 2):
+            raise InputError("--order names the labels of an ordinal task from lowest to highest, at least two of them")
+        if self.classes and self.task != "classification":
+            raise InputError("--classes names the labels of a classification beforehand; this is another task")
+
+    @property
+    def has_classes(self) -> bool:
+        return self.task in ("classification", "ordinal")
+
+    def check_columns(self, names: tuple[str, ...]) -> None:
+        """Every column that is named exists."""
+        wanted = {"--target": (self.target,), "--id": (self.id,), "--time": (self.time,), "--features": self.features}
+        for flag, columns in wanted.items():
+            for name in columns or ():
+                if name is not None and name not in names:
+                    raise InputError(f"{flag} {name}: there is no such column. Columns: {_listed(names)}")
+
+    def features_of(self, batch: Batch) -> Batch:
+        """The columns that the model may use, and the time."""
+        apart = {self.target, self.id, *self.ignore}
+        columns = {
+            name: values
+            for name, values in batch.columns.items()
+            if name == self.time or (name not in apart and (self.features is None or name in self.features))
+        }
+        return Batch(columns, batch.lines, batch.offsets)
+
+    def labels_of(self, batch: Batch) -> NDArray[Any]:
+        """(n,): numbers, NaN if unknown, or names of classes, None if unknown."""
+        values = batch.columns.get(self.target)
+        if values is None:
+            return np.full(len(batch), None, dtype=object) if self.has_classes else np.full(len(batch), np.nan)
+        if self.has_classes:
+            return np.array([label_name(value) for value in values] + [None], dtype=object)[:-1]
+        return values if values.dtype == np.float64 else np.array([_number(v) for v in values], dtype=np.float64)
+
+    def ids_of(self, batch: Batch) -> tuple[str | None, ...] | None:
+        """What the records are called; None if the stream does not say."""
+        if self.id is None:
+            return None
+        values = batch.columns.get(self.id)
+        if values is None:
+            return (None,) * len(batch)
+        return tuple(label_name(value) for value in values)
+
+    def label_problems(self, batch: Batch, labels: NDArray[Any]) -> list[tuple[int, str, str]]:
+        """Labels that are no labels of this task: index, text, reason."""
+        found: list[tuple[int, str, str]] = []
+        values = batch.columns.get(self.target)
+        if values is None:
+            return found
+        if not self.has_classes and values.dtype == object:
+            lost = np.isnan(labels) & ~is_missing(values)
+            found += [(int(i), str(values[i]), f"not a number, but the task is {self.task}") for i in lost.nonzero()[0]]
+        if self.task == "count":
+            found += [(int(i), f"{labels[i]:g}", "a count cannot be negative") for i in (labels < 0.0).nonzero()[0]]
+        if self.task == "ordinal":
+            for index, label in enumerate(labels):
+                if label is not None and self.order is not None and label not in self.order:
+                    found.append((index, label, f"none of the labels in --order {','.join(self.order)}"))
+                elif label is not None and self.order is None and np.isnan(_number(label)):
+                    reason = "not a number, so its place is not known: name all labels with --order low,middle,high"
+                    found.append((index, label, reason))
+        return sorted(found)
+
+    def to_config(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Plan:
+        """The inverse; lists come back as tuples."""
+        known = {field.name for field in fields(cls)}
+        if set(config) != known:
+            raise ValueError(f"the plan of the run has other entries than {sorted(known)}")
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in config.items()})
+
+
+def find_task(values: NDArray[Any]) -> tuple[str, str]:
+    """What kind of label a column holds, by its first values, and why."""
+    present = values[~is_missing(values)]
+    if values.dtype == object:
+        numbers = np.array([_number(value) for value in present], dtype=np.float64)
+        if np.isnan(numbers).any():
+            return "classification", "it is text"
+        present = numbers
+    whole = present[present == np.floor(present)]
+    kinds = np.unique(whole)
+    if len(present) >= ENOUGH_LABELS and len(whole) == len(present) and len(kinds) <= MOST_WHOLE_CLASSES:
+        return "classification", f"it has {len(kinds)} different whole numbers; --task says otherwise"
+    if len(present) >= ENOUGH_LABELS and len(whole) == len(present) and (present >= 0.0).all():
+        return "regression", "it is numeric; if it counts something, say --task count"
+    return "regression", "it is numeric"
+
+
+def label_name(value: Any) -> str | None:
+    """A label as text: truth values as JSON writes them, whole numbers without a point."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def known(labels: NDArray[Any]) -> Bool:
+    """(n,): which labels are there."""
+    return ~is_missing(labels)
+
+
+def _number(text: Any) -> float:
+    if isinstance(text, bool):
+        return float("nan")
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"--{name} {value} is not known; use one of {', '.join(choices)}")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:20])
+    return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"

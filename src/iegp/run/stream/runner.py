@@ -1,0 +1,280 @@
+"""The loop of a run: read, answer, learn, write, and now and then a checkpoint.
+
+Over a file, blocks begin at row numbers that are multiples of :data:`BLOCK`, whatever the clock says: a run that was
+killed and resumed from a checkpoint repeats the same blocks and gives the same bytes. A live source is answered with
+what waits, one line if one line waits; each batch is journalled first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.errors import IegpError
+from iegp.run.answers import Answers
+from iegp.run.stream import checkpoint
+from iegp.run.stream.batch import Batch
+from iegp.run.stream.checkpoint import Where
+from iegp.run.stream.encoder import Problem
+from iegp.run.stream.job import Job
+from iegp.run.stream.journal import Journal
+from iegp.run.stream.outputs import AnswerFile, Output
+from iegp.streams.records import BadRecord, Position, Records, Source
+
+BLOCK = 1024
+
+
+class BadRow(IegpError):
+    """A record that cannot be used, and the run was to stop at it. Everything before it is answered and saved."""
+
+    def __init__(self, source: str, line: int, column: str | None, text: str, reason: str) -> None:
+        where = f"{source}, line {line}" + ("" if column is None else f", column {column!r}")
+        shown = f": {text!r}" if text else ""
+        super().__init__(f"{where}{shown}: {reason}")
+
+
+class Every(NamedTuple):
+    """How often to write a checkpoint: after so many rows, or so many seconds."""
+
+    rows: int | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Files:
+    """What a run writes to; all may be absent."""
+
+    answers: AnswerFile | None = None
+    bad: Output | None = None
+    model: Path | None = None
+    journal: Journal | None = None
+
+
+class Runner:
+    """A job between a source and its files. ``should_stop`` is asked between blocks, ``watch`` told after each."""
+
+    def __init__(
+        self,
+        job: Job,
+        where: Where,
+        files: Files,
+        *,
+        skips_bad: bool = False,
+        every: Every = Every(seconds=10.0),
+        limit: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        watch: Callable[[Source], None] = lambda source: None,
+    ) -> None:
+        self.job = job
+        self.where = where
+        self.files = files
+        self.skips_bad = skips_bad
+        self.every = every
+        self.limit = limit
+        self.should_stop = should_stop
+        self.watch = watch
+        self._saved_rows = job.counters.rows
+        self._saved_time = time.monotonic()
+        self._is_silent = False
+
+    # -- the loop --------------------------------------------------------------------------------------------------
+
+    def run(self, source: Source) -> None:
+        """Until the source ends, the limit is reached or someone asks to stop; then a last checkpoint."""
+        try:
+            while not self.should_stop():
+                block = self._next_block(source)
+                if block is None:
+                    break
+                self._absorb(block, source.is_live)
+                self.watch(source)
+                if self._is_due():
+                    self.save(source)
+        except BadRow:
+            self.save(source)
+            raise
+        self.where.is_finished = not self.should_stop()
+        self.save(source)
+
+    def replay(self) -> int:
+        """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
+        journal, n = self.files.journal, 0
+        if journal is None:
+            return 0
+        for stored, was_answered in journal.batches_after(self.where.sequence):
+            self._is_silent = was_answered and self._answers_cannot_be_cut_back
+            batch, bad, self.where.position = _from_journal(stored)
+            self._take_in(batch, bad)
+            self.where.sequence = journal.sequence
+            self._is_silent = False
+            n += 1
+        return n
+
+    @property
+    def _answers_cannot_be_cut_back(self) -> bool:
+        answers = self.files.answers
+        return answers is not None and not answers.output.is_file
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _next_block(self, source: Source) -> _Block | None:
+        rows = self.job.counters.rows
+        wanted = BLOCK - rows % BLOCK
+        if self.limit is not None:
+            wanted = min(wanted, self.limit - rows)
+            if wanted <= 0:
+                return None
+        parts: list[Records] = []
+        while wanted > 0:
+            records = source.read(wanted)
+            if records is None:
+                break
+            parts.append(records)
+            wanted -= len(records)
+            # What a live source has is answered at once; a bad record, too, is dealt with where it stands.
+            if source.is_live or (records.bad and not self.skips_bad):
+                break
+        return _Block(parts) if parts else None
+
+    # -- absorbing -------------------------------------------------------------------------------------------------
+
+    def _absorb(self, block: _Block, is_live: bool) -> None:
+        stopper = block.bad[0] if block.bad and not self.skips_bad else None
+        n_usable = len(block.batch) if stopper is None else stopper.before
+        batch, end = block.batch.part(0, n_usable), block.position_before(n_usable)
+        bad: list[BadRecord] = []
+        if stopper is None:
+            end, bad = block.end, block.bad
+        journal = self.files.journal if is_live else None
+        if journal is not None:
+            journal.append(_to_journal(batch, bad, end))
+            self.where.sequence = journal.sequence
+        try:
+            self._take_in(batch, bad)
+        except _StoppedAt as stopped:
+            self.where.position = block.position_before(stopped.index)
+            raise stopped.reason from None
+        self.where.position = end
+        if journal is not None:
+            journal.mark_answered()
+        if stopper is not None:
+            raise BadRow(self.where.source, stopper.line, stopper.column, stopper.text, stopper.reason)
+
+    def _take_in(self, batch: Batch, bad: list[BadRecord]) -> None:
+        def on_bad(index: int, problem: Problem) -> None:
+            line = int(batch.lines[index])
+            if not self.skips_bad:
+                raise _StoppedAt(
+                    index, BadRow(self.where.source, line, problem.column, problem.text, problem.reason)
+                )
+            self._set_aside(line, problem.column, problem.text, problem.reason, _as_json(batch, index))
+
+        for record in bad:
+            self._set_aside(record.line, record.column, record.text, record.reason, record.raw)
+        self.job.absorb(batch, self._answer, on_bad)
+
+    def _answer(self, answers: Answers) -> None:
+        if self.files.answers is not None and not self._is_silent:
+            self.files.answers.write(answers)
+
+    def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
+        self.job.counters.bad += 1
+        if self.files.bad is not None:
+            told = {"line": line, "column": column, "text": text, "reason": reason}
+            told["record"] = raw.decode("utf-8", "replace")
+            self.files.bad.write(json.dumps(told).encode() + b"\n")
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def _is_due(self) -> bool:
+        if self.every.rows is not None and self.job.counters.rows - self._saved_rows >= self.every.rows:
+            return True
+        return self.every.seconds is not None and time.monotonic() - self._saved_time >= self.every.seconds
+
+    def save(self, source: Source | None = None) -> None:
+        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
+        self._saved_rows, self._saved_time = self.job.counters.rows, time.monotonic()
+        if source is not None:
+            self.where.schema = source.schema()
+        if self.files.answers is not None:
+            self.files.answers.output.sync()
+            self.where.out_position = self.files.answers.output.position
+        if self.files.bad is not None:
+            self.files.bad.sync()
+            self.where.bad_position = self.files.bad.position
+        if self.files.model is not None:
+            checkpoint.write(self.files.model, self.job, self.where)
+            if self.files.journal is not None:
+                self.files.journal.clear()
+
+
+class _StoppedAt(Exception):
+    """A record of a batch that stops the run, all before it absorbed."""
+
+    def __init__(self, index: int, reason: BadRow) -> None:
+        super().__init__()
+        self.index = index
+        self.reason = reason
+
+
+class _Block:
+    """Consecutive pieces of a source, taken together."""
+
+    def __init__(self, parts: list[Records]) -> None:
+        self.batch = Batch.joined([Batch(part.columns, part.lines, part.offsets) for part in parts])
+        self.bad: list[BadRecord] = []
+        self._parts = parts
+        before = 0
+        for part in parts:
+            self.bad += [record._replace(before=before + record.before) for record in part.bad]
+            before += len(part)
+
+    @property
+    def end(self) -> Position:
+        return self._parts[-1].end
+
+    def position_before(self, index: int) -> Position:
+        """Where the source goes on after the good records before ``index``."""
+        for part in self._parts:
+            if index <= len(part):
+                return part.position_after(index - 1) if index else part.start
+            index -= len(part)
+        return self.end
+
+
+def _to_journal(batch: Batch, bad: list[BadRecord], end: Position) -> dict[str, Any]:
+    columns = {name: _without_nan(values) for name, values in batch.columns.items()}
+    told = [[*record[:5], record.raw.decode("latin-1"), record.after] for record in bad]
+    return {"columns": columns, "lines": batch.lines.tolist(), "bad": told, "end": end}
+
+
+def _without_nan(values: NDArray[Any]) -> dict[str, Any]:
+    if values.dtype == object:
+        return {"text": values.tolist()}
+    return {"numbers": [None if math.isnan(value) else value for value in values.tolist()]}
+
+
+def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Position]:
+    lines = np.array(stored["lines"], dtype=np.int64)
+    columns: dict[str, NDArray[Any]] = {}
+    for name, kept in stored["columns"].items():
+        if "text" in kept:
+            columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
+        else:
+            columns[name] = np.array([math.nan if value is None else value for value in kept["numbers"]])
+    bad = [BadRecord(*told[:5], told[5].encode("latin-1"), Position(*told[6])) for told in stored["bad"]]
+    return Batch(columns, lines, lines), bad, Position(*stored["end"])
+
+
+def _as_json(batch: Batch, index: int) -> bytes:
+    """A record that could be read but not used, for the file of bad records."""
+    values = {name: values[index] for name, values in batch.columns.items()}
+    return json.dumps({name: None if value != value else value for name, value in values.items()}).encode()
