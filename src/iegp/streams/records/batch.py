@@ -1,0 +1,91 @@
+"""What a source gives: a batch of consecutive records, the bad ones set apart, and the place after each of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from iegp.streams.records.position import Position
+from iegp.typing import Int
+
+
+class BadRecord(NamedTuple):
+    """A record that cannot be used, and why."""
+
+    before: int
+    """How many good records of the same batch come before it."""
+    line: int
+    column: str | None
+    text: str
+    """The offending text: at most 80 printable characters."""
+    reason: str
+    raw: bytes
+    """The record as it stood, without its line end, cut to 64 KiB."""
+    after: Position
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Consecutive records: n good ones as columns, the bad ones in a list. Both may be empty."""
+
+    columns: dict[str, NDArray[Any]]
+    """float64 with NaN = missing, or object arrays of str / bool / None (= missing); all of length n."""
+    lines: Int
+    """(n,) the line on which each good record starts."""
+    offsets: Int
+    """(n,) the offset just after each good record."""
+    next_lines: Int
+    """(n,) the line just after each good record."""
+    bad: list[BadRecord]
+    start: Position
+    end: Position
+    raw: memoryview | None = field(default=None, repr=False)
+    """The bytes from ``start`` to ``end``, line ends and blank lines included; None where the source has none (Parquet)
+    or they were too long to keep."""
+
+    def __len__(self) -> int:
+        """Number of good records."""
+        return len(self.lines)
+
+    @property
+    def n_records(self) -> int:
+        """Number of records, good or bad."""
+        return len(self.lines) + len(self.bad)
+
+    def position_after(self, i: int) -> Position:
+        """Where reading goes on after good record ``i`` of this batch (bad ones before it included, after it not)."""
+        i = range(len(self))[i]
+        n_bad = bisect_right(self.bad, i, key=_n_good_before)
+        return Position(int(self.offsets[i]), int(self.next_lines[i]), self.start.record + i + 1 + n_bad)
+
+    def split(self, n_records: int) -> tuple[Records, Records]:
+        """The first ``n_records`` records, good or bad, and the rest. Arrays are shared, not copied."""
+        n_bad = sum(1 for j, bad in enumerate(self.bad) if bad.before + j < n_records)
+        n_good = n_records - n_bad
+        if not 0 < n_records < self.n_records:
+            raise IndexError(f"n_records must be between 1 and {self.n_records - 1}, got {n_records}")
+        middle = self._position_at(n_good, n_bad)
+        cut = middle.offset - self.start.offset
+        raw = (None, None) if self.raw is None else (self.raw[:cut], self.raw[cut:])
+        later = [bad._replace(before=bad.before - n_good) for bad in self.bad[n_bad:]]
+        first = self._part(slice(n_good), self.bad[:n_bad], self.start, middle, raw[0])
+        return first, self._part(slice(n_good, None), later, middle, self.end, raw[1])
+
+    def _position_at(self, n_good: int, n_bad: int) -> Position:
+        """After whichever came last: good record ``n_good - 1`` or bad record ``n_bad - 1``."""
+        if n_bad and self.bad[n_bad - 1].before == n_good:
+            return self.bad[n_bad - 1].after
+        return self.position_after(n_good - 1)
+
+    def _part(
+        self, rows: slice, bad: list[BadRecord], start: Position, end: Position, raw: memoryview | None
+    ) -> Records:
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return Records(columns, self.lines[rows], self.offsets[rows], self.next_lines[rows], bad, start, end, raw)
+
+
+def _n_good_before(bad: BadRecord) -> int:
+    return bad.before
