@@ -17,9 +17,14 @@ def cards(results: Results, experts: Sequence[ExpertRow]) -> str:
 
 
 def _card(heading: str, value: str, beside: str, verdict: str = "") -> str:
-    """``verdict`` is "good" or "bad", shown as a word too, not by colour alone."""
-    style = f' class="{verdict}"' if verdict else ""
-    return f'<div class="card"><h3>{heading}</h3><p class="value">{value}</p><p{style}>{beside}</p></div>'
+    """All of it HTML; ``verdict`` is how the value compares."""
+    return f'<div class="card"><h3>{heading}</h3><p class="value">{value}</p>{verdict}<p>{beside}</p></div>'
+
+
+def _verdict(better: bool) -> str:
+    """In words, not by colour alone."""
+    style, text = ("good", "better than naive") if better else ("bad", "not better than naive")
+    return f'<p class="{style}">{text}</p>'
 
 
 def _rows(results: Results) -> str:
@@ -35,8 +40,8 @@ def _loss(results: Results) -> str:
         return _card(heading, NOTHING, "all labels are equal" if results.n_scored > 1 else "nothing scored yet")
     better = score.ours < min(score.naive, score.last)
     names = ("mean so far", "label before") if results.is_number else ("most frequent", "label before")
-    beside = f"{names[0]} {shown(score.naive)}, {names[1]} {shown(score.last)}"
-    return _card(heading, shown(score.ours), _compared(better, beside), _verdict(better))
+    beside = f"{names[0]} {shown(score.naive)}<br>{names[1]} {shown(score.last)}"
+    return _card(heading, shown(score.ours), beside, _verdict(better))
 
 
 def _log_score(results: Results) -> str:
@@ -44,17 +49,8 @@ def _log_score(results: Results) -> str:
     if math.isnan(score.ours):
         return _card("Mean log score", NOTHING, "nothing to compare with yet")
     better = score.ours > score.naive
-    return _card(
-        "Mean log score", number(score.ours), _compared(better, f"naive {number(score.naive)}"), _verdict(better)
-    )
-
-
-def _compared(better: bool, beside: str) -> str:
-    return f"{'better than' if better else 'not better than'} naive: {beside}".replace("naive: naive", "naive:")
-
-
-def _verdict(better: bool) -> str:
-    return "good" if better else "bad"
+    naive = "mean and variance so far" if results.is_number else "class frequencies"
+    return _card("Mean log score", number(score.ours), f"{naive} {number(score.naive)}", _verdict(better))
 
 
 def _coverage(results: Results) -> str:

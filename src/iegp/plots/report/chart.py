@@ -13,7 +13,7 @@ from iegp.plots.report.text import esc
 
 
 class Key(NamedTuple):
-    """An entry of a legend; ``shape`` is line, dots, area or bar."""
+    """An entry of a legend; ``shape`` is line, dots, area or stick."""
 
     shape: str
     style: str
@@ -38,7 +38,8 @@ def chart(
         f'aria-label="{esc(name)}">{svg.grid(x, y)}{"".join(marks)}</svg></div>'
     )
     return (
-        f'<div class="chart{" square" if square else ""}" style="--labels:{width + 0.5}ch" {attributes}>{_legend(legend)}'
+        f'<div class="chart{" square" if square else ""}" style="--labels:{width + 0.5}ch" {attributes}>'
+        f"{_legend(legend)}"
         f'<div class="y-title">{esc(y.title)}</div><div class="frame"><div class="y-ticks">{_y_ticks(y)}</div>{plot}'
         f'<div class="x-ticks">{_x_ticks(x)}</div></div><div class="x-title">{esc(x.title)}</div></div>'
     )
@@ -56,9 +57,18 @@ def _y_ticks(y: Axis) -> str:
 def _x_ticks(x: Axis) -> str:
     """Every second one may be hidden on a narrow screen."""
     return "".join(
-        f'<span class="{"odd" if i % 2 else "even"}{" at-end" if place > 97 else ""}" style="left:{place:.2f}%">{esc(label)}</span>'
+        f'<span class="{_end(place)} {_parity(i)}" style="left:{place:.2f}%">{esc(label)}</span>'
         for i, (place, label) in enumerate(_places(x))
     )
+
+
+def _end(place: float) -> str:
+    """A label at the very end would stick out of the page."""
+    return "at-end" if place > 97 else "inside"
+
+
+def _parity(i: int) -> str:
+    return "odd" if i % 2 else "even"
 
 
 def _places(axis: Axis) -> list[tuple[float, str]]:

@@ -83,7 +83,7 @@ def _reliability(results: Results) -> str:
     legend = [
         Key("dots", "ours", "observed"),
         Key("line", "ideal", "honest"),
-        Key("bar", "stick", "within chance"),
+        Key("stick", "stick", "within chance"),
     ]
     how = "On the diagonal is honest; below it the model is too sure. Groups of fewer than 5 rows are left out."
     drawn = chart(x, y, marks, legend=legend, name="reliability diagram", square=True)

@@ -8,7 +8,7 @@ from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
 from iegp.plots.report.palette import OTHERS, colour
 from iegp.plots.report.panel_weights import stacked
-from iegp.plots.report.scales import row_axis, shares
+from iegp.plots.report.scales import last_row, row_axis, shares
 from iegp.plots.report.section import nothing, panel, section, thinned
 from iegp.plots.report.text import esc, named
 from iegp.plots.report.zoom import zoomable
@@ -17,7 +17,7 @@ from iegp.typing import Float, Int
 
 SHOWN_CLASSES = 8
 # More windows than this look like noise where classes alternate.
-WINDOWS = 96
+WINDOWS = 40
 
 
 def predictions_of_classes(results: Results, target: str) -> str:
@@ -36,15 +36,14 @@ def class_names(results: Results) -> list[str]:
 HEADING = (
     "predictions",
     "Predictions",
-    "Each row was predicted before its label was used. Higher is better: a dot at the top is a row whose true class was "
-    "thought certain.",
+    "Each row was predicted before its label was used; at the top, the true class was thought certain.",
 )
 
 
 def _certainty(results: Results, target: str) -> str:
     points = results.predictions
     columns, rows = points.columns, points.row.astype(np.float64)
-    x, y = row_axis(int(points.row[-1])), shares("probability given to the true class")
+    x, y = row_axis(last_row(results)), shares("probability given to the true class", room=0.03)
     wrong = columns["predicted"] != columns["label"]
     p = columns["p_label"]
     marks = [
@@ -52,7 +51,7 @@ def _certainty(results: Results, target: str) -> str:
         svg.dots(x, y, rows[wrong], p[wrong], "wrong"),
     ]
     legend = [
-        Key("dots", "right", "another class was never more probable: right"),
+        Key("dots", "right", "right: no other class was more probable"),
         Key("dots", "wrong", "wrong"),
     ]
     name = f"probability given to the true class of {target}"
@@ -63,7 +62,7 @@ def _certainty(results: Results, target: str) -> str:
 
 def _mix(results: Results) -> str:
     """Mean probability of each class over windows of the run, stacked."""
-    x, y = row_axis(int(results.strip.row[-1])), shares("mean probability")
+    x, y = row_axis(last_row(results)), shares("mean probability")
     rows, mix = _windows(results.strip.row, results.strip.values)
     names = class_names(results)
     common = np.argsort(-mix.mean(axis=0), kind="stable")

@@ -20,7 +20,7 @@ def mistakes(results: Results) -> str:
     if np.count_nonzero(results.confusion.sum(axis=1)) == 1 and results.n_classes == 1:
         return section(*HEADING, nothing("All labels so far are of one class: there is nothing to mix up."))
     crossed = _crossed(results) if results.n_classes <= MOST_CROSSED else ""
-    return section(*HEADING, crossed, _by_class(results))
+    return section(*HEADING, crossed, f"<h3>Class by class</h3>{_by_class(results)}")
 
 
 HEADING = (
@@ -35,7 +35,8 @@ def _crossed(results: Results) -> str:
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     head = "".join(f"<th>{named(name, 14)}</th>" for name in names)
     lines = "".join(
-        f"<tr><th>{named(names[i], 18)}</th>{''.join(_cell(i == j, int(n), share[i, j]) for j, n in enumerate(line))}</tr>"
+        f"<tr><th>{named(names[i], 18)}</th>"
+        f"{''.join(_cell(i == j, int(n), share[i, j]) for j, n in enumerate(line))}</tr>"
         for i, line in enumerate(counts)
     )
     corner = '<th class="corner">true ↓ predicted →</th>'

@@ -6,7 +6,7 @@ import numpy as np
 
 from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
-from iegp.plots.report.scales import Axis, fitted, row_axis
+from iegp.plots.report.scales import Axis, fitted, last_row, row_axis
 from iegp.plots.report.section import nothing, section, thinned
 from iegp.plots.report.text import esc, short
 from iegp.plots.report.zoom import zoomable
@@ -18,7 +18,7 @@ def predictions_of_numbers(results: Results, target: str) -> str:
     points = results.predictions
     if results.n_rows < 2:
         return section(*HEADING, nothing(_too_few(results.n_rows)))
-    x, y = row_axis(int(points.row[-1])), _target_axis(results, target)
+    x, y = row_axis(last_row(results)), _target_axis(results, target)
     rows, columns = points.row.astype(np.float64), points.columns
     band = f"{100 * results.level:g} % interval"
     marks = [
@@ -35,13 +35,12 @@ def predictions_of_numbers(results: Results, target: str) -> str:
 HEADING = (
     "predictions",
     "Predictions",
-    "Each row was predicted before its label was used: dots are what came, the line is what was expected, and the band "
-    "should hold nearly all of the dots.",
+    "Each row was predicted before its label was used; nearly all dots, which are what came, should lie in the band.",
 )
 
 
 def _target_axis(results: Results, target: str) -> Axis:
-    """All labels, and nearly all of the band: the first intervals, made knowing nothing, may be a thousand times wider."""
+    """All labels, and nearly all of the band: the first intervals, made knowing nothing, may be far wider."""
     columns = results.predictions.columns
     ends = [columns["label"][np.isfinite(columns["label"])]]
     for name, cut in (("lower", 3.0), ("upper", 97.0), ("mean", 1.0), ("mean", 99.0)):
@@ -50,7 +49,7 @@ def _target_axis(results: Results, target: str) -> Axis:
     every: Float = np.concatenate(ends)
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     margin = 0.04 * (high - low)
-    return fitted(low - margin, high + margin, short(target, 60), most=5)
+    return fitted(low - margin, high + margin, short(target, 60), most=6)
 
 
 def _note(results: Results) -> str:

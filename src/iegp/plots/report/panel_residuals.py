@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
-from iegp.plots.report.scales import linear, row_axis
+from iegp.plots.report.scales import last_row, linear, row_axis
 from iegp.plots.report.section import nothing, panel, section, side_by_side, thinned
 from iegp.plots.report.text import rows, short
 from iegp.run.digest import Results
@@ -35,7 +35,7 @@ def _over_time(results: Results, target: str) -> str:
     if len(known) < 2:
         return panel("Over the run", "Around zero is good.", nothing("Too few of the rows shown have a label."))
     reach = max(float(np.abs(known).max()), float(np.percentile(np.abs(known), 99.0)) * 1.2)
-    x, y = row_axis(int(points.row[-1])), linear(-reach, reach, f"residual, in units of {short(target, 40)}")
+    x, y = row_axis(last_row(results)), linear(-reach, reach, f"residual, in units of {short(target, 40)}")
     xs = points.row.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         far = np.abs(residual) > 3.0 * std

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
-from iegp.plots.report.scales import Axis, linear, logarithmic, percentages, row_axis
+from iegp.plots.report.scales import Axis, last_row, linear, logarithmic, percentages, row_axis
 from iegp.plots.report.section import nothing, panel, section, side_by_side
 from iegp.plots.report.text import rows as rows_
 from iegp.run.digest import Results
@@ -54,12 +54,7 @@ def _why_not(results: Results) -> str:
 def _ends(results: Results) -> Float:
     """Last row of each spell."""
     curves = results.curves
-    return np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, _last_row(results)).astype(np.float64)
-
-
-def _last_row(results: Results) -> int:
-    last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
-    return max(last, results.n_rows - 1, 1)
+    return np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, last_row(results)).astype(np.float64)
 
 
 def _loss_so_far(results: Results) -> str:
@@ -70,7 +65,7 @@ def _loss_so_far(results: Results) -> str:
         )
     lines = [results.curves.so_far(name, "n") / scale for name in ("loss", "naive_loss", "last_loss")]
     title = "nMSE" if results.is_number else "share of wrong predictions"
-    x, y = row_axis(_last_row(results)), _loss_axis(results, _settled(results, lines, "n"), title)
+    x, y = row_axis(last_row(results)), _loss_axis(results, _settled(results, lines, "n"), title)
     drawn = chart(x, y, _three(x, y, ends, lines), legend=_legend(results), name=f"{title} so far")
     if results.is_number:
         how = "Lower is better: mean squared error of all rows so far, over the variance of the labels."
@@ -84,7 +79,7 @@ def _log_score_so_far(results: Results) -> str:
         return panel(heading, how, nothing("All labels are equal: there is nothing to compare with."))
     lines = [results.curves.so_far(name, "n_log") for name in ("log", "naive_log")]
     settled = _settled(results, lines, "n_log")
-    x, y = row_axis(_last_row(results)), _free_axis(settled, "mean log score")
+    x, y = row_axis(last_row(results)), _free_axis(settled, "mean log score")
     marks = [svg.line(x, y, _ends(results), line, style) for line, style in zip(lines, ("ours", "naive"), strict=True)]
     return panel(heading, how, chart(x, y, marks[::-1], legend=_log_legend(results), name="mean log score so far"))
 
@@ -97,7 +92,7 @@ def _recent_loss(results: Results) -> str:
     windows = [results.curves.recent(name, "n", WINDOWS) for name in names]
     starts, lines = windows[0][0].astype(np.float64), [values / scale for _, values, _ in windows]
     title = "nMSE" if results.is_number else "share of wrong predictions"
-    x, y = row_axis(_last_row(results)), _loss_axis(results, np.concatenate(lines), title)
+    x, y = row_axis(last_row(results)), _loss_axis(results, np.concatenate(lines), title)
     width = float(starts[1] - starts[0]) if len(starts) > 1 else x.high
     styles = ("ours", "naive", "last")
     marks = [svg.steps(x, y, starts, width, line, style) for line, style in zip(lines, styles, strict=True)]
@@ -115,10 +110,10 @@ def _recent_promise(results: Results) -> str:
 def _recent_coverage(results: Results) -> str:
     starts, share, n = results.curves.recent("covered", "n", WINDOWS)
     level, rows = results.level, starts.astype(np.float64)
-    width = float(rows[1] - rows[0]) if len(rows) > 1 else float(_last_row(results))
+    width = float(rows[1] - rows[0]) if len(rows) > 1 else float(last_row(results))
     low, high = (binom.ppf(q, np.maximum(n, 1), level) / np.maximum(n, 1) for q in (0.025, 0.975))
     low, high = np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
-    x = row_axis(_last_row(results))
+    x = row_axis(last_row(results))
     y = percentages(float(np.nanmin([share, low])) - 0.01, 1.0, "share inside the interval")
     xs, ends = np.column_stack([rows, rows + width]).ravel(), (np.repeat(low, 2), np.repeat(high, 2))
     marks = [
@@ -132,8 +127,8 @@ def _recent_coverage(results: Results) -> str:
         Key("area", "chance", "within chance"),
     ]
     how = (
-        f"Close to {100 * level:g} % is honest: share of labels inside their interval, in windows of {rows_(width)}. By "
-        "chance one window in twenty leaves the grey band."
+        f"Close to {100 * level:g} % is honest: labels inside their interval, in windows of {rows_(width)}. By chance, "
+        "one window in twenty leaves the grey band."
     )
     return panel("Coverage in windows", how, chart(x, y, marks, legend=legend, name="coverage in windows"))
 
@@ -141,7 +136,7 @@ def _recent_coverage(results: Results) -> str:
 def _recent_log_score(results: Results) -> str:
     windows = [results.curves.recent(name, "n_log", WINDOWS) for name in ("log", "naive_log")]
     starts, lines = windows[0][0].astype(np.float64), [values for _, values, _ in windows]
-    x, y = row_axis(_last_row(results)), _free_axis(np.concatenate(lines), "mean log score")
+    x, y = row_axis(last_row(results)), _free_axis(np.concatenate(lines), "mean log score")
     width = float(starts[1] - starts[0]) if len(starts) > 1 else x.high
     marks = [svg.steps(x, y, starts, width, line, style) for line, style in zip(lines, ("ours", "naive"), strict=True)]
     drawn = chart(x, y, marks[::-1], legend=_log_legend(results), name="mean log score in windows")

@@ -11,7 +11,7 @@ from iegp.plots.report import svg
 from iegp.plots.report.about import ExpertRow
 from iegp.plots.report.chart import Key, chart
 from iegp.plots.report.palette import N_COLOURS, OTHERS, colour
-from iegp.plots.report.scales import Axis, row_axis, shares
+from iegp.plots.report.scales import Axis, last_row, row_axis, shares
 from iegp.plots.report.section import nothing, section, thinned
 from iegp.plots.report.tables import table
 from iegp.plots.report.text import named, percent
@@ -56,8 +56,7 @@ def weights(results: Results, experts: Sequence[ExpertRow]) -> str:
 HEADING = (
     "experts",
     "Trust in the experts",
-    "Each expert is a Gaussian process with its own kernel and speed of forgetting; the taller its colour, the more the "
-    "prediction of that row relied on it.",
+    "Every expert is a Gaussian process with its own kernel and drift; the taller its colour, the more it was relied on.",
 )
 
 
@@ -74,7 +73,7 @@ def stacked(
 
 def _picture(results: Results, groups: list[Group]) -> str:
     rows = results.weights.row.astype(np.float64)
-    x, y = row_axis(int(rows[-1])), shares("weight")
+    x, y = row_axis(last_row(results)), shares("weight")
     shown, rest = groups[:N_COLOURS], groups[N_COLOURS:]
     layers = [group.weight for group in shown]
     texts = [named(group.name, 44) for group in shown]

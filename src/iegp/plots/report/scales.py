@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from iegp.plots.report.text import minus, power_of_ten
+from iegp.run.digest import Results
 from iegp.typing import Float
 
 SIZE = 1000.0
@@ -58,6 +59,12 @@ def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
     return Axis(low, high, _with_power(title, power), tuple(zip(values, labels, strict=True)), power=power)
 
 
+def last_row(results: Results) -> int:
+    """Where row axes end: at the number of rows, which is rounder than the last row's."""
+    last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
+    return max(last, results.n_rows)
+
+
 def row_axis(last: int) -> Axis:
     """Row numbers from 0; whole ticks only."""
     high = float(max(last, 1))
@@ -74,9 +81,9 @@ def row_label(value: float, high: float) -> str:
     return f"{value:,.0f}"
 
 
-def shares(title: str) -> Axis:
-    """0 to 100 %."""
-    return Axis(0.0, 1.0, title, tuple((i / 4, f"{25 * i} %") for i in range(5)))
+def shares(title: str, room: float = 0.0) -> Axis:
+    """0 to 100 %, with room for dots at the very ends."""
+    return Axis(-room, 1.0 + room, title, tuple((i / 4, f"{25 * i} %") for i in range(5)))
 
 
 def percentages(low: float, high: float, title: str) -> Axis:
