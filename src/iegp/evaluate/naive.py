@@ -104,10 +104,10 @@ def running_count_mean(y: ArrayLike, skip: int = 1) -> NaiveCounts:
     total, squares = (np.cumsum(values)[skip - 1 : -1] for values in (counts, counts**2))
     mean = (total + 0.5) / rows
     excess = np.maximum((rows * squares - total**2) / rows**2 - mean, 0.0)
-    return NaiveCounts(mean, mean + excess, _count_log_score(counts[skip:], mean, excess))
+    return NaiveCounts(mean, mean + excess, count_log_score(counts[skip:], mean, excess))
 
 
-def _count_log_score(counts: Float, mean: Float, excess: Float) -> Float:
+def count_log_score(counts: Float, mean: Float, excess: Float) -> Float:
     """Log probability of counts under a negative binomial of variance ``mean + excess``; Poisson where excess is 0."""
     poisson = counts * np.log(mean) - mean - gammaln(counts + 1.0)
     spread = excess > 0.0
