@@ -7,7 +7,9 @@ try:
 except ImportError as error:
     raise ImportError('figures need matplotlib: pip install "iegp[plot]"') from error
 
-from iegp.plots.displays import CalibrationDisplay, ExpertWeightsDisplay, PrequentialDisplay
+from iegp.plots.calibration_display import CalibrationDisplay
+from iegp.plots.expert_weights_display import ExpertWeightsDisplay
+from iegp.plots.prequential_display import PrequentialDisplay
 from iegp.plots.stream import draw_run, plot_run
 
 __all__ = ["CalibrationDisplay", "ExpertWeightsDisplay", "PrequentialDisplay", "draw_run", "plot_run"]
