@@ -101,7 +101,7 @@ def test_the_table_prints_ranked_and_short():
     weights = [float(line.split()[0]) for line in lines[1:]]
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == pytest.approx(model.expert_weights_.max(), abs=1e-3)
-    assert any("RBF(3)" in line for line in lines)
+    assert any("RBF 3" in line for line in lines)
     assert any("fixed" in line for line in lines)
 
 

@@ -110,3 +110,16 @@ def test_the_base_class_is_abstract():
     ):
         with pytest.raises(NotImplementedError):
             call()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (RBF(1.0), "RBF 1"),
+        (Matern(0.123456, nu=0.5), "Matern-0.5 0.123"),
+        (Laplace("per-dimension"), "Laplace per-dimension"),
+        (Cauchy([3.0, 0.25, 1.0]), "Cauchy 0.25 to 3"),
+    ],
+)
+def test_short_names(kernel, name):
+    assert kernel.short() == name

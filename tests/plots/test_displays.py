@@ -37,7 +37,7 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from iegp.plots import CalibrationDisplay, ExpertWeightsDisplay, PrequentialDisplay  # noqa: E402
-from iegp.plots.displays import expert_names  # noqa: E402
+from iegp.plots.expert_names import expert_names  # noqa: E402
 from iegp.plots.stream import MARK  # noqa: E402
 
 N = 300

@@ -112,6 +112,20 @@ class Kernel:
         del rng
         return np.ones(n)
 
+    def short(self) -> str:
+        """A few words for tables and pictures; of length scales that differ by column, the ends of their range.
+
+        >>> Matern(2.0, nu=2.5).short(), RBF((0.5, 2.0, 1.0)).short()
+        ('Matern-2.5 2', 'RBF 0.5 to 2')
+        """
+        scale = self.length_scale
+        if isinstance(scale, tuple):
+            return f"{self._kind()} {min(scale):.3g} to {max(scale):.3g}"
+        return f"{self._kind()} {scale if isinstance(scale, str) else format(scale, '.3g')}"
+
+    def _kind(self) -> str:
+        return type(self).__name__
+
     def to_config(self) -> dict[str, Any]:
         """Plain data from which :func:`kernel_from_config` makes an equal kernel."""
         scale = self.length_scale
@@ -174,6 +188,9 @@ class Matern(Kernel):
     def radial_scale(self, n: int, rng: np.random.Generator) -> Float:
         dof = 2.0 * self.nu
         return np.asarray(np.sqrt(dof / rng.chisquare(dof, n)))
+
+    def _kind(self) -> str:
+        return f"Matern-{self.nu:g}"
 
     def to_config(self) -> dict[str, Any]:
         return {**super().to_config(), "nu": self.nu}

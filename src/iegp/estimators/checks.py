@@ -28,7 +28,7 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     """Rows to predict: (n, d) float64, finite, with the columns the estimator knows (or, with ``reset``, learns)."""
-    with _named_cells(X, "X"):
+    with _named_cells(X, "X"), _named_columns():
         rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
     _check_finite(rows, "X", _names(estimator))
     return np.asarray(rows)
@@ -81,6 +81,21 @@ def _check_finite(values: Float, name: str, columns: Any) -> None:
         f"Input {name} contains {kind} at {where}. Drop the row, or fill the value in before it gets here{fill}; "
         "the model is unchanged."
     )
+
+
+@contextmanager
+def _named_columns() -> Iterator[None]:
+    """To scikit-learn's words on columns that are not those of ``fit``, add what to do about them."""
+    try:
+        yield
+    except ValueError as error:
+        if "feature names should match" in str(error):
+            advice = "Select them in the order of feature_names_in_, as in X[list(model.feature_names_in_)]"
+        elif "features, but" in str(error):
+            advice = "Pass every column that was there when the model was fitted, in that order"
+        else:
+            raise
+        raise InputError(f"{str(error).rstrip()}\n{advice}, or fit anew; the model is unchanged.") from error
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class Expert(NamedTuple):
         noise = "" if np.isnan(np.mean(self.noise_var)) else f", noise_var={np.mean(self.noise_var):.3g}"
         sharpness = "" if self.sharpness == 1.0 else f", sharpness={self.sharpness:g}"
         return (
-            f"Expert({_short(self.kernel)}, weight={self.weight:.3g}, drift_var={self.drift_var:g}, "
+            f"Expert({self.kernel.short()}, weight={self.weight:.3g}, drift_var={self.drift_var:g}, "
             f"prior_var={np.mean(self.prior_var):.3g}{noise}{sharpness}, {len(self.frequencies)} frequencies)"
         )
 
@@ -53,7 +53,7 @@ class ExpertTable(tuple[Expert, ...]):
             if labels:
                 rung = f"{e.sharpness:10.3g}"
             lines.append(
-                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {rung}  {np.mean(e.prior_var):9.3g}  {_short(e.kernel)}"
+                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {rung}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
             )
         if len(ranked) > 12:
             rest = sum(expert.weight for expert in ranked[12:])
@@ -100,13 +100,3 @@ def _rung(forgetting: Rung) -> str:
     if forgetting is None:
         return "fixed"
     return f"{forgetting[0]:g}, t{forgetting[1]:g}" if isinstance(forgetting, tuple) else f"{forgetting:g}"
-
-
-def _short(kernel: Kernel) -> str:
-    scale = kernel.length_scale
-    if isinstance(scale, tuple):
-        text = f"{min(scale):.3g} to {max(scale):.3g}, {len(scale)} columns"
-    else:
-        text = scale if isinstance(scale, str) else f"{scale:.3g}"
-    nu = f", nu={kernel.nu:g}" if hasattr(kernel, "nu") else ""
-    return f"{type(kernel).__name__}({text}{nu})"

@@ -9,15 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from iegp.plots.displays import CalibrationDisplay, ExpertWeightsDisplay, PrequentialDisplay
+    from iegp.plots.calibration_display import CalibrationDisplay
+    from iegp.plots.expert_weights_display import ExpertWeightsDisplay
+    from iegp.plots.prequential_display import PrequentialDisplay
     from iegp.plots.stream import draw_run, plot_run
 
 __all__ = ["CalibrationDisplay", "ExpertWeightsDisplay", "PrequentialDisplay", "draw_run", "plot_run"]
 
 _HOMES = {
-    "CalibrationDisplay": "displays",
-    "ExpertWeightsDisplay": "displays",
-    "PrequentialDisplay": "displays",
+    "CalibrationDisplay": "calibration_display",
+    "ExpertWeightsDisplay": "expert_weights_display",
+    "PrequentialDisplay": "prequential_display",
     "draw_run": "stream",
     "plot_run": "stream",
 }

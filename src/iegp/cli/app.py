@@ -1,0 +1,183 @@
+"""``iegp``: the commands and their flags. Each does its work in a module that is loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from iegp.cli.options import MODELS, UsageError, options_from
+from iegp.errors import IegpError
+
+app = typer.Typer(
+    name="iegp",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Gaussian processes that learn from a stream: every row predicted before its label is used.",
+)
+
+Given = typer.Option
+
+
+def _module(name: str) -> Any:
+    """Loaded late: the models are slow to import, and ``--help`` should not be."""
+    return importlib.import_module(f"iegp.cli.{name}")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"iegp {version('iegp')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, Given("--version", callback=_show_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    del version
+
+
+_STREAM_HELP = """Predict every record of SOURCE, then learn it.
+
+SOURCE is a .csv, .tsv (plain or .gz), .parquet or .jsonl file, or - for JSON lines on standard input. Answers go to
+--out, one line per row; progress and messages to standard error. With --save a run can be stopped or killed at any time
+and continued with --resume: no row is lost and none learned twice.
+
+[bold]Examples[/bold]
+
+  iegp stream sensors.csv --target power --out answers.jsonl --report report.html
+
+  iegp stream sensors.csv --target power --time when --ignore serial --save power.model --out answers.csv
+
+  iegp stream sensors.csv --target power --save power.model --out answers.csv --resume
+
+  tail -f log.jsonl | iegp stream - --target latency --save latency.model --out -
+
+A row without its label is answered and remembered if it has an id; a later line {"id": 7, "power": 3.2} teaches it.
+"""
+
+
+@app.command(help=_STREAM_HELP)
+def stream(
+    source: Annotated[str, typer.Argument(help="A file, or - for JSON lines on standard input.")],
+    target: Annotated[str | None, Given("--target", "-t", help="The column to predict.")] = None,
+    task: Annotated[str | None, Given(help="regression, classification, count or ordinal; found if not said.")] = None,
+    out: Annotated[str | None, Given("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None,
+    save: Annotated[str | None, Given(help="The model and how far the run has come, in one file.")] = None,
+    resume: Annotated[bool | None, Given("--resume", help="Go on where --save left off.")] = None,
+    overwrite: Annotated[bool | None, Given("--overwrite", help="Start anew even if files exist.")] = None,
+    checkpoint_every: Annotated[str | None, Given(help="Rows, as 5000, or seconds, as 30s. [dim]\\[10s][/dim]")] = None,
+    model: Annotated[str | None, Given(help=f"{', '.join(MODELS)}. [dim]\\[default][/dim]")] = None,
+    config: Annotated[str | None, Given(help="A TOML file with these options; flags win.")] = None,
+    seed: Annotated[int | None, Given(help="Of the random features. [dim]\\[0][/dim]")] = None,
+    limit: Annotated[int | None, Given(help="Stop after so many rows.")] = None,
+    follow: Annotated[bool | None, Given("--follow", help="Keep reading a growing file.")] = None,
+    format: Annotated[str | None, Given(help="csv, tsv, jsonl or parquet, if the suffix does not say.")] = None,
+    report: Annotated[str | None, Given(help="An HTML page about the run.")] = None,
+    id: Annotated[str | None, Given(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None,
+    time: Annotated[str | None, Given(help="A column of time stamps: time of day, day of week, trend.")] = None,
+    features: Annotated[str | None, Given(help="Use these columns only: a,b,c.")] = None,
+    ignore: Annotated[str | None, Given(help="Do not use these columns: a,b,c.")] = None,
+    missing: Annotated[str | None, Given(help="mean fills gaps with the mean so far; error refuses them.")] = None,
+    max_pending: Annotated[int | None, Given(help="Rows that may wait for labels. [dim]\\[10000][/dim]")] = None,
+    on_bad_row: Annotated[str | None, Given(help="stop, or skip and set aside. [dim]\\[stop][/dim]")] = None,
+    level: Annotated[float | None, Given(help="Of the intervals. [dim]\\[0.95][/dim]")] = None,
+    intervals: Annotated[str | None, Given(help="exact, or normal: mean ± z std, cheaper.")] = None,
+    classes: Annotated[str | None, Given(help="Labels known beforehand: a,b,c.")] = None,
+    order: Annotated[str | None, Given(help="Ordinal labels from lowest to highest: a,b,c.")] = None,
+    jobs: Annotated[int | None, Given(help="Threads. [dim]\\[1][/dim]")] = None,
+    quiet: Annotated[bool | None, Given("--quiet", "-q", help="No progress, errors only.")] = None,
+) -> None:
+    flags = {name: value for name, value in locals().items() if name not in ("config", "flags")}
+    options, given = options_from(flags, config)
+    raise typer.Exit(_module("streaming").stream(options, given))
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(help="A model of `iegp stream --save`.")],
+    source: Annotated[str, typer.Argument(help="Records as in `iegp stream`; labels are not needed.")],
+    out: Annotated[str, Given("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-",
+    format: Annotated[str | None, Given(help="csv, tsv, jsonl or parquet, if the suffix does not say.")] = None,
+    overwrite: Annotated[bool, Given("--overwrite", help="Replace --out if it exists.")] = False,
+    on_bad_row: Annotated[str, Given(help="stop, or skip.")] = "stop",
+) -> None:
+    """Predict records with a saved model, which learns nothing and stays as it is.
+
+    [bold]Example[/bold]
+
+      iegp predict power.model tomorrow.csv --out tomorrow-answers.csv
+    """
+    raise typer.Exit(_module("predicting").predict(model, source, out, format, overwrite, on_bad_row))
+
+
+@app.command()
+def inspect(
+    model: Annotated[str, typer.Argument(help="A model of `iegp stream --save`, or saved from Python.")],
+    as_json: Annotated[bool, Given("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Say what a model file holds: task, rows seen, columns, experts with weights, settings, format.
+
+    [bold]Example[/bold]
+
+      iegp inspect power.model
+    """
+    raise typer.Exit(_module("inspecting").inspect(model, as_json))
+
+
+@app.command()
+def report(
+    run: Annotated[str, typer.Argument(help="Answers of a run (.jsonl, .csv, .parquet), or its model.")],
+    out: Annotated[str | None, Given("--out", "-o", help="The page; RUN with .html if not said.")] = None,
+) -> None:
+    """Write the report of a run again, from its answers or from its model.
+
+    [bold]Example[/bold]
+
+      iegp report answers.jsonl --out report.html
+    """
+    raise typer.Exit(_module("reporting").report(run, out))
+
+
+@app.command()
+def demo(
+    out: Annotated[str, Given("--out", "-o", help="Folder for figures and reports.")] = "runs/demo",
+    rows: Annotated[int, Given(help="Rows of each stream.")] = 8000,
+    seed: Annotated[int, Given(help="Of the random features and the robot.")] = 0,
+) -> None:
+    """Stream real data and a robot arm that picks up a load through the untuned model; nothing to download.
+
+    [bold]Example[/bold]
+
+      iegp demo
+    """
+    raise typer.Exit(_module("demo").demo(out, rows, seed))
+
+
+def main() -> None:
+    """The command, with errors in words instead of tracebacks: exit code 2 for usage, 1 for a run that failed."""
+    # BLAS threads only slow the small products of an expert down; this must be said before NumPy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        app()
+    except UsageError as error:
+        _fail(str(error), 2)
+    except IegpError as error:
+        _fail(str(error), 1)
+    except BrokenPipeError:
+        # Whoever read standard output is gone; nothing more can be said there, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail("standard output was closed", 1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    sys.stderr.write(f"iegp: {message}\n")
+    sys.exit(code)

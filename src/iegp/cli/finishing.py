@@ -1,0 +1,56 @@
+"""After a run: Parquet, the file beside the answers, the report, and a summary in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from iegp.cli import about as abouts
+from iegp.cli.options import StreamOptions
+from iegp.cli.watching import scores
+from iegp.estimators.experts_table import experts_of
+from iegp.plots.report import write_report
+from iegp.run.stream.checkpoint import Where
+from iegp.run.stream.job import Job
+from iegp.run.stream.parquet_out import finish_parquet
+from iegp.run.stream.sidecar import write_sidecar
+
+
+def finish(options: StreamOptions, job: Job, where: Where) -> None:
+    """Write what can only be written at the end of a run."""
+    about = abouts.about_run(job, where)
+    if where.out not in (None, "-"):
+        out = Path(where.out or "")
+        if where.is_finished:
+            finish_parquet(out, job.plan.has_classes)
+        weights = job.digest.results().weights
+        kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
+        write_sidecar(out, {"about": abouts.to_config(about), "level": job.plan.level, "weights": kept})
+    if options.report is not None:
+        write_report(options.report, job.digest, about)
+
+
+def top_expert(job: Job) -> str:
+    """The most trusted expert in a few words."""
+    if job.learner is None:
+        return "no expert yet"
+    best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
+    drift = "static" if best.drift_var == 0.0 else f"drift {best.drift_var:g}"
+    return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
+
+
+def last_words(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:
+    """What was done, and where it lies."""
+    counters = job.counters
+    verb = "Stopped after" if was_stopped else "Done:"
+    say.print(", ".join([f"{verb} {counters.rows:,} rows", f"{counters.learned:,} learned", *scores(job)]))
+    for heading, words in abouts.notes(job):
+        say.print(f"{heading}: {words}")
+    places = [("Answers", options.out), ("Model", options.save), ("Report", options.report)]
+    for what, place in places:
+        if place not in (None, "-"):
+            say.print(f"{what}: {place}")
+    if was_stopped and options.save is not None:
+        say.print("Go on with the same command and --resume")

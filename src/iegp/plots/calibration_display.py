@@ -1,0 +1,183 @@
+"""Was it honest? Coverage of intervals by window of the stream, or reliability of class probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from iegp.errors import InputError
+from iegp.evaluate.classification import reliability
+from iegp.plots.calibration import (
+    CHANCE,
+    Calibration,
+    coverage_of_windows,
+    mean_of_windows,
+    window_edges,
+    with_chance,
+)
+from iegp.plots.display import GREY, Display, Panels, Run, checked_run, output_column, passed_over
+from iegp.plots.stream import BAND, INK, MARK, TRUTH, finish_rows
+from iegp.run.prequential import PrequentialRun
+from iegp.typing import Float
+
+# A group of fewer rows says nothing.
+GROUPS, FEWEST_ROWS = 10, 10
+
+
+class CalibrationDisplay(Display):
+    """Was it honest? What was promised against what happened, and how far apart the two may be by chance.
+
+    For numbers and counts: the share of labels inside their interval, window after window of the stream, against the
+    level of the interval; below it, how wide the intervals were. An interval of a count covers its level *at least*,
+    because counts come in steps: small counts lie above.
+
+    For classes: a reliability diagram, the share of right predictions against the probability they were given, in
+    groups of rows by that probability; below it, how many rows each group has. Those of fewer than 10 are only counted.
+
+    The grey band holds 95 % of the points if predictions are honest, so one in twenty may lie outside; those are red.
+
+    Parameters
+    ----------
+    run : PrequentialRun or ClassificationRun
+        What an estimator's ``prequential`` returned.
+    bins : int, default=None
+        Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
+    output : int, default=0
+        The column to look at of a y that has several.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        The numbers that are drawn.
+
+    Examples
+    --------
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.plots import CalibrationDisplay
+    >>> from iegp.streams import robot_arm
+    >>> stream = robot_arm(401, random_state=0)
+    >>> run = IEGPRegressor(n_frequencies=10, random_state=0).prequential(stream.X, stream.y)
+    >>> display = CalibrationDisplay.from_run(run, bins=4, target=stream.target_name)
+    >>> display.calibration.rows
+    array([100, 100, 100, 100])
+    """
+
+    def __init__(self, run: Run, *, bins: int | None = None, output: int = 0) -> None:
+        self.run, self.output = checked_run(run), output
+        if bins is not None and (not isinstance(bins, int | np.integer) or isinstance(bins, bool) or bins < 1):
+            raise InputError(f"bins={bins!r} must be a whole number of at least 1, or None")
+        if isinstance(run, PrequentialRun):
+            self._windows = window_edges(len(run), run.n_blind, bins)
+            self.calibration = coverage_of_windows(run, output, self._windows)
+        else:
+            self._n_groups = bins or GROUPS
+            groups = reliability(run.y, run.proba, run.classes, self._n_groups)
+            self.calibration = with_chance(groups.confidence, groups.accuracy, groups.rows)
+
+    @classmethod
+    def from_run(cls, run: Run, *, bins: int | None = None, output: int = 0, ax: Panels = None, **kwargs: Any) -> Self:
+        """Draw a run; further arguments are those of :meth:`plot`."""
+        return cls(run, bins=bins, output=output).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        bins: int | None = None,
+        output: int = 0,
+        prequential_params: dict[str, Any] | None = None,
+        ax: Panels = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw how honest an estimator is on a stream, from its start.
+
+        A fresh clone passes over the rows: the estimator is not changed, and what it has learned so far is not used.
+        ``prequential_params`` are further arguments of ``prequential``, such as ``{"level": 0.8}``.
+        """
+        _, run = passed_over(estimator, X, y, prequential_params)
+        return cls.from_run(run, bins=bins, output=output, ax=ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Panels = None,
+        *,
+        target: str = "y",
+        title: str = "",
+        first_row: int = 0,
+        changes: Sequence[int] = (),
+    ) -> Self:
+        """Draw. ``target``, ``first_row`` and ``changes`` as in :meth:`PrequentialDisplay.plot`, for intervals only."""
+        if isinstance(self.run, PrequentialRun):
+            self._take(ax, (2.2, 1))
+            self._draw_windows(self.run, first_row, changes, target, title)
+        else:
+            self._take(ax, (2.2, 1), (7, 5.6))
+            self._draw_groups(title)
+        self._legend(self.ax_, "lower right")
+        return self
+
+    def _draw_windows(
+        self, run: PrequentialRun, first_row: int, changes: Sequence[int], target: str, title: str
+    ) -> None:
+        edges, found = self._windows + first_row, self.calibration
+        middle = np.asarray(0.5 * (edges[:-1] + edges[1:] - 1))
+        self.ax_.stairs(found.high, edges, baseline=found.low, fill=True, color=GREY, label=_honest("windows"))
+        self.ax_.axhline(run.level, color=TRUTH, lw=1.0, ls="--", label=f"promised: {100 * run.level:g} %")
+        overall = 100 * np.average(found.observed, weights=found.rows)
+        self._points(middle, found, f"observed: {overall:.1f} % in all")
+        self.ax_.set_ylabel("labels inside the interval")
+        if self.lower_ax_ is not None:
+            width = mean_of_windows(
+                output_column(run.upper, self.output) - output_column(run.lower, self.output), self._windows
+            )
+            self.lower_ax_.stairs(width, edges, color=INK, lw=1.4, baseline=None)
+            self.lower_ax_.set_ylabel(f"width of interval,\n{target}")
+            # At a change of the stream they may be wide for a while, at its start they may be absurd.
+            self.lower_ax_.set_ylim(0.0, 1.1 * min(width.max(), 4.0 * np.median(width)) or 1.0)
+        finish_rows(self._panels, np.arange(edges[0], edges[-1]), changes, title)
+
+    def _draw_groups(self, title: str) -> None:
+        every, width = self.calibration, 1.0 / self._n_groups
+        # Groups have their upper end.
+        left = width * np.searchsorted(width * np.arange(1, self._n_groups), every.expected - 1e-12, side="left")
+        begin = float(left[0])
+        large = every.rows >= min(FEWEST_ROWS, every.rows.max())
+        found = Calibration(*(part[large] for part in every))
+        heights = found.high - found.low
+        self.ax_.bar(left[large], heights, width, found.low, align="edge", color=GREY, label=_honest("groups"))
+        self.ax_.plot([begin, 1.0], [begin, 1.0], color=TRUTH, lw=1.0, ls="--", label="promised")
+        gap = np.average(np.abs(every.observed - every.expected), weights=every.rows)
+        self._points(found.expected, found, f"observed:\ncalibration error {gap:.3f}")
+        self.ax_.set_ylabel("right predictions")
+        self.ax_.set_title(title, loc="left", fontsize=11)
+        if self.lower_ax_ is not None:
+            bars = self.lower_ax_.bar(left, every.rows, 0.92 * width, align="edge", color=BAND)
+            self.lower_ax_.bar_label(bars, fontsize=8, padding=1)
+            self.lower_ax_.set_ylim(0.0, 1.2 * every.rows.max())
+            self.lower_ax_.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+            self.lower_ax_.set_ylabel("rows")
+        for panel in self._panels:
+            panel.set_xlim(begin - 0.01, 1.01)
+            panel.spines[["top", "right"]].set_visible(False)
+        self._panels[-1].set_xlabel("probability of the predicted class")
+        self._panels[-1].xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+
+    def _points(self, where: Float, found: Calibration, label: str) -> None:
+        """Observed shares, red outside the band; and limits that show all."""
+        self.ax_.plot(where, found.observed, "o-", color=INK, lw=1.2, ms=5, label=label)
+        outside = (found.observed < found.low - 1e-12) | (found.observed > found.high + 1e-12)
+        if outside.any():
+            self.ax_.plot(where[outside], found.observed[outside], "o", color=MARK, ms=6, label="outside the grey band")
+        lowest = min(found.observed.min(), found.low.min(), found.expected.min())
+        self.ax_.set_ylim(lowest - 0.05 * (1.0 - lowest) - 0.005, 1.0 + 0.05 * (1.0 - lowest) + 0.005)
+        self.ax_.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+
+
+def _honest(parts: str) -> str:
+    return f"{100 * CHANCE:g} % of honest {parts}"

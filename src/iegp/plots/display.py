@@ -1,0 +1,94 @@
+"""What displays share: the axes they draw on, and the runs they are made of.
+
+A display is made by ``from_run`` or ``from_estimator`` and can be drawn again with ``plot``. It keeps the axes it drew
+on in ``ax_``, those of the panel below in ``lower_ax_`` (``None`` if there is none) and the figure in ``figure_``.
+``ax`` is one Axes, which then shows the upper panel only, or a pair of them for both; without it a pyplot figure is
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from sklearn.base import clone
+
+from iegp.errors import InputError
+from iegp.plots.stream import SIZE, legend
+from iegp.run.classification import ClassificationRun
+from iegp.run.prequential import PrequentialRun
+from iegp.typing import Float
+
+Run = PrequentialRun | ClassificationRun
+# One Axes, or one for each panel.
+Panels = Axes | Sequence[Axes] | None
+
+GREY = "#dfe3e6"
+
+
+class Display:
+    """What displays share: the axes they draw on."""
+
+    ax_: Axes
+    lower_ax_: Axes | None
+    figure_: Figure | SubFigure
+
+    def _take(self, ax: Panels, heights: Sequence[float], size: tuple[float, float] = SIZE) -> None:
+        """Use the caller's axes, or make a figure with a panel for each of ``heights``."""
+        self._is_ours = ax is None
+        if ax is None:
+            figure = pyplot.figure(figsize=size, layout="constrained")
+            panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
+        else:
+            panels = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, dtype=object)))
+        if not 1 <= len(panels) <= len(heights) or not all(isinstance(panel, Axes) for panel in panels):
+            wanted = "one matplotlib Axes" + (", or a pair for both panels" if len(heights) == 2 else "")
+            raise InputError(f"ax={ax!r:.80} cannot be drawn on; give {wanted}, or None for a new figure")
+        self.ax_, self.figure_ = panels[0], panels[0].figure
+        self.lower_ax_ = panels[1] if len(panels) == 2 else None
+
+    @property
+    def _panels(self) -> list[Axes]:
+        return [self.ax_] if self.lower_ax_ is None else [self.ax_, self.lower_ax_]
+
+    def _legend(self, panel: Axes, corner: str, upside_down: bool = False) -> None:
+        """Beside the panel in a figure of ours, in its corner in one of the caller's."""
+        legend(panel, upside_down=upside_down, inside=None if self._is_ours else corner)
+
+
+def checked_run(run: Any) -> Any:
+    """A run with at least two rows that count."""
+    if not isinstance(run, PrequentialRun | ClassificationRun):
+        raise InputError(f"run={run!r:.80} is not a run; give what prequential of an estimator returned")
+    n_blind = run.n_blind if isinstance(run, PrequentialRun) else 0
+    if len(run) - n_blind < 2:
+        first = " (the first of a fresh model does not count)" if n_blind else ""
+        raise InputError(
+            f"a run of {len(run)} row{'' if len(run) == 1 else 's'} is too short for a picture, which needs two"
+            f"{first}; pass more rows, or join the pieces of a live loop with concatenate"
+        )
+    return run
+
+
+def passed_over(estimator: Any, X: Any, y: Any, params: dict[str, Any] | None) -> tuple[Any, Any]:
+    """A fresh clone that has passed over the rows, and the run."""
+    require(estimator, "prequential", "an estimator of iegp, such as IEGPRegressor()")
+    model = clone(estimator)
+    return model, model.prequential(X, y, **(params or {}))
+
+
+def require(estimator: Any, name: str, wanted: str) -> None:
+    if not hasattr(estimator, name):
+        raise InputError(f"estimator={estimator!r:.80} has no {name}; give {wanted}")
+
+
+def output_column(values: Float, output: int) -> Float:
+    """One column of a y that may have several."""
+    columns = values.reshape(len(values), -1)
+    if output not in range(columns.shape[1]):
+        raise InputError(f"output={output!r} must be a whole number from 0 to {columns.shape[1] - 1}, a column of y")
+    return columns[:, output]

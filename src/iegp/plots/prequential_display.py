@@ -1,0 +1,153 @@
+"""How a run went: predictions and labels above, a score of all rows so far below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from iegp.errors import InputError
+from iegp.evaluate.classification import running_error
+from iegp.evaluate.metrics import running_nmse
+from iegp.plots.display import Display, Panels, Run, checked_run, output_column, passed_over
+from iegp.plots.stream import BAND, INK, draw_band, finish_rows, visible
+from iegp.run.classification import ClassificationRun
+from iegp.run.prequential import PrequentialRun
+from iegp.typing import Float, Int
+
+_NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
+
+
+class PrequentialDisplay(Display):
+    """How a run went: the predictions, each made before its label was used, and below them a score of all rows so far.
+
+    For numbers and counts the upper panel shows labels, predicted means and intervals. For classes it shows the share
+    of wrong predictions so far, over faint dots: the probability that each row's true class was given.
+
+    Parameters
+    ----------
+    run : PrequentialRun or ClassificationRun
+        What an estimator's ``prequential`` returned.
+
+    Examples
+    --------
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.plots import PrequentialDisplay
+    >>> from iegp.streams import robot_arm
+    >>> stream = robot_arm(200, random_state=0)
+    >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
+    >>> run = model.prequential(stream.X, stream.y)
+    >>> display = PrequentialDisplay.from_run(run, target=stream.target_name)
+    >>> display.figure_.savefig("run.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = checked_run(run)
+
+    @classmethod
+    def from_run(cls, run: Run, *, ax: Panels = None, **kwargs: Any) -> Self:
+        """Draw a run; further arguments are those of :meth:`plot`."""
+        return cls(run).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        prequential_params: dict[str, Any] | None = None,
+        ax: Panels = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw how an estimator does on a stream, from its start.
+
+        A fresh clone passes over the rows: the estimator is not changed, and what it has learned so far is not used.
+        ``prequential_params`` are further arguments of ``prequential``, such as ``{"exposure": ...}``.
+        """
+        _, run = passed_over(estimator, X, y, prequential_params)
+        return cls.from_run(run, ax=ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Panels = None,
+        *,
+        score: str | None = None,
+        output: int = 0,
+        target: str = "y",
+        title: str = "",
+        first_row: int = 0,
+        changes: Sequence[int] = (),
+        zoom: tuple[int, int] | None = None,
+    ) -> Self:
+        """Draw.
+
+        ``score`` is ``"nmse"`` or ``"pnll"``, the mean negative log score (of all outputs together), for numbers and
+        counts; ``"log_loss"`` for classes. ``None`` is the first of them that makes sense. ``output`` is the column to
+        show of a y that has several, ``target`` its name and unit. ``changes`` are rows where the stream is known to
+        change, ``zoom`` the rows (first, last + 1) to show; both count from the stream's start, whose row ``first_row``
+        is the run's first.
+        """
+        rows, shown = visible(len(self.run), first_row, zoom)
+        so_far, name = _running_score(self.run, score, output)
+        self._take(ax, (2.2, 1))
+        if isinstance(self.run, PrequentialRun):
+            _draw_numbers(self.ax_, rows, shown, self.run, output, target)
+        else:
+            _draw_errors(self.ax_, rows, shown, self.run)
+        if self.lower_ax_ is not None:
+            last = so_far[shown][-1]
+            self.lower_ax_.plot(rows, so_far[shown], color=INK, lw=1.4, label=f"{last:#.3g} after row {rows[-1]}")
+            self.lower_ax_.set_ylabel(f"{name}\nof rows so far")
+            _limit(self.lower_ax_, so_far[shown], from_zero=name != _NAMES["pnll"])
+        finish_rows(self._panels, rows, changes, title)
+        for panel in self._panels:
+            self._legend(panel, "upper right")
+        return self
+
+
+def _running_score(run: Run, score: str | None, output: int) -> tuple[Float, str]:
+    """Score of all rows so far after every row, NaN where there is nothing to score, and its name."""
+    choices = ("nmse", "pnll") if isinstance(run, PrequentialRun) else ("log_loss",)
+    if score is not None and score not in choices:
+        raise InputError(f"score={score!r} is not one of a {type(run).__name__}; use {' or '.join(map(repr, choices))}")
+    chosen, n_blind = score or choices[0], 0
+    if isinstance(run, PrequentialRun):
+        y, mean, n_blind = output_column(run.y, output), output_column(run.mean, output), run.n_blind
+        # Labels all alike have no variance to compare with.
+        if score is None and np.ptp(y[n_blind:]) == 0.0:
+            chosen = "pnll"
+    so_far: Float
+    if chosen == "nmse":
+        so_far = running_nmse(y[n_blind:], mean[n_blind:])
+    else:
+        so_far = np.cumsum(-run.log_score[n_blind:]) / np.arange(1, len(run) - n_blind + 1)
+    return np.concatenate([np.full(n_blind, np.nan), so_far]), _NAMES[chosen]
+
+
+def _draw_numbers(axes: Axes, rows: Int, shown: slice, run: PrequentialRun, output: int, target: str) -> None:
+    y, mean, lower, upper = (output_column(part, output)[shown] for part in (run.y, run.mean, run.lower, run.upper))
+    draw_band(axes, rows, y, mean, lower, upper, target, run.level)
+
+
+def _draw_errors(axes: Axes, rows: Int, shown: slice, run: ClassificationRun) -> None:
+    truth = np.exp(run.log_score[shown])
+    size = 2.5 if len(rows) > 300 else 5.0
+    axes.plot(rows, truth, ".", color=BAND, ms=size, label="probability of\nthe true class")
+    wrong = running_error(run.y, run.predicted)[shown]
+    axes.plot(rows, wrong, color=INK, lw=1.4, label=f"error rate so far:\n{100 * wrong[-1]:.1f} % after row {rows[-1]}")
+    axes.set_ylabel("error rate, probability")
+    axes.set_ylim(-0.02, 1.02)
+
+
+def _limit(axes: Axes, values: Float, from_zero: bool) -> None:
+    """Limits by most values: a few rows at the start of a stream would flatten everything else."""
+    usable = values[np.isfinite(values)]
+    if len(usable) == 0:
+        return
+    low, high = np.percentile(usable, [0.0, 95.0])
+    low, high = min(low, usable[-1]), max(high, usable[-1])
+    margin = 0.2 * (high - (0.0 if from_zero else low)) or 1.0
+    axes.set_ylim(0.0 if from_zero else low - margin, high + margin)
