@@ -52,7 +52,18 @@ class StreamOptions:
 
 _LISTS = ("features", "ignore", "classes", "order")
 # What may change when a run is resumed: everything that does not touch the model or the answers.
-FREE_ON_RESUME = ("source", "save", "resume", "overwrite", "checkpoint_every", "limit", "follow", "report", "quiet", "jobs")
+FREE_ON_RESUME = (
+    "source",
+    "save",
+    "resume",
+    "overwrite",
+    "checkpoint_every",
+    "limit",
+    "follow",
+    "report",
+    "quiet",
+    "jobs",
+)
 
 
 def options_from(flags: dict[str, Any], config: str | None) -> tuple[StreamOptions, frozenset[str]]:

@@ -54,7 +54,7 @@ def _answer(job: Job, batch: Batch, answers: AnswerFile) -> None:
     problems = job.encoder.problems(features, np.ones(len(batch), dtype=bool))
     if problems:
         first = problems[0]
-        raise BadRow("the source", int(batch.lines[first.index]), first.column, first.text, first.reason)
+        raise BadRow("the source", int(batch.lines[first.place]), first.column, first.text, first.reason)
     for part in job.predict(batch):
         answers.write(part)
 

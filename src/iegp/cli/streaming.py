@@ -53,7 +53,9 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
             try:
                 if is_resumed:
                     n = runner.replay()
-                    say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
+                    say.print(
+                        f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else "")
+                    )
                 with watcher:
                     runner.run(source)
             finally:
@@ -200,9 +202,7 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_live: bool, i
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
             bad = _beside(base, ".bad.jsonl")
-            files.bad = (
-                Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
-            )
+            files.bad = Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
     return files
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -76,12 +77,9 @@ class Watcher:
 def scores(job: Job) -> list[str]:
     """The running scores in words."""
     results = job.digest.results()
-    parts = []
-    if job.plan.has_classes:
-        if results.error == results.error:
-            parts.append(f"error {100 * results.error:.1f} %")
-    elif results.nmse == results.nmse:
-        parts.append(f"nMSE {results.nmse:.4f}")
-        if results.coverage == results.coverage:
-            parts.append(f"{100 * job.plan.level:g} % covers {100 * results.coverage:.1f} %")
+    loss, parts = results.loss.ours, []
+    if math.isfinite(loss):
+        parts.append(f"error {100 * loss:.1f} %" if job.plan.has_classes else f"nMSE {loss:.4f}")
+    if math.isfinite(results.coverage):
+        parts.append(f"{100 * job.plan.level:g} % covers {100 * results.coverage:.1f} %")
     return parts

@@ -108,7 +108,7 @@ class Trace(NamedTuple):
     weights: Float
     """(n, n_experts): as used for the prediction of that row."""
     pit: Float
-    """(n, D): predicted probability of a smaller label; no rows if no interval was asked for, or for labels in steps."""
+    """(n, D): predicted probability of a smaller label; no rows without intervals, or for classes and counts."""
 
     @classmethod
     def concatenate(cls, traces: list[Trace]) -> Trace:

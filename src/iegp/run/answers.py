@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,19 @@ class Answers:
     def __len__(self) -> int:
         return len(self.row)
 
+    def part(self, start: int, stop: int, weights: Float | None = None) -> Answers:
+        """Some of the rows, with these weights if they are given."""
+        chosen: dict[str, Any] = {
+            name: value[start:stop]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray) or (name == "ids" and value is not None)
+        }
+        return replace(self, **chosen | ({} if weights is None else {"weights": weights}))
+
     @property
     def predicted(self) -> NDArray[Any]:
         """(n,): the most probable class of each row, None while no class is known."""
         if not self.classes:
             return np.full(len(self), None, dtype=object)
         assert self.proba is not None
-        return np.array(self.classes, dtype=object)[self.proba.argmax(axis=1)]
+        return np.asarray(np.array(self.classes, dtype=object)[self.proba.argmax(axis=1)])

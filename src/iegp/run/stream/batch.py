@@ -68,5 +68,5 @@ def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
 def is_missing(values: NDArray[Any]) -> Bool:
     """(n,)"""
     if values.dtype == np.float64:
-        return np.isnan(values)
-    return np.equal(values, None).astype(bool)
+        return np.asarray(np.isnan(values))
+    return np.fromiter((value is None for value in values), dtype=bool, count=len(values))

@@ -1,4 +1,4 @@
-"""A run as one file: the model, where the input goes on, where the output ends. Replaced atomically, never half written.
+"""A run as one file: the model, where the input goes on, where the output ends. Replaced atomically, as a whole.
 
 It is a model file like any other (safetensors with a JSON header and a checksum), so loading executes nothing and reads
 no more than the file holds.
@@ -7,6 +7,7 @@ no more than the file holds.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,7 +23,8 @@ from iegp.run.stream.job import Counters, Job
 from iegp.run.stream.learner import Learner
 from iegp.run.stream.pending import Pending
 from iegp.run.stream.plan import Plan
-from iegp.streams.records import START, Position
+from iegp.streams.records import Position
+from iegp.streams.records.position import START
 from iegp.typing import Arrays
 
 KIND = "stream"
@@ -67,7 +69,8 @@ def write(path: Path, job: Job, where: Where) -> None:
         "pending": pending,
         "counters": job.counters.to_config(),
         "digest": job.digest.config(),
-        "where": vars(where),
+        # As text, because the order of columns matters and that of a header's entries does not.
+        "where": vars(where) | {"schema": json.dumps(where.schema)},
     }
     parts: dict[str, Arrays] = {
         "digest": job.digest.arrays(),
@@ -108,15 +111,13 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
         raise ValueError(f"{model.n_columns} columns in the model, {len(job.encoder.columns)} in the encoder")
     if plan.has_classes and len(classes) > model.n_outputs:
         raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
-    job.learner = Learner(
-        plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads
-    )
+    job.learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
     job.learner.order = plan.order
     return job
 
 
 def _where(stored: dict[str, Any]) -> Where:
-    where = Where(**stored)
+    where = Where(**stored | {"schema": json.loads(stored["schema"])})
     where.position = Position(*(int(value) for value in where.position))
     length, digest = where.prefix
     where.prefix = (int(length), str(digest))

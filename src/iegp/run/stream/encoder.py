@@ -39,7 +39,8 @@ class Column(NamedTuple):
 class Problem(NamedTuple):
     """Why a record cannot be used."""
 
-    index: int
+    place: int
+    """Which record of the batch."""
     column: str
     text: str
     reason: str
@@ -122,7 +123,7 @@ class Encoder:
             for value, index in _first_places(values).items():
                 if Column(CATEGORY, name, value) not in known:
                     found.append((index, number, Column(CATEGORY, name, value)))
-        found.sort(key=lambda entry: entry[:2])
+        found.sort(key=lambda entry: (entry[0], entry[1]))
         return [(index, column) for index, _, column in found]
 
     # -- looking ---------------------------------------------------------------------------------------------------
@@ -137,8 +138,8 @@ class Encoder:
                     found.append(Problem(index, self.time, text or "", reason))
         if self.refuses_gaps:
             for name, values in self._features(batch).items():
-                for index in np.flatnonzero(is_missing(values) & is_row):
-                    found.append(Problem(int(index), name, "", "missing, and --missing error was asked for"))
+                reason = "missing, and --missing error was asked for"
+                found += [Problem(int(i), name, "", reason) for i in np.flatnonzero(is_missing(values) & is_row)]
         return found
 
     def n_categories(self, name: str) -> int:

@@ -71,8 +71,8 @@ class Job:
     def absorb(self, batch: Batch, answer: Callable[[Answers], None], on_bad: OnBad) -> None:
         """Answer and learn the records in order.
 
-        ``answer`` gets what was predicted. ``on_bad`` is told of records that cannot be used before anything of them has
-        touched the model; if it raises, all records before are absorbed and none after.
+        ``answer`` gets what was predicted. ``on_bad`` is told of records that cannot be used, before anything of them
+        has touched the model; if it raises, all records before are absorbed and none after.
         """
         n = len(batch)
         while len(batch):
@@ -85,7 +85,7 @@ class Job:
             part, part_features = batch.part(0, stop), features.part(0, stop)
             problem = self._first_problem(part, part_features)
             if problem is not None:
-                part, part_features = part.part(0, problem.index), part_features.part(0, problem.index)
+                part, part_features = part.part(0, problem.place), part_features.part(0, problem.place)
             for answers in self._absorb_part(part, part_features):
                 self.digest.add(answers, late=answers.note == LATE)
                 answer(answers)
@@ -163,7 +163,7 @@ class Job:
                     Problem(int(i), column.source, f"{values[i]:g}", "too far from all before it")
                     for i in np.flatnonzero(far)
                 ]
-        return min(found, key=lambda problem: problem.index, default=None)
+        return min(found, key=lambda problem: problem.place, default=None)
 
     # -- answering -------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Job:
         """(n,): whether a record is a row; one that has a name but no features is about a row."""
         if ids is None:
             return np.ones(len(features), dtype=bool)
-        return self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool)
+        return np.asarray(self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool))
 
     def _kinds(self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None) -> NDArray[Any]:
         """What each record is."""

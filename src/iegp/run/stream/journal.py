@@ -1,11 +1,11 @@
 """A write-ahead journal for input that cannot be read again.
 
 Every batch of a pipe is appended here before it is answered. After a crash the batches since the last checkpoint are
-taken from here, cut exactly as they were, so that they give the same bits. A batch is followed by a mark once its answer
-is out; after a crash only batches without a mark are answered again on standard output.
+taken from here, cut exactly as they were, so that they give the same bits. A batch is followed by a mark once its
+answer is out; after a crash only batches without a mark are answered again on standard output.
 
-A record is ``length, sequence number, checksum, content``. A record that was cut off by the crash was never answered; it
-is dropped, and its sender has no answer to it.
+A record is ``length, sequence number, checksum, content``. A record that was cut off by the crash was never answered;
+it is dropped, and its sender has no answer to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Journal:
         try:
             self._descriptor = os.open(path, flags, 0o666)
         except OSError as error:
-            raise InputError(f"the journal {path} cannot be opened ({error.strerror}); it must be a plain file") from error
+            raise InputError(
+                f"the journal {path} cannot be opened ({error.strerror}); it must be a plain file"
+            ) from error
 
     def append(self, batch: dict[str, Any]) -> None:
         """Store a batch before it is answered."""

@@ -22,8 +22,8 @@ FEW_ROWS = 16
 NUMBERS = ("mean", "std", "lower", "upper")
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,14})\Z")
 
-# A line is made of pieces: the same text for all rows, or one text per row.
-Piece = str | list[str] | pa.Array
+# A line is made of pieces: the same text for all rows, or one text per row, as a list or as an Arrow array.
+Piece = Any
 
 
 def json_lines(answers: Answers) -> bytes:

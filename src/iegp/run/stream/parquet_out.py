@@ -1,4 +1,4 @@
-"""Answers as Parquet: collected as JSON lines, which can be cut back and continued, and written when the run is over."""
+"""Answers as Parquet: collected as JSON lines, which can be cut back and continued, and written at the end."""
 
 from __future__ import annotations
 

@@ -118,7 +118,10 @@ class Plan:
         known = {field.name for field in fields(cls)}
         if set(config) != known:
             raise ValueError(f"the plan of the run has other entries than {sorted(known)}")
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in config.items()})
+        arguments: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in config.items()
+        }
+        return cls(**arguments)
 
 
 def find_task(values: NDArray[Any]) -> tuple[str, str]:

@@ -48,6 +48,9 @@ class Every(NamedTuple):
     seconds: float | None = None
 
 
+DEFAULT_EVERY = Every(seconds=10.0)
+
+
 @dataclass
 class Files:
     """What a run writes to; all may be absent."""
@@ -68,10 +71,10 @@ class Runner:
         files: Files,
         *,
         skips_bad: bool = False,
-        every: Every = Every(seconds=10.0),
+        every: Every = DEFAULT_EVERY,
         limit: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
-        watch: Callable[[Source], None] = lambda source: None,
+        watch: Callable[[Source], None] | None = None,
     ) -> None:
         self.job = job
         self.where = where
@@ -95,7 +98,8 @@ class Runner:
                 if block is None:
                     break
                 self._absorb(block, source.is_live)
-                self.watch(source)
+                if self.watch is not None:
+                    self.watch(source)
                 if self._is_due():
                     self.save(source)
         except BadRow:
@@ -172,9 +176,7 @@ class Runner:
         def on_bad(index: int, problem: Problem) -> None:
             line = int(batch.lines[index])
             if not self.skips_bad:
-                raise _StoppedAt(
-                    index, BadRow(self.where.source, line, problem.column, problem.text, problem.reason)
-                )
+                raise _StoppedAt(index, BadRow(self.where.source, line, problem.column, problem.text, problem.reason))
             self._set_aside(line, problem.column, problem.text, problem.reason, _as_json(batch, index))
 
         for record in bad:
@@ -270,7 +272,7 @@ def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Posit
             columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
         else:
             columns[name] = np.array([math.nan if value is None else value for value in kept["numbers"]])
-    bad = [BadRecord(*told[:5], told[5].encode("latin-1"), Position(*told[6])) for told in stored["bad"]]
+    bad = [BadRecord(*told[:5], raw=told[5].encode("latin-1"), after=Position(*told[6])) for told in stored["bad"]]
     return Batch(columns, lines, lines), bad, Position(*stored["end"])
 
 

@@ -1,4 +1,4 @@
-"""What an output file cannot say about its run, kept beside it for ``iegp report``: settings, experts, their weights."""
+"""What an output file cannot say about its run, kept beside it for ``iegp report``: settings, experts, weights."""
 
 from __future__ import annotations
 
