@@ -22,7 +22,7 @@ $(BENCH_READY): $(READY)
 	touch $@
 
 run: $(READY)  ## stream real data and the robot arm through the default model
-	$(BIN)/python -m iegp.cli.demo
+	$(BIN)/python -m iegp demo
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -114,8 +114,8 @@ class Encoder:
         for number, (name, values) in enumerate(self._features(batch).items()):
             if values.dtype == np.float64:
                 column = Column(NUMBER, name)
-                present = np.flatnonzero(~np.isnan(values)) if column not in known else ()
-                if len(present):
+                present = np.flatnonzero(~np.isnan(values))
+                if len(present) and column not in known:
                     found.append((int(present[0]), number, column))
                 continue
             if self.n_categories(name) >= MOST_CATEGORIES:

@@ -271,8 +271,12 @@ def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Posit
         if "text" in kept:
             columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
         else:
-            columns[name] = np.array([math.nan if value is None else value for value in kept["numbers"]])
-    bad = [BadRecord(*told[:5], raw=told[5].encode("latin-1"), after=Position(*told[6])) for told in stored["bad"]]
+            numbers = [math.nan if value is None else value for value in kept["numbers"]]
+            columns[name] = np.array(numbers, dtype=np.float64)
+    bad = [
+        BadRecord(before, line, column, text, reason, raw.encode("latin-1"), Position(*after))
+        for before, line, column, text, reason, raw, after in stored["bad"]
+    ]
     return Batch(columns, lines, lines), bad, Position(*stored["end"])
 
 
