@@ -24,7 +24,7 @@ def finish(options: StreamOptions, job: Job, where: Where) -> None:
     if where.out not in (None, "-"):
         out = Path(where.out or "")
         if where.is_finished:
-            finish_parquet(out, job.plan.has_classes)
+            finish_parquet(out)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
         write_sidecar(out, {"about": abouts.to_config(about), "level": job.plan.level, "weights": kept})

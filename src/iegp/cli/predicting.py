@@ -43,7 +43,7 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
         code = stop.exit_code
     answers.output.close()
     if out != "-" and code == 0:
-        finish_parquet(Path(out), job.plan.has_classes)
+        finish_parquet(Path(out))
     return code
 
 
@@ -60,7 +60,7 @@ def _answer(job: Job, batch: Batch, answers: AnswerFile) -> None:
 
 
 def _open(out: str, overwrite: bool) -> AnswerFile:
-    form = "csv" if format_of(out) == "csv" else "json"
+    form = format_of(out)
     if out == "-":
         return AnswerFile(Output.standard(), form)
     if Path(out).exists() and not overwrite:

@@ -197,7 +197,7 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_live: bool, i
         checkpoint.write(files.model, job, where)
     out = where.out if is_resumed else options.out
     if out is not None:
-        files.answers = AnswerFile(_open_output(out, where.out_position, is_resumed, options.overwrite), _form(out))
+        files.answers = AnswerFile(_open_output(out, where.out_position, is_resumed, options.overwrite), format_of(out))
     if options.on_bad_row == "skip":
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
@@ -223,10 +223,6 @@ def _open_output(out: str, position: int, is_resumed: bool, overwrite: bool) -> 
     if Path(out).exists() and not overwrite:
         raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
     return _as_usage(lambda: Output.create(path, overwrite))  # type: ignore[no-any-return]
-
-
-def _form(out: str) -> str:
-    return "csv" if format_of(out) == "csv" else "json"
 
 
 def _beside(path: Path, ending: str) -> Path:

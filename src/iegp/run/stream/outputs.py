@@ -1,8 +1,8 @@
 """Where answers go: a file that can be cut back to a checkpoint and continued, or standard output.
 
 Files are opened once, never through a symbolic link, and written by descriptor from then on: whatever replaces the
-path in the middle of a run is not written to. Parquet cannot be continued: its answers are kept as JSON lines beside it
-and written when the run is over.
+path in the middle of a run is not written to. Parquet cannot be continued: its answers are collected in a file beside
+it and written when the run is over.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from iegp.errors import InputError
 from iegp.run.answers import Answers
 from iegp.run.stream.lines import csv_header, csv_lines, json_lines
+from iegp.run.stream.parquet_out import answer_schema, arrow_message
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
@@ -111,5 +112,9 @@ class AnswerFile:
             if self.output.position == 0:
                 self.output.write(csv_header(answers.ids is not None, answers.mean is None))
             self.output.write(csv_lines(answers))
+        elif self.form == "parquet":
+            if self.output.position == 0:
+                self.output.write(answer_schema(answers.mean is None).serialize().to_pybytes())
+            self.output.write(arrow_message(answers))
         else:
             self.output.write(json_lines(answers))
