@@ -128,7 +128,7 @@ class Cutter:
         first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
         if first_line <= MAX_RECORD:
             return Uncut(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
-        self._skipping = Skipped(shorten_raw(data), self.place)
+        self._skipping = Skipped(shorten_raw(data[:MAX_RECORD]), self.place)
         return self._cut_skipped()
 
     def _cut_skipped(self) -> Uncut | None:

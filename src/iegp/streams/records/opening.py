@@ -104,12 +104,12 @@ def _refuse_live(path: str, follow: bool) -> None:
 def _is_regular(path: Path) -> bool:
     try:
         mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
-        if not os.access(path, os.R_OK):
-            raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
     except FileNotFoundError:
         raise InputError(f"{str(path)!r} does not exist. Check the path; '-' is standard input.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{str(path)!r} cannot be opened ({error}). Check the path.") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
     return stat.S_ISREG(mode)
