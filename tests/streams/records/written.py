@@ -10,8 +10,32 @@ from hypothesis import strategies as st
 
 CSV_PIECES = [b",", b"\n", b"\r\n", b"\r", b'"', b'""', b" ", b"1", b"-2.5", b"1e999", b"nan", b"NA", b"None", b"text"]
 CSV_PIECES += [b"\xff", b"\x00", b"\xef\xbb\xbf", b";", b"\t", "é".encode(), b"x,c\n", b"1,u\n", b'2,"a\nb"\n']
-JSON_PIECES = [b'{"x": ', b'"c": ', b"}", b"}\n", b"\n", b"\r\n", b", ", b"1", b"1e999", b"NaN", b"true", b"null", b'"u"']
-JSON_PIECES += [b"[", b"]", b'"\\ud800"', b"\xff", b"\x00", b"\xef\xbb\xbf", b" ", b'{"x": 1, "c": "u"}\n', b'{"y": 2}\n']
+JSON_PIECES = [
+    b'{"x": ',
+    b'"c": ',
+    b"}",
+    b"}\n",
+    b"\n",
+    b"\r\n",
+    b", ",
+    b"1",
+    b"1e999",
+    b"NaN",
+    b"true",
+    b"null",
+    b'"u"',
+]
+JSON_PIECES += [
+    b"[",
+    b"]",
+    b'"\\ud800"',
+    b"\xff",
+    b"\x00",
+    b"\xef\xbb\xbf",
+    b" ",
+    b'{"x": 1, "c": "u"}\n',
+    b'{"y": 2}\n',
+]
 
 
 def near_csv() -> st.SearchStrategy[bytes]:
