@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,16 +39,15 @@ def check(path: Path, data: bytes, at_most: int) -> None:
                 assert batch.end.record - batch.start.record == batch.n_records
                 assert all(len(bad.text) <= 80 and bad.text.isprintable() and bad.reason for bad in batch.bad)
             assert size is None or end is None or end.offset == size
-    except InputError as error:
-        assert str(error)
+    except InputError:
+        pass  # a refusal is an answer
 
 
 @pytest.fixture(params=[(5, 40), (1 << 20, 16 << 20)], ids=["small chunks", "large chunks"])
-def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk, longest = request.param
     monkeypatch.setattr(feeds, "CHUNK", chunk)
     monkeypatch.setattr(cutting, "MAX_RECORD", longest)
-    yield
 
 
 @pytest.mark.usefixtures("chunks")

@@ -135,7 +135,7 @@ def test_a_pipe_that_floods_gives_batches_of_bounded_size(wires: Wires, monkeypa
         assert 1 < len(source.read(10**9)) < 30
 
 
-def test_a_closed_pipe_ends_and_its_last_line_counts(tmp_path: Path):
+def test_a_closed_pipe_ends_and_its_last_line_counts():
     script = (
         "from iegp.streams.records import open_source\n"
         "with open_source('-') as source:\n"

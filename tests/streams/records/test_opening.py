@@ -68,6 +68,22 @@ def test_a_schema_of_another_format_is_refused(tmp_path: Path):
         open_source(write(tmp_path / "a.csv", b"x\n1\n"), schema={"format": "jsonl", "columns": {}})
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [{"columns": None}, {"columns": {"x": "date"}}, {"delimiter": None}, {"delimiter": "ab"}, {"columns": [1]}],
+)
+def test_a_damaged_schema_is_refused(tmp_path: Path, damage: dict[str, object]):
+    schema = {"format": "csv", "delimiter": ",", "columns": {"x": "number"}} | damage
+    with pytest.raises(InputError, match="is damaged"):
+        open_source(write(tmp_path / "a.csv", b"x\n1\n"), schema=schema)
+
+
+@pytest.mark.parametrize("position", [(-1, 1, 0), (0, None, 0), ("0", 1, 0)])
+def test_a_damaged_position_is_refused(tmp_path: Path, position: tuple[int, int, int]):
+    with pytest.raises(InputError, match="three whole numbers"):
+        open_source(write(tmp_path / "a.csv", b"x\n1\n"), position=Position(*position))
+
+
 def test_a_changed_header_is_refused(tmp_path: Path):
     schema = {"format": "csv", "delimiter": ",", "columns": {"x": "number", "z": "text"}}
     with pytest.raises(InputError, match="gone: z; new: y"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,11 +71,11 @@ class JsonSource(TextSource):
                     return
         raise InputError(f"{self._label}: there is no record in it. Nothing can be learned from it.")
 
-    def _parse(self, span: Span) -> Iterator[Records]:
-        for part in _parts(span):
-            yield self._parse_part(part)
+    @property
+    def _batch_size(self) -> int:
+        return BATCH
 
-    def _parse_part(self, span: Span) -> Records:
+    def _parse(self, span: Span) -> Records:
         lines = [_without_mark(line, span.start) if not i else line for i, line in enumerate(_lines(span))]
         layout = Layout.of(span, _is_blank(lines))
         rows, faults = self._accepted([line for line in lines if line.strip()])
@@ -95,15 +95,6 @@ class JsonSource(TextSource):
 
     def _no_rows(self) -> dict[str, NDArray[Any]]:
         return self._columns.arrays([])
-
-
-def _parts(span: Span) -> Iterator[Span]:
-    begin, line = 0, span.start.line
-    for i in range(0, len(span.ends), BATCH):
-        ends = span.ends[i : i + BATCH]
-        end = int(ends[-1])
-        yield Span(span.data[begin:end], ends - begin, Place(span.start.offset + begin, line + i))
-        begin = end
 
 
 def _lines(span: Span) -> list[bytes]:

@@ -52,7 +52,7 @@ class JsonColumns:
         values = row.values()
         if not _NUMBERS.issuperset(map(type, values)) or not self._numbers.issuperset(row):
             return False
-        return not row or (-_HUGE < min(values) and max(values) < _HUGE)
+        return not row or (min(values) > -_HUGE and max(values) < _HUGE)
 
     def _look_at_all(self, row: dict[str, Any]) -> Fault | None:
         new: dict[str, str | None] = {}
