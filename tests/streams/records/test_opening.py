@@ -70,7 +70,7 @@ def test_a_schema_of_another_format_is_refused(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "damage",
-    [{"columns": None}, {"columns": {"x": "date"}}, {"delimiter": None}, {"delimiter": "ab"}, {"columns": [1]}],
+    [{"columns": None}, {"columns": [1]}, {"columns": {"x": "date"}}, {"delimiter": None}, {"delimiter": "ab"}],
 )
 def test_a_damaged_schema_is_refused(tmp_path: Path, damage: dict[str, object]):
     schema = {"format": "csv", "delimiter": ",", "columns": {"x": "number"}} | damage

@@ -12,10 +12,10 @@ from streams.records.helpers import plain
 from streams.records.written import CSV_PIECES, near_csv
 
 from iegp.streams.records import csv_slow
-from iegp.streams.records.csv_cut import _pairs_one_by_one, csv_record_ends
 from iegp.streams.records.csv_fast import CsvShape, parse_fast
 from iegp.streams.records.csv_fields import split_fields
 from iegp.streams.records.csv_slow import find_fault, parse_slow
+from iegp.streams.records.record_ends import _pairs_one_by_one, csv_record_ends
 
 SHAPE = CsvShape(",", {"x": "number", "c": "text"}, ["x", "c"])
 NUMBERS = st.text("0123456789.+-eE_ \tinfatyNAx\"'", max_size=8) | st.floats().map(repr)

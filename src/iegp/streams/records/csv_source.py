@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.streams.records.batch import Records
-from iegp.streams.records.csv_cut import csv_record_ends, line_record_ends
 from iegp.streams.records.csv_fast import CsvShape, parse_fast
 from iegp.streams.records.csv_header import decode_header, find_delimiter, header_names
 from iegp.streams.records.csv_kinds import HEAD_BYTES, HEAD_RECORDS, find_kinds, head_of
@@ -19,6 +18,7 @@ from iegp.streams.records.cutting import Cutter, Place, Span, Uncut
 from iegp.streams.records.feeds import Feed
 from iegp.streams.records.layout import Layout
 from iegp.streams.records.position import START
+from iegp.streams.records.record_ends import csv_record_ends, line_record_ends
 from iegp.streams.records.source import Request, Schema
 from iegp.streams.records.text_source import TextSource
 from iegp.typing import Bool

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.streams.records.batch import Records
-from iegp.streams.records.csv_cut import line_record_ends
 from iegp.streams.records.cutting import Place, Span, Uncut
 from iegp.streams.records.feeds import Feed
 from iegp.streams.records.json_line import parse_line
 from iegp.streams.records.json_values import JsonColumns
 from iegp.streams.records.layout import Fault, Layout
 from iegp.streams.records.position import START
+from iegp.streams.records.record_ends import line_record_ends
 from iegp.streams.records.source import Request, Schema
 from iegp.streams.records.text_source import TextSource
 from iegp.typing import Bool
