@@ -1,7 +1,7 @@
 """``iegp stream`` against the core alone: end to end over a CSV file, a live pipe line by line, memory.
 
-``python benchmarks/stream.py [--rows 44484] [--memory-rows 1000000]``. Ratios are taken within one run, because machines
-are noisy; rows come from SARCOS, or from a simulated robot arm where the data set is absent.
+``python benchmarks/stream.py [--rows 44484] [--memory-rows 1000000]``. Ratios are taken within one run, because
+machines are noisy; rows come from SARCOS, or from a simulated robot arm where the data set is absent.
 """
 
 from __future__ import annotations

@@ -49,13 +49,8 @@ class Peeked:
         return self._source.schema()
 
     def read(self, at_most: int) -> Records | None:
-        first = self._first
-        if first is None:
-            return self._source.read(at_most)
-        self._first = None
-        if first.n_records > at_most:
-            first, self._first = first.split(at_most)
-        return first
+        first, self._first = self._first, None
+        return self._source.read(at_most) if first is None else first
 
     def close(self) -> None:
         self._source.close()
@@ -74,8 +69,10 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any
     keep = {options.id or "id", options.target or ""} | ({options.time} if options.time else set())
     source = _open(options, wakeup, keep, None, None)
     parts: list[Records] = []
+    # Never more than the first block of the run will want.
+    most = BLOCK if options.limit is None else max(1, min(BLOCK, options.limit))
     while sum(map(len, parts)) < _ENOUGH:
-        records = source.read(BLOCK)
+        records = source.read(most)
         if records is None:
             break
         parts.append(records)

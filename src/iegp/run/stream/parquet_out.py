@@ -80,16 +80,19 @@ def _convert(spool: Path, file: object) -> None:
         # Not a single answer: an empty table of numbers.
         pq.write_table(answer_schema(has_classes=False).empty_table(), file)
         return
-    with pa.OSFile(str(spool)) as source, pa.ipc.open_stream(source) as stream:
-        with pq.ParquetWriter(file, stream.schema) as writer:
-            waiting: list[pa.RecordBatch] = []
-            for batch in stream:
-                waiting.append(batch)
-                if sum(len(part) for part in waiting) >= _ROWS:
-                    writer.write_table(pa.Table.from_batches(waiting))
-                    waiting = []
-            if waiting:
+    with (
+        pa.OSFile(str(spool)) as source,
+        pa.ipc.open_stream(source) as stream,
+        pq.ParquetWriter(file, stream.schema) as writer,
+    ):
+        waiting: list[pa.RecordBatch] = []
+        for batch in stream:
+            waiting.append(batch)
+            if sum(len(part) for part in waiting) >= _ROWS:
                 writer.write_table(pa.Table.from_batches(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting))
 
 
 def _numbers(values: np.ndarray) -> pa.Array:
