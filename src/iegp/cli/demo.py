@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -55,7 +56,7 @@ def demo(out: str, n_rows: int, seed: int) -> int:
 def _through(data: Stream, folder: Path, seed: int, rows: list[Row]) -> int:
     """One stream as a CSV file through the command; adds its lines to the table."""
     source, model = folder / f"{data.name}.csv", folder / f"{data.name}.model"
-    target = (data.target_name or "label").replace(",", " ")
+    target = _plain_name(data.target_name)
     _write_csv(source, data, target)
     options = StreamOptions(
         source=str(source),
@@ -76,9 +77,14 @@ def _through(data: Stream, folder: Path, seed: int, rows: list[Row]) -> int:
 
 
 def _write_csv(path: Path, data: Stream, target: str) -> None:
-    names = [f"x{number}" for number in range(data.X.shape[1])]
+    names = [_plain_name(name) for name in data.feature_names]
     table = np.column_stack([data.X, data.y])
     np.savetxt(path, table, delimiter=",", header=",".join([*names, target]), comments="", fmt="%.17g")
+
+
+def _plain_name(name: str) -> str:
+    """A name that is easy to type: torque 1 (N m) is torque_1."""
+    return "_".join(re.findall(r"[A-Za-z0-9]+", name.split("(")[0]))
 
 
 def _score_rows(name: str, model: Path, rows_per_second: float) -> list[Row]:
