@@ -80,13 +80,13 @@ class Digest:
             self._points.add(row, points)
             self._keep_tables(row, answers)
         for block in self._pending.add(labelled[known]):
-            self._scores.absorb(block)
+            _absorb(self._scores, block)
 
     def results(self) -> Results:
         """All there is to tell so far; the digest is not changed."""
         scores = copy.deepcopy(self._scores)
         if len(self._pending.rows):
-            scores.absorb(self._pending.rows.copy())
+            _absorb(scores, self._pending.rows.copy())
         tallies, k = scores.tallies, len(self._known)
         names = NUMBER_POINTS if self._is_number else CLASS_POINTS
         weights = self._weights or Thinned(MOST_MOMENTS, 0)
@@ -149,14 +149,13 @@ class Digest:
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
         digest._known = KnownClasses.restore(config.get("classes"))
-        digest._strip = Thinned(MOST_MOMENTS, counts["strip_width"])
-        digest._strip.load(arrays, "strip")
-        digest._pending.load(arrays, "pending")
-        digest._points.load(arrays, "points")
-        digest._scores.load(arrays, "scores")
+        digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
+        digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
-            digest._weights = Thinned(MOST_MOMENTS, _whole(config, "n_experts"))
-            digest._weights.load(arrays, "weights")
+            digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
+        digest._pending.load(arrays, "pending")
+        digest._scores.load(arrays, "scores")
+        digest._scores.check(digest._pending.rows)
         return digest
 
     def _numbers(self, answers: Answers) -> tuple[Float, Float]:
@@ -210,6 +209,12 @@ def _column(answers: Answers, name: str) -> Float:
     if values is None:
         raise InputError(f"answers have no {name}, which this task needs")
     return np.asarray(values, dtype=np.float64)
+
+
+def _absorb(scores: NumberScores | ClassScores, block: Float) -> None:
+    # Squares of labels beyond 1e154 are infinite, and their scores with them: no reason to warn.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores.absorb(block)
 
 
 def _curves(scores: NumberScores | ClassScores) -> Curves:
