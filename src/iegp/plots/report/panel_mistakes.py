@@ -57,10 +57,10 @@ def _cell(on_diagonal: bool, n: int, share: float) -> str:
 
 
 def _by_class(results: Results) -> str:
-    """Most frequent first."""
+    """Most frequent first; grades in their own order."""
     counts, names = results.confusion, class_names(results)
     came, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
-    order = np.argsort(-came, kind="stable")
+    order = np.arange(len(came)) if results.task == "ordinal" else np.argsort(-came, kind="stable")
     lines = [
         [named(names[i], 32), whole(came[i]), whole(said[i]), _share(right[i], came[i]), _share(right[i], said[i])]
         for i in order
