@@ -114,7 +114,7 @@ def test_extreme_numbers_do_no_harm(scale):
     "wrong",
     [
         {"task": "guessing"}, {"task": None}, {"level": 2.0}, {"level": "0.95"}, {"n_rows": -1}, {"n_rows": True},
-        {"n_labelled": 1.5}, {"classes": None}, {"classes": {"labels": [[]]}}, {"classes": {"labels": ["a", "a"]}},
+        {"last_row": None},        {"n_labelled": 1.5}, {"classes": None}, {"classes": {"labels": [[]]}}, {"classes": {"labels": ["a", "a"]}},
         {"n_experts": "4"}, {"n_experts": 5}, {"strip_width": 10**9}, {"n_experts": 10**12},
     ],
 )  # fmt: skip
@@ -124,10 +124,19 @@ def test_a_damaged_configuration_is_refused(wrong):
         Digest.restore({**digest.config(), **wrong}, digest.arrays())
 
 
+def test_rows_out_of_order_are_refused():
+    digest = digested("regression", answers("regression", 10))
+    for rows in (np.arange(10), np.arange(20, 10, -1)):
+        with pytest.raises(ValueError, match="do not follow row 9"):
+            digest.add(replace(answers("regression", 10), row=rows))
+    with pytest.raises(ValueError, match="do not follow row 9"):
+        digest.add(replace(answers("regression", 1), row=np.array([10])), late=True)
+
+
 def test_another_number_of_experts_is_refused():
     digest = digested("regression", answers("regression", 10))
     with pytest.raises(ValueError, match="5 experts after 4"):
-        digest.add(answers("regression", 10, experts=5))
+        digest.add(replace(answers("regression", 10, experts=5), row=np.arange(10, 20)))
 
 
 @pytest.mark.parametrize("arguments", [("guessing",), ("regression", 0.0), ("regression", 1.0)])

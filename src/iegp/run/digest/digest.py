@@ -55,6 +55,7 @@ class Digest:
             raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         self.task, self.level = task, level
         self.n_rows = self.n_labelled = 0
+        self.last_row = -1
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
         self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
@@ -68,15 +69,15 @@ class Digest:
         if not len(answers):
             return
         row = np.asarray(answers.row, dtype=np.int64)
+        self._check_order(row, late)
         self._check_experts(answers)
         points, labelled = self._numbers(answers) if self._is_number else self._classes(answers)
         known = ~np.isnan(points[:, 0]) if self._is_number else points[:, 0] != UNKNOWN
         self.n_labelled += int(known.sum())
         if late:
-            for column in (0, 3) if not self._is_number else (0,):
-                self._points.amend(row[known], column, points[known, column])
+            self._fill_in(row[known], points[known])
         else:
-            self.n_rows += len(row)
+            self.n_rows, self.last_row = self.n_rows + len(row), int(row[-1])
             self._points.add(row, points)
             self._keep_tables(row, answers)
         for block in self._pending.add(labelled[known]):
@@ -124,6 +125,7 @@ class Digest:
             "level": self.level,
             "n_rows": self.n_rows,
             "n_labelled": self.n_labelled,
+            "last_row": self.last_row,
             "classes": self._known.config(),
             "n_experts": None if self._weights is None else self._weights.width,
             "strip_width": self._strip.width,
@@ -148,6 +150,8 @@ class Digest:
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
+        # None yet is stored as -1.
+        digest.last_row = -1 if config.get("last_row") == -1 else _whole(config, "last_row")
         digest._known = KnownClasses.restore(config.get("classes"))
         digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
         digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
@@ -186,6 +190,13 @@ class Digest:
             n_known[i] = len(self._known)
         return label, n_known
 
+    def _fill_in(self, row: Int, points: Float) -> None:
+        """Put late labels, and how probable they were thought, beside the predictions that are still kept."""
+        names = NUMBER_POINTS if self._is_number else CLASS_POINTS
+        for column, name in enumerate(names):
+            if name in ("label", "p_label"):
+                self._points.amend(row, column, points[:, column])
+
     def _keep_tables(self, row: Int, answers: Answers) -> None:
         if answers.weights is not None:
             self._weights = self._weights or Thinned(MOST_MOMENTS, answers.weights.shape[1])
@@ -197,6 +208,12 @@ class Digest:
             for source, column in enumerate(columns):
                 shares[:, column] += proba[:, source]
             self._strip.add(row, shares)
+
+    def _check_order(self, row: Int, late: bool) -> None:
+        """Points are thinned by their number, which takes rows in order; late ones have been seen before."""
+        ordered = late or bool(np.all(np.diff(row) > 0))
+        if not ordered or (row.max() > self.last_row if late else row[0] <= self.last_row):
+            raise InputError(f"rows {row[0]} to {row[-1]} do not follow row {self.last_row}; add rows in order, once")
 
     def _check_experts(self, answers: Answers) -> None:
         given = None if answers.weights is None else answers.weights.shape[1]
