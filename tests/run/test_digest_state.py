@@ -114,7 +114,8 @@ def test_extreme_numbers_do_no_harm(scale):
     "wrong",
     [
         {"task": "guessing"}, {"task": None}, {"level": 2.0}, {"level": "0.95"}, {"n_rows": -1}, {"n_rows": True},
-        {"last_row": None},        {"n_labelled": 1.5}, {"classes": None}, {"classes": {"labels": [[]]}}, {"classes": {"labels": ["a", "a"]}},
+        {"last_row": None},
+        {"n_labelled": 1.5}, {"classes": None}, {"classes": {"labels": [[]]}}, {"classes": {"labels": ["a", "a"]}},
         {"n_experts": "4"}, {"n_experts": 5}, {"strip_width": 10**9}, {"n_experts": 10**12},
     ],
 )  # fmt: skip
