@@ -75,8 +75,10 @@ PEERS: dict[str, Callable[[], Any]] = {
     "ARFRegressor": lambda: _scaled(forest.ARFRegressor(seed=0)),
     "AMFRegressor": lambda: _scaled(forest.AMFRegressor(seed=0)),
     "OXTRegressor": lambda: _scaled(forest.OXTRegressor(seed=0)),
-    "SRPRegressor": lambda: _scaled(ensemble.SRPRegressor(tree.HoeffdingTreeRegressor(grace_period=50), seed=0)),
-    "Bagging of trees": lambda: _scaled(
-        ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=50, seed=0), seed=0)
+    "SRPRegressor of 3": lambda: _scaled(
+        ensemble.SRPRegressor(tree.HoeffdingTreeRegressor(grace_period=50), n_models=3, seed=0)
+    ),
+    "Bagging of 3 trees": lambda: _scaled(
+        ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=50, seed=0), n_models=3, seed=0)
     ),
 }

@@ -97,7 +97,7 @@ def test_a_late_label_is_what_a_loop_would_do():
 # -- drift -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("detector", [drift.binary.DDM(), drift.binary.EDDM(), drift.binary.HDDM_A()])
+@pytest.mark.parametrize("detector", [drift.binary.DDM(), drift.binary.EDDM()])
 def test_a_classifier_that_is_replaced_when_it_drifts(detector):
     model = drift.DriftRetrainingClassifier(model=classifier(), drift_detector=detector)
     rng = np.random.default_rng(0)
