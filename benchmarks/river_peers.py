@@ -70,7 +70,7 @@ PEERS: dict[str, Callable[[], Any]] = {
     "HoeffdingTree": lambda: _scaled(tree.HoeffdingTreeRegressor()),
     "HoeffdingTree grace 50": lambda: _scaled(tree.HoeffdingTreeRegressor(grace_period=50)),
     "HoeffdingAdaptiveTree": lambda: _scaled(tree.HoeffdingAdaptiveTreeRegressor(seed=0)),
-    "SGTRegressor": lambda: _scaled_target(tree.SGTRegressor(grace_period=20)),
+    "SGTRegressor": lambda: _scaled_target(tree.SGTRegressor()),
     "AMRules": lambda: _scaled(rules.AMRules()),
     "ARFRegressor": lambda: _scaled(forest.ARFRegressor(seed=0)),
     "AMFRegressor": lambda: _scaled(forest.AMFRegressor(seed=0)),
