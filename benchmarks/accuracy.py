@@ -35,6 +35,7 @@ WARMUP = 1000
 
 MODELS: dict[str, Callable[..., IEGPRegressor]] = {
     "default": IEGPRegressor,
+    "light": presets.light,
     "ie_gp": presets.ie_gp,
     "die_gp": presets.die_gp,
     "sie_gp": presets.sie_gp,

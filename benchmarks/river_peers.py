@@ -33,8 +33,8 @@ def _scaled_target(model: Any) -> Any:
     return SCALER() | preprocessing.TargetStandardScaler(regressor=model)
 
 
-def _linear(optimizer: Any) -> Any:
-    return linear_model.LinearRegression(optimizer=optimizer)
+def _linear(optimizer: Any, clip_gradient: float = 1e12) -> Any:
+    return linear_model.LinearRegression(optimizer=optimizer, clip_gradient=clip_gradient)
 
 
 def _kernel_linear() -> Any:
@@ -52,7 +52,7 @@ PEERS: dict[str, Callable[[], Any]] = {
     "last label": lambda: dummy.StatisticRegressor(stats.EWMean(1.0)),
     "mean of last labels": lambda: dummy.StatisticRegressor(stats.EWMean(0.5)),
     "LinearRegression SGD 0.01": lambda: _scaled_target(_linear(optim.SGD(0.01))),
-    "LinearRegression SGD 0.1": lambda: _scaled_target(_linear(optim.SGD(0.1))),
+    "LinearRegression SGD clipped": lambda: _scaled_target(_linear(optim.SGD(0.03), clip_gradient=1.0)),
     "LinearRegression Adam": lambda: _scaled_target(_linear(optim.Adam(0.01))),
     "PARegressor C 0.01": lambda: _scaled_target(linear_model.PARegressor(C=0.01, mode=2)),  # type: ignore[no-untyped-call]
     "PARegressor C 1": lambda: _scaled_target(linear_model.PARegressor(C=1.0, mode=2)),  # type: ignore[no-untyped-call]
@@ -70,14 +70,15 @@ PEERS: dict[str, Callable[[], Any]] = {
     "HoeffdingTree": lambda: _scaled(tree.HoeffdingTreeRegressor()),
     "HoeffdingTree grace 50": lambda: _scaled(tree.HoeffdingTreeRegressor(grace_period=50)),
     "HoeffdingAdaptiveTree": lambda: _scaled(tree.HoeffdingAdaptiveTreeRegressor(seed=0)),
-    "SGTRegressor": lambda: _scaled_target(tree.SGTRegressor(grace_period=20)),
+    "SGTRegressor": lambda: _scaled_target(tree.SGTRegressor()),
     "AMRules": lambda: _scaled(rules.AMRules()),
     "ARFRegressor": lambda: _scaled(forest.ARFRegressor(seed=0)),
-    "ARFRegressor 20, grace 25": lambda: _scaled(forest.ARFRegressor(n_models=20, grace_period=25, seed=0)),
     "AMFRegressor": lambda: _scaled(forest.AMFRegressor(seed=0)),
     "OXTRegressor": lambda: _scaled(forest.OXTRegressor(seed=0)),
-    "SRPRegressor": lambda: _scaled(ensemble.SRPRegressor(tree.HoeffdingTreeRegressor(grace_period=50), seed=0)),
-    "Bagging of trees": lambda: _scaled(
-        ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=50, seed=0), seed=0)
+    "SRPRegressor of 3": lambda: _scaled(
+        ensemble.SRPRegressor(tree.HoeffdingTreeRegressor(grace_period=50), n_models=3, seed=0)
+    ),
+    "Bagging of 3 trees": lambda: _scaled(
+        ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=50, seed=0), n_models=3, seed=0)
     ),
 }

@@ -1,9 +1,9 @@
-"""The paper's settings, by name; keywords override.
+"""Settings by name: the paper's, and a light model for live loops; keywords override.
 
-An RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for classification), evidence on
-1,000 warm-up rows, fixed noise. The paper's protocol is ``model.warm_up(X[:1000], y[:1000])``, whose rows are not
-learned, then ``model.prequential(X[1000:], y[1000:])``. D adds a random walk to every expert, S a Markov chain over
-experts.
+The paper's have an RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for classification),
+evidence on 1,000 warm-up rows, fixed noise. The paper's protocol is ``model.warm_up(X[:1000], y[:1000])``, whose rows
+are not learned, then ``model.prequential(X[1000:], y[1000:])``. D adds a random walk to every expert, S a Markov chain
+over experts.
 
 >>> from iegp.presets import dsie_gp
 >>> model = dsie_gp(random_state=0)
@@ -11,6 +11,12 @@ experts.
 ('switching', 0.001, 11)
 >>> dsie_gp("classification").n_frequencies
 15
+
+``light`` is the untuned default made small, for rows that come one at a time.
+
+>>> from iegp.presets import light
+>>> light(random_state=0).n_frequencies
+50
 """
 
 from __future__ import annotations
@@ -19,9 +25,10 @@ from typing import Any, Literal, overload
 
 from iegp.errors import InputError
 from iegp.estimators import IEGPClassifier, IEGPRegressor
+from iegp.estimators.defaults import LIGHT
 from iegp.kernels import RBF
 
-__all__ = ["die_gp", "dsie_gp", "ie_gp", "sie_gp"]
+__all__ = ["die_gp", "dsie_gp", "ie_gp", "light", "sie_gp"]
 
 DRIFT_VAR = 1e-3
 SWITCH_PROB = 0.01
@@ -61,6 +68,14 @@ def dsie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier
 def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """DSIE-GP: both."""
     return _paper(task, {"weights": "switching", "drift_var": DRIFT_VAR}, overrides)
+
+
+def light(**overrides: Any) -> IEGPRegressor:
+    """The default regressor made small: 12 beliefs of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
+
+    About a fifth of the default's cost per row, and short refits. ``RiverRegressor.light`` is the same for River.
+    """
+    return IEGPRegressor(**(LIGHT | overrides))
 
 
 def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEGPRegressor | IEGPClassifier:

@@ -18,8 +18,10 @@ from contracts.models import (
 )
 from numpy.testing import assert_allclose
 
+from iegp.adapters import RiverRegressor
 from iegp.core import online
 from iegp.kernels import RBF, Cauchy, Matern
+from iegp.presets import light
 
 N = 150
 # Predictions are compared at these rows: before any, in and after the warm-up of 64.
@@ -51,6 +53,19 @@ def test_regression(arguments):
     assert dist[0].interval(0.8) == pytest.approx([end[0] for end in reference.interval(0.8)], abs=1e-8)
     assert dist[0].logpdf(0.3) == pytest.approx(reference.logpdf(0.3)[0], abs=1e-8)
     assert dist[0](0.3) == pytest.approx(np.exp(dist[0].logpdf(0.3)))
+
+
+def test_the_light_model():
+    X, y = stream(300)
+    rows = as_dicts(X)
+    river, face = RiverRegressor.light(seed=3), light(features="random", random_state=3)
+    for t in range(300):
+        river.learn_one(rows[t], y[t])
+    face.fit(X, y)
+    assert_allclose([river.predict_one(x) for x in rows[:20]], face.predict(X[:20]), **close)
+    assert len(face.experts_) == 36
+    assert river.clone()._get_params() == RiverRegressor.light(seed=3)._get_params()
+    assert RiverRegressor.light(warmup=10).warmup == light(warmup=10).warmup == 10
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

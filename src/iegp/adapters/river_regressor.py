@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from iegp.core import online
 from iegp.core.kernels import Kernel
 from iegp.core.mixture import Mixture
 from iegp.core.settings import Rung
-from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
+from iegp.estimators.defaults import DRIFT_VAR, KERNELS, LIGHT, N_FREQUENCIES, NOISE_FORGETTING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +104,17 @@ class RiverRegressor(RiverModel, base.MiniBatchRegressor):
         self.standardize = standardize
         self.seed = seed
         self._reset()
+
+    @classmethod
+    def light(cls, seed: int | None = None, **overrides: Any) -> Self:
+        """A small model that is quick from the first row on, as :func:`iegp.presets.light`; keywords override.
+
+        >>> from iegp.adapters import RiverRegressor
+        >>> model = RiverRegressor.light(seed=0)
+        >>> model.n_frequencies, model.warmup
+        (50, 256)
+        """
+        return cls(**(LIGHT | overrides), seed=seed)
 
     def learn_one(self, x: Features, y: float) -> None:
         """Learn a row."""
