@@ -155,14 +155,8 @@ class Encoder:
 
     # -- encoding --------------------------------------------------------------------------------------------------
 
-    def encode(self, batch: Batch) -> Float:
-        """Rows (n, d) of records without problems; gaps are filled and remembered."""
-        x = self._raw(batch)
-        self._fill(x)
-        self._count_unknown(batch)
-        return x
-
-    def _raw(self, batch: Batch) -> Float:
+    def raw(self, batch: Batch) -> Float:
+        """Rows (n, d) of records without problems, NaN where a value is missing."""
         n = len(batch)
         x = np.full((n, len(self.columns)), np.nan)
         clock = self._clock(batch) if self.time is not None else np.empty((n, 0))
@@ -186,21 +180,23 @@ class Encoder:
             self.origin = seconds_since_1970(times[0])
         return time_columns(times, self.origin or 0.0)
 
-    def _fill(self, x: Float) -> None:
-        """Put the running mean where a number is missing. Sums run row by row: the same bits however rows are cut."""
+    def filled(self, x: Float) -> Float:
+        """The running mean where a number is missing. Sums run row by row: the same bits however rows are cut."""
         gaps = np.isnan(x)
         running = np.cumsum(np.vstack([self.sums, np.where(gaps, 0.0, x)]), axis=0)
         seen = np.cumsum(np.vstack([self.counts, ~gaps]), axis=0)
         if gaps.any():
             with np.errstate(invalid="ignore"):
                 means = running[:-1] / seen[:-1]  # NaN before the first value: the model takes it for the centre
-            x[gaps] = means[gaps]
+            x = np.where(gaps, means, x)
             for place in np.flatnonzero(gaps.any(axis=0)):
                 name = self.columns[place].source
                 self.n_filled[name] = self.n_filled.get(name, 0) + int(gaps[:, place].sum())
         self.sums, self.counts = running[-1], seen[-1]
+        return x
 
-    def _count_unknown(self, batch: Batch) -> None:
+    def count_unknown(self, batch: Batch) -> None:
+        """Remember what came too late to be used."""
         known = set(self.columns)
         for name, values in self._features(batch).items():
             if values.dtype == np.float64:

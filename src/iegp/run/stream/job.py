@@ -7,7 +7,7 @@ label (teaches the row it belongs to), a duplicate (answered, not learned), or a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from iegp.run.stream.pending import PREDICTED, Pending, Waiting
 from iegp.run.stream.plan import Plan
 from iegp.typing import Bool, Float
 
+_TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
 
 
@@ -42,6 +43,22 @@ class Counters:
 
     def to_config(self) -> dict[str, int]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Records between two changes: what is known about them before they are absorbed."""
+
+    labels: NDArray[Any]
+    ids: tuple[str | None, ...] | None
+    is_row: Bool
+    problems: tuple[Problem, ...]
+    raw: Float = field(default_factory=lambda: np.empty((0, 0)))
+    """(rows, d): features of those that are rows, gaps still open."""
+
+    def before(self, place: int) -> _Part:
+        ids = None if self.ids is None else self.ids[:place]
+        return _Part(self.labels[:place], ids, self.is_row[:place], ())
 
 
 class OnBad(Protocol):
@@ -76,29 +93,49 @@ class Job:
         """
         n = len(batch)
         while len(batch):
-            features = self.plan.features_of(batch)
-            start, new = self._next_growth(features)
-            if start == 0:
-                self._grow(new, features)
-                start, _ = self._next_growth(features)
-            stop = min(start, len(batch), self._rows_to_refit())
-            part, part_features = batch.part(0, stop), features.part(0, stop)
-            problem = self._first_problem(part, part_features)
-            if problem is not None:
-                part, part_features = part.part(0, problem.place), part_features.part(0, problem.place)
-            for answers in self._absorb_part(part, part_features):
-                self.digest.add(answers, late=answers.note == LATE)
-                answer(answers)
-            batch = batch.part(len(part), len(batch))
+            part, problem = self._next_part(batch)
+            if part is not None and len(part.labels):
+                for answers in self._absorb_part(part):
+                    self.digest.add(answers, late=answers.note == LATE)
+                    answer(answers)
+                batch = batch.part(len(part.labels), len(batch))
             if problem is not None:
                 on_bad(n - len(batch), problem)
                 batch = batch.part(1, len(batch))
+
+    def _next_part(self, batch: Batch) -> tuple[_Part | None, Problem | None]:
+        """The first records, up to a change of the columns, a refit, or a record that cannot be used.
+
+        Within them scaling and columns stay as they are, so that all checks can be made before anything is changed.
+        """
+        features = self.plan.features_of(batch)
+        growth, new = self._next_growth(features)
+        if growth == 0:
+            # A record that cannot be used must not bring columns either.
+            problem = self._problem_in(self._part_of(batch.part(0, 1), features.part(0, 1)), features.part(0, 1))
+            if problem is not None:
+                return None, problem
+            self._grow(new, features)
+            growth, _ = self._next_growth(features)
+        stop = min(growth, len(batch), self._rows_to_refit())
+        features = features.part(0, stop)
+        part = self._part_of(batch.part(0, stop), features)
+        problem = self._problem_in(part, features)
+        if problem is not None:
+            part, features = part.before(problem.place), features.part(0, problem.place)
+        raw = self.encoder.raw(features.where(part.is_row))
+        too_far = self._too_far(part, raw)
+        if too_far is not None:
+            part, features, problem = part.before(too_far.place), features.part(0, too_far.place), too_far
+            raw = raw[: int(part.is_row.sum())]
+        self.encoder.count_unknown(features.where(part.is_row))
+        return replace(part, raw=raw), problem
 
     def predict(self, batch: Batch) -> Iterator[Answers]:
         """Answer records and learn nothing; the caller has made sure that they can be encoded."""
         learner = self._learner()
         encoder = Encoder.from_config(self.encoder.to_config(), self.encoder.sums.copy(), self.encoder.counts.copy())
-        x = encoder.encode(self.plan.features_of(batch))
+        x = encoder.filled(encoder.raw(self.plan.features_of(batch)))
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
@@ -146,40 +183,43 @@ class Job:
             n_threads=self.n_threads,
         )
 
-    def _first_problem(self, batch: Batch, features: Batch) -> Problem | None:
-        """The first record that cannot be used, found before anything is changed."""
-        labels = self.plan.labels_of(batch)
-        found = [Problem(i, self.plan.target, text, why) for i, text, why in self.plan.label_problems(batch, labels)]
-        found += self.encoder.problems(features, self._is_row(features, self.plan.ids_of(batch)))
+    def _part_of(self, batch: Batch, features: Batch) -> _Part:
+        labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
+        texts = self.plan.label_problems(batch, labels)
+        problems = tuple(Problem(place, self.plan.target, text, reason) for place, text, reason in texts)
+        return _Part(labels, ids, self._is_row(features, ids), problems)
+
+    def _problem_in(self, part: _Part, features: Batch) -> Problem | None:
+        """The first record whose label or features cannot be read."""
+        found = [*part.problems, *self.encoder.problems(features, part.is_row)]
+        return min(found, key=lambda problem: problem.place, default=None)
+
+    def _too_far(self, part: _Part, raw: Float) -> Problem | None:
+        """The first record with a number that arithmetic cannot bear."""
         learner = self._learner()
+        found = []
+        for row, place in np.argwhere(learner.too_far(raw))[:1]:
+            record = int(np.flatnonzero(part.is_row)[row])
+            found.append(Problem(record, self.encoder.columns[place].source, f"{raw[row, place]:g}", _TOO_FAR))
         if not self.plan.has_classes:
-            for index in np.flatnonzero(learner.label_too_far(labels)):
-                found.append(Problem(int(index), self.plan.target, f"{labels[index]:g}", "too far from all before it"))
-        for place, column in enumerate(self.encoder.columns):
-            values = features.columns.get(column.source)
-            if column.kind == "number" and values is not None and values.dtype == np.float64:
-                far = learner.too_far_in(place, values)
-                found += [
-                    Problem(int(i), column.source, f"{values[i]:g}", "too far from all before it")
-                    for i in np.flatnonzero(far)
-                ]
+            for record in np.flatnonzero(learner.label_too_far(part.labels))[:1]:
+                found.append(Problem(int(record), self.plan.target, f"{part.labels[record]:g}", _TOO_FAR))
         return min(found, key=lambda problem: problem.place, default=None)
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def _absorb_part(self, batch: Batch, features: Batch) -> Iterator[Answers]:
+    def _absorb_part(self, part: _Part) -> Iterator[Answers]:
         """Records that can all be used, between two changes of the columns."""
-        if not len(batch):
-            return
-        labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
-        is_row = self._is_row(features, ids)
+        labels, ids, is_row = part.labels, part.ids, part.is_row
         kinds = self._kinds(is_row, labels, ids)
-        x = np.empty((len(batch), len(self.encoder.columns)))
-        x[is_row] = self.encoder.encode(features.where(is_row))
+        x = self.encoder.filled(part.raw)
+        if not is_row.all():
+            x, rows = np.empty((len(labels), x.shape[1])), x
+            x[is_row] = rows
         start = 0
-        while start < len(batch):
+        while start < len(labels):
             stop = start + 1
-            while stop < len(batch) and kinds[stop] == kinds[start]:
+            while stop < len(labels) and kinds[stop] == kinds[start]:
                 stop += 1
             some = slice(start, stop)
             yield from self._answer(kinds[start], x[some], labels[some], None if ids is None else ids[some])
@@ -187,7 +227,7 @@ class Job:
 
     def _is_row(self, features: Batch, ids: tuple[str | None, ...] | None) -> Bool:
         """(n,): whether a record is a row; one that has a name but no features is about a row."""
-        if ids is None:
+        if ids is None or not any(ids):
             return np.ones(len(features), dtype=bool)
         return np.asarray(self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool))
 

@@ -62,9 +62,9 @@ class Learner:
         """How many rows can be learned before scaling and hyperparameters are found anew."""
         return online.rows_to_refit(self.model)
 
-    def too_far_in(self, place: int, values: Float) -> NDArray[np.bool_]:
-        """Which values (n,) of a column lie so far from all before that arithmetic would fail."""
-        return _too_far(values, self.model.scaling.x_mean[place], self.model.scaling.x_scale[place])
+    def too_far(self, x: Float) -> NDArray[np.bool_]:
+        """Which values (n, d) lie so far from all before that arithmetic would fail."""
+        return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale)
 
     def label_too_far(self, y: Float) -> NDArray[np.bool_]:
         """The same for labels (n,) that are numbers."""
@@ -203,7 +203,7 @@ class Learner:
         self.classes = (*self.classes[:place], label, *self.classes[place:])
 
 
-def _too_far(values: Float, centre: float, scale: float) -> NDArray[np.bool_]:
+def _too_far(values: Float, centre: Float | float, scale: Float | float) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         return np.asarray(np.abs((values - centre) / scale) > FARTHEST_VALUE)
 
