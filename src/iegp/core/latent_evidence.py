@@ -20,6 +20,8 @@ from iegp.typing import Float
 
 # What the leading columns may leave out of the variance of the first rows. It is still counted, as noise.
 _LEFT_OUT = 0.02
+# Fewer columns than this are all kept: rows of few columns may have less noise than what would be left out.
+_ALWAYS_KEPT = 64
 
 
 class FirstRows(NamedTuple):
@@ -47,6 +49,7 @@ def leading_columns(rows: Float) -> FirstRows:
     """Rotate rows (n, D) to their principal axes and drop axes that hold next to no variance.
 
     What is dropped counts as noise in full: the evidence errs by what features could have explained of the last 2 %.
+    Nothing is dropped of rows with at most 64 columns.
     """
     n, n_outputs = rows.shape
     total = float(np.sum(rows**2))
@@ -54,7 +57,7 @@ def leading_columns(rows: Float) -> FirstRows:
     values, vectors = np.linalg.eigh(gram)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     kept = 1 + int(np.searchsorted(np.cumsum(values), (1.0 - _LEFT_OUT) * total)) if total > 0.0 else 1
-    kept = min(kept, len(values))
+    kept = min(max(kept, _ALWAYS_KEPT), len(values))
     columns = rows @ vectors[:, :kept] if n_outputs <= n else vectors[:, :kept] * np.sqrt(values[:kept])
     return FirstRows(np.ascontiguousarray(columns), total, n_outputs)
 
