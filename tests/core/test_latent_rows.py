@@ -69,10 +69,11 @@ def test_value_gradient_and_curvature(d):
     ]
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
     assert (np.linalg.eigvalsh(curvature) > 0.0).all()
-    assert_allclose(
-        damped_step(gradient, curvature, 0.0, np.inf), -np.linalg.solve(curvature, gradient), rtol=1e-10
-    )
-    assert np.linalg.norm(damped_step(gradient, curvature, 0.0, 1e-3)) == pytest.approx(1e-3)
+    step = np.empty(d)
+    damped_step(gradient, curvature, 0.0, np.inf, step)
+    assert_allclose(step, -np.linalg.solve(curvature, gradient), rtol=1e-10)
+    damped_step(gradient, curvature, 0.0, 1e-3, step)
+    assert np.linalg.norm(step) == pytest.approx(1e-3)
 
 
 def test_a_row_ends_at_the_most_probable_position():

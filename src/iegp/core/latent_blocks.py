@@ -41,33 +41,25 @@ class Belief(NamedTuple):
 def refresh(belief: Belief, ratio: float) -> None:
     """Inverse and ``Theta Theta'`` from their definitions, in place: what rounding did to the recursion is gone."""
     n = len(belief.gram)
-    factor = belief.gram.copy()
+    factor, root = np.empty((n, n)), np.zeros((n, n))
     for i in range(n):
+        for j in range(n):
+            factor[i, j] = belief.gram[i, j]
         factor[i, i] += ratio
+        root[i, i] = 1.0
     cholesky_upper(factor)
     # root = factor^-T, so that inverse = root' root.
-    root = np.eye(n)
     solve_upper_transposed(factor, root)
-    belief.inverse[:] = 0.0
+    for i in range(n):
+        for j in range(n):
+            belief.inverse[i, j] = 0.0
     add_transposed_matmul(root, root, belief.inverse)
-    theta = np.empty_like(belief.cross)
+    theta = np.empty(belief.cross.shape)
     matmul(belief.inverse, belief.cross, theta)
     gram_of_rows(theta, belief.second)
     for i in range(n):
         for j in range(i):
             belief.second[j, i] = belief.second[i, j]
-
-
-@compiled_fast_sums
-def _condition(belief: Belief, gain: Float, shrink: Float, change: Float, square: float) -> None:
-    """One row seen: the inverse loses ``gain shrink'``, ``Theta Theta'`` gains what ``Theta + gain e'`` gives it."""
-    n = gain.size
-    for i in range(n):
-        inverse, second = belief.inverse[i], belief.second[i]
-        g, h = gain[i], change[i] + square * gain[i]
-        for j in range(n):
-            inverse[j] -= g * shrink[j]
-            second[j] += g * change[j] + h * gain[j]
 
 
 @compiled
@@ -76,25 +68,71 @@ def _add_scaled(scale: float, vector: Float, out: Float) -> None:
         out[i] += scale * vector[i]
 
 
-@compiled
+@compiled_fast_sums
 def absorb(belief: Belief, row: Row, space: Workspace) -> None:
-    """Learn the row whose position the workspace describes: inverse and ``Theta Theta'``, in place."""
-    phi, by_second = space.waves[0], space.products[0]
-    spread, misfit = 1.0, row.square
-    for i in range(phi.size):
-        spread += phi[i] * space.by_inverse[i]
-        misfit += phi[i] * (by_second[i] - 2.0 * row.theta_y[i])
-    _condition(belief, space.by_inverse / spread, space.by_inverse, row.theta_y - by_second, max(misfit, 0.0))
+    """Learn the row whose position the workspace describes, in place.
+
+    With ``gain = inverse phi / (1 + phi' inverse phi)`` and the misfit e, the inverse loses ``gain (inverse phi)'`` and
+    ``Theta`` gains ``gain e'``, which adds ``gain (Theta e)' + (Theta e) gain' + e'e gain gain'`` to ``Theta Theta'``.
+    """
+    phi, by_second, by_inverse = space.waves[0], space.products[0], space.by_inverse
+    n = phi.size
+    spread, square = 1.0, row.square
+    for i in range(n):
+        spread += phi[i] * by_inverse[i]
+        square += phi[i] * (by_second[i] - 2.0 * row.theta_y[i])
+    square = max(square, 0.0)
+    gain, theta_e = np.empty(n), np.empty(n)
+    for i in range(n):
+        gain[i] = by_inverse[i] / spread
+        theta_e[i] = row.theta_y[i] - by_second[i]
+    for i in range(n):
+        g, h = gain[i], theta_e[i] + square * gain[i]
+        for j in range(n):
+            belief.inverse[i, j] -= g * by_inverse[j]
+            belief.second[i, j] += g * theta_e[j] + h * gain[j]
 
 
 @compiled
 def start_from(neighbours: Int, positions: Float, starts: Float, centre: Float) -> None:
     """Positions (k, d) of a row's neighbours, and their mean."""
-    k = neighbours.size
-    centre[:] = 0.0
-    for s in range(k):
-        starts[s] = positions[neighbours[s]]
-        centre += starts[s] / k
+    k, d = starts.shape
+    for c in range(d):
+        centre[c] = 0.0
+        for s in range(k):
+            starts[s, c] = positions[neighbours[s], c]
+            centre[c] += starts[s, c] / k
+
+
+@compiled
+def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
+    """Every earlier row loses weight; the prior is given back at the next refresh."""
+    n = crossed.size
+    for i in range(n):
+        crossed[i] *= forgetting ** (t + 1)
+        for j in range(n):
+            belief.inverse[i, j] /= forgetting
+
+
+@compiled
+def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) -> None:
+    """``Phi'Phi`` and ``Phi'Y`` after a block."""
+    b, n = phis.shape
+    if forgetting == 1.0:
+        add_transposed_matmul(phis, phis, belief.gram)
+        add_transposed_matmul(phis, rows, belief.cross)
+        return
+    weighted = np.empty((b, n))
+    for t in range(b):
+        for i in range(n):
+            weighted[t, i] = phis[t, i] * forgetting ** (b - 1 - t)
+    for i in range(n):
+        for j in range(n):
+            belief.gram[i, j] *= forgetting**b
+        for j in range(rows.shape[1]):
+            belief.cross[i, j] *= forgetting**b
+    add_transposed_matmul(weighted, phis, belief.gram)
+    add_transposed_matmul(weighted, rows, belief.cross)
 
 
 @compiled
@@ -118,30 +156,21 @@ def learn_block(
     b, n_features = len(rows), len(belief.gram)
     d, k = positions.shape[1], neighbours.shape[1]
     space = make_workspace(len(problem.frequencies), d)
-    crossed, phis = np.empty((b, n_features)), np.empty((b, n_features))
+    crossed, phis = np.empty((b, n_features)), np.zeros((b, n_features))
     matmul_transposed(rows, belief.cross, crossed)
     theta_y, starts, centre = np.empty(n_features), np.empty((k, d)), np.empty(d)
     for t in range(b):
         if forgetting < 1.0:
-            # Every earlier row loses weight; the prior is given back at the next refresh.
-            belief.inverse[:] /= forgetting
-            crossed[t] *= forgetting ** (t + 1)
+            _forget(belief, crossed[t], forgetting, t)
         for s in range(t):
             _add_scaled(row_products[t, s] * forgetting ** (t - s), phis[s], crossed[t])
         symmetric_times(belief.inverse, crossed[t], theta_y)
         start_from(neighbours[t], positions, starts, centre)
         row = Row(theta_y, row_products[t, t], float(rows.shape[1]))
         log_scores[t] = locate(problem, row, starts, centre, n_steps, space, positions[first + t])
-        phis[t] = space.waves[0]
+        _add_scaled(1.0, space.waves[0], phis[t])
         absorb(belief, row, space)
-    weighted = phis.copy()
-    if forgetting < 1.0:
-        belief.gram[:] *= forgetting**b
-        belief.cross[:] *= forgetting**b
-        for t in range(b):
-            weighted[t] *= forgetting ** (b - 1 - t)
-    add_transposed_matmul(weighted, phis, belief.gram)
-    add_transposed_matmul(weighted, rows, belief.cross)
+    _add_to_sums(belief, phis, rows, forgetting)
 
 
 @compiled

@@ -189,37 +189,32 @@ def best_start(problem: RowProblem, row: Row, starts: Float, centre: Float, angl
 
 
 @compiled
-def damped_step(gradient: Float, curvature: Float, damping: float, longest: float) -> Float:
-    """Minus ``(curvature + damping diag(curvature))^-1 gradient``, shortened to ``longest``."""
+def damped_step(gradient: Float, curvature: Float, damping: float, longest: float, step: Float) -> None:
+    """``step = -(curvature + damping diag(curvature))^-1 gradient``, shortened to ``longest``."""
     d = gradient.size
-    lower = curvature.copy()
-    step = np.empty(d)
-    for c in range(d):
-        lower[c, c] = curvature[c, c] * (1.0 + damping)
+    lower = np.empty((d, d))
     # A Cholesky factorisation by hand: d is two or three, and a LAPACK call costs more than the work.
     for c in range(d):
         for e in range(c + 1):
-            total = lower[c, e]
+            total = curvature[c, e] * (1.0 + damping if c == e else 1.0)
             for k in range(e):
                 total -= lower[c, k] * lower[e, k]
-            if c == e:
-                lower[c, c] = math.sqrt(max(total, 1e-12 * curvature[c, c]))
-            else:
-                lower[c, e] = total / lower[e, e]
+            lower[c, e] = math.sqrt(max(total, 1e-12 * curvature[c, c])) if c == e else total / lower[e, e]
     for c in range(d):
         total = -gradient[c]
         for k in range(c):
             total -= lower[c, k] * step[k]
         step[c] = total / lower[c, c]
+    square = 0.0
     for c in range(d - 1, -1, -1):
         total = step[c]
         for k in range(c + 1, d):
             total -= lower[k, c] * step[k]
         step[c] = total / lower[c, c]
-    length = math.sqrt(_dot(step, step))
-    if length > longest:
-        step *= longest / length
-    return step
+        square += step[c] ** 2
+    if square > longest**2:
+        for c in range(d):
+            step[c] *= longest / math.sqrt(square)
 
 
 @compiled
@@ -230,22 +225,25 @@ def locate(
 
     The best of ``starts`` (k, d) is improved by ``n_steps`` steps. The workspace describes ``x`` afterwards.
     """
-    x[:] = starts[best_start(problem, row, starts, centre, space.angles)]
-    best, data_loss = evaluate(problem, row, x, centre, space)
-    gradient, curvature = space.gradient.copy(), space.curvature.copy()
-    damping, is_current = _DAMPING, True
-    for _ in range(n_steps):
-        trial = x + damped_step(gradient, curvature, damping, problem.longest_step)
-        value, trial_loss = evaluate(problem, row, trial, centre, space)
-        is_current = value < best
+    d = x.size
+    start = starts[best_start(problem, row, starts, centre, space.angles)]
+    trial, step, gradient, curvature = np.empty(d), np.zeros(d), np.empty(d), np.empty((d, d))
+    best, best_loss, damping, is_current = math.inf, math.inf, _DAMPING, False
+    # The first evaluation is at the start, then one per step; one more if the last step was not taken.
+    for number in range(n_steps + 2):
+        if number == n_steps + 1 and is_current:
+            break
+        for c in range(d):
+            trial[c] = start[c] if number == 0 else (x[c] + step[c] if number <= n_steps else x[c])
+        value, loss = evaluate(problem, row, trial, centre, space)
+        is_current = value < best or number == 0 or number == n_steps + 1
         if is_current:
-            x[:] = trial
-            best, data_loss = value, trial_loss
-            gradient[:] = space.gradient
-            curvature[:] = space.curvature
-            damping *= _DAMPING_DOWN
-        else:
-            damping *= _DAMPING_UP
-    if not is_current:
-        evaluate(problem, row, x, centre, space)
-    return -data_loss
+            best, best_loss = value, loss
+            for c in range(d):
+                x[c], gradient[c] = trial[c], space.gradient[c]
+                for e in range(d):
+                    curvature[c, e] = space.curvature[c, e]
+        if number > 0:
+            damping *= _DAMPING_DOWN if is_current else _DAMPING_UP
+        damped_step(gradient, curvature, damping, problem.longest_step, step)
+    return -best_loss
