@@ -31,8 +31,8 @@ from iegp.typing import Float, Int
 REFRESH, REFRESH_FORGETTING = 256, 64
 # Neighbours are looked for in at most this many principal axes of the first rows.
 SEARCH_AXES = 64
-# Rank of the fit that fills gaps in the first rows.
-_FILL_RANK = 5
+# Candidates among which the neighbours of a row with gaps are chosen.
+_CANDIDATES = 32
 # Rows of a transform that are worked on at once; bounds its memory.
 _PLACE_ROWS = 4096
 
@@ -76,7 +76,7 @@ def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple
     """A model whose warm-up rows (n, D) these are; NaN marks entries that are missing."""
     with one_blas_thread():
         scaling = fit_scaling(rows)
-        scaled = filled_rows(scaling.scaled(rows), _FILL_RANK)
+        scaled = filled_rows(scaling.scaled(rows))
         experts, positions, objectives = fit_latent_experts(settings, scaled, picture)
         axes = search_axes(scaled, SEARCH_AXES)
         n, n_experts = len(rows), len(settings.kernels)
@@ -203,13 +203,13 @@ def _vectors(rows: Float, axes: Float) -> Vectors:
 
 
 def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
-    """Neighbours of a row (D,) with gaps: filled with the mean at first, then with what the first neighbours have."""
-    neighbours, count = model.memory.neighbours, model.settings.n_neighbors
-    filled = np.where(np.isnan(row), 0.0, row)
-    found = neighbours.nearest(_vectors(filled[None, :], model.axes), count)
-    typical = neighbours.row_mean(found[0]) @ model.axes.T
-    filled = np.where(np.isnan(row), typical, row)
-    nearest: Int = neighbours.nearest(_vectors(filled[None, :], model.axes), count)[0]
+    """Neighbours of a row (D,) with gaps: near it with the gaps at the mean, and of these, near in what was observed."""
+    neighbours, observed = model.memory.neighbours, ~np.isnan(row)
+    filled = np.where(observed, row, 0.0)
+    found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(_CANDIDATES, model.settings.n_neighbors))[0]
+    candidates = neighbours.rows_at(found) @ model.axes[observed].T
+    order = np.argsort(np.sum((candidates - row[observed]) ** 2, axis=1), kind="stable")
+    nearest: Int = np.ascontiguousarray(found[order[: model.settings.n_neighbors]])
     return nearest
 
 

@@ -114,6 +114,8 @@ def fit_start(
     low, high = math.log(MIN_NOISE_VAR), math.log(MAX_NOISE_VAR)
     bounds = [(None, None)] * positions.size + [(low, high), (low, math.log(MAX_PRIOR_RATIO) + low)]
     start = np.append(positions.ravel(), (math.log(noise_var), 0.0))
+    if max_iter == 0:
+        return Start(positions.copy(), noise_var, 1.0, value_and_gradient(start)[0])
     found = minimize(
         value_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": max_iter}
     )

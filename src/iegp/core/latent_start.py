@@ -11,8 +11,8 @@ from iegp.core.numerics import CONSTANT_SPREAD, FARTHEST_VALUE
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# Rounds in which missing entries of the first rows are replaced by what a low-rank fit says.
-_FILL_ROUNDS = 20
+# A missing entry of the first rows becomes the mean of so many nearest rows that have it.
+_DONORS = 5
 
 
 class RowScaling(NamedTuple):
@@ -51,15 +51,22 @@ def fit_scaling(rows: Float) -> RowScaling:
     return RowScaling(mean, np.array([spread]))
 
 
-def filled_rows(scaled: Float, rank: int) -> Float:
-    """The first rows with missing entries filled by repeated fits of ``rank`` principal components."""
-    missing = np.isnan(scaled)
-    rows = np.where(missing, 0.0, scaled)
-    if not missing.any():
-        return rows
-    for _ in range(_FILL_ROUNDS):
-        left, sizes, right = np.linalg.svd(rows, full_matrices=False)
-        rows = np.where(missing, (left[:, :rank] * sizes[:rank]) @ right[:rank], rows)
+def filled_rows(scaled: Float) -> Float:
+    """The first rows with each gap filled by the mean of the nearest rows that have the entry; O(n D) per row with gaps.
+
+    Nearness is judged by the entries that both rows have. Filling with column means instead would put rows with gaps on
+    islands of their own.
+    """
+    is_missing = np.isnan(scaled)
+    rows = np.where(is_missing, 0.0, scaled)
+    for t in np.flatnonzero(is_missing.any(axis=1)):
+        shared = ~is_missing & ~is_missing[t]
+        distances = np.sum(np.where(shared, scaled - scaled[t], 0.0) ** 2, axis=1) / np.maximum(shared.sum(axis=1), 1)
+        distances[~shared.any(axis=1)] = np.inf
+        order = np.argsort(distances, kind="stable")
+        for column in np.flatnonzero(is_missing[t]):
+            donors = order[~is_missing[order, column]][:_DONORS]
+            rows[t, column] = scaled[donors, column].mean() if len(donors) else 0.0
     return rows
 
 

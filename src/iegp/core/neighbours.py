@@ -87,13 +87,13 @@ class Neighbours:
         held = np.asarray(self._graph.get(np.arange(self._n_in_graph, dtype=np.uint64)), dtype=np.float32)
         return np.concatenate([held.reshape(self._n_in_graph, -1), self._waiting])
 
-    def row_mean(self, numbers: Int) -> Float:
-        """Mean (columns,) of the rows with these numbers."""
-        total = np.zeros(self._waiting.shape[1])
-        for number in numbers:
+    def rows_at(self, numbers: Int) -> Float:
+        """The rows (n, columns) with these numbers."""
+        rows = np.empty((len(numbers), self._waiting.shape[1]))
+        for i, number in enumerate(numbers):
             waiting = int(number) - self._n_in_graph
-            total += self._waiting[waiting] if waiting >= 0 else np.asarray(self._graph.get(int(number))).ravel()
-        return np.asarray(total / len(numbers))
+            rows[i] = self._waiting[waiting] if waiting >= 0 else np.asarray(self._graph.get(int(number))).ravel()
+        return rows
 
     def _from_graph(self, rows: Vectors, count: int) -> tuple[Int, Float]:
         if self._n_in_graph == 0:
