@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +53,7 @@ class Clock:
     """Time spent inside some functions, while it is watching."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def watch(self, holder: Any, name: str, share: str) -> None:
         function = getattr(holder, name)

@@ -157,7 +157,12 @@ def test_missing_entries_are_allowed_everywhere():
 
 @pytest.mark.parametrize(
     ("init", "message"),
-    [("umap", "init='umap'"), (np.zeros((5, 2)), r"shape \(5, 2\)"), (np.full((32, 2), np.nan), "NaN"), ([["a"]], "init=")],
+    [
+        ("umap", "init='umap'"),
+        (np.zeros((5, 2)), r"shape \(5, 2\)"),
+        (np.full((32, 2), np.nan), "NaN"),
+        ([["a"]], "init="),
+    ],
     ids=["word", "short", "nan", "text"],
 )
 def test_init_is_checked(init, message):

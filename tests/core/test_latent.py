@@ -57,7 +57,13 @@ def run(rows, cuts=(), **overrides):
     return latent_online.current(model, no_picture)
 
 
-VARIANTS = [{}, {"weights": "switching"}, {"forgetting": 0.99}, {"max_stored": 90}, {"weights": "stacking", "chain": False}]
+VARIANTS = [
+    {},
+    {"weights": "switching"},
+    {"forgetting": 0.99},
+    {"max_stored": 90},
+    {"weights": "stacking", "chain": False},
+]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

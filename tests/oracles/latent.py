@@ -49,7 +49,9 @@ class Expert:
     def best_position(self, y, starts):
         """The best of the starts, improved by somebody else's optimiser."""
         start = min(starts, key=lambda x: self.loss(y, x))
-        return minimize(lambda x: self.loss(y, x), start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11}).x
+        return minimize(
+            lambda x: self.loss(y, x), start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11}
+        ).x
 
     def forget(self):
         self.gram, self.a, self.b = (self.forgetting * m for m in (self.gram, self.a, self.b))

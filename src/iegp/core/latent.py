@@ -2,8 +2,7 @@
 
 Until ``warmup`` rows have been seen they are kept. Then experts are fitted to them, and every later row is embedded,
 scored and learned once, in order. Experts do not talk to each other, so each runs through a whole block of rows alone;
-the meta-learner follows on the table of their scores. Asked for anything during the warm-up, a provisional model is fitted
-to the rows so far: it depends on these rows alone and is thrown away when the next row comes.
+the meta-learner follows on the table of their scores.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from iegp.core.latent_weights import choose_and_weigh
 from iegp.core.neighbours import Vectors
 from iegp.core.threads import one_blas_thread
 from iegp.core.weights import RULES, diffuse, log_sum_exp
-from iegp.typing import Float, Int
+from iegp.typing import Bool, Float, Int
 
 # Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
 REFRESH, REFRESH_FORGETTING = 256, 64
@@ -94,7 +93,7 @@ def learn(model: Embedder, rows: Float) -> Learned:
     scaled, digests = model.scaling.scaled(rows), digests_of(rows)
     n, d = len(rows), model.settings.n_components
     learned = Learned(np.empty((model.n_experts, n, d)), np.empty((n, d)), np.empty(n))
-    has_gaps = np.isnan(scaled).any(axis=1)
+    has_gaps: Bool = np.asarray(np.isnan(scaled).any(axis=1))
     with one_blas_thread():
         t = 0
         while t < n:
@@ -111,7 +110,7 @@ def learn(model: Embedder, rows: Float) -> Learned:
     return learned
 
 
-def _end_of_block(model: Embedder, has_gaps: Float, t: int) -> int:
+def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
     """Blocks end where the neighbour index, the refresh or the memory want to look at the rows, and at gaps."""
     room = model.memory.neighbours.room()
     if model.settings.max_stored is not None:
@@ -203,7 +202,7 @@ def _vectors(rows: Float, axes: Float) -> Vectors:
 
 
 def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
-    """Neighbours of a row (D,) with gaps: near it with the gaps at the mean, and of these, near in what was observed."""
+    """Neighbours of a row (D,) with gaps: near it with gaps at the mean, and of these, near in what was observed."""
     neighbours, observed = model.memory.neighbours, ~np.isnan(row)
     filled = np.where(observed, row, 0.0)
     found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(_CANDIDATES, model.settings.n_neighbors))[0]

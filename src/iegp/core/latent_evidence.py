@@ -1,8 +1,8 @@
 """Where an expert of the latent variable model starts: positions and variances that explain the first rows (Remark 2).
 
 Maximises ``log p(Y | X; noise_var, prior_var) + log p(X)`` (eq:init_opt) over the latent positions and, in logs, both
-variances. The marginal likelihood of random features needs F x F matrices only (Woodbury), so that an evaluation with its
-gradient costs O(n F² + n F q), where q is the number of columns of ``Y`` after :func:`leading_columns`.
+variances. The marginal likelihood of random features needs F x F matrices only (Woodbury), so that an evaluation with
+its gradient costs O(n F² + n F q), where q is the number of columns of ``Y`` after :func:`leading_columns`.
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ def objective(
     pull = d_outputs * inverse + (theta @ theta.T) / noise
     by_phi = phi @ pull - (first.columns @ theta.T) / noise
     # The derivative of a sine is its cosine, of a cosine minus its sine, times the frequency.
-    by_angle = (
-        by_phi[:, :n_frequencies] * phi[:, n_frequencies:] - by_phi[:, n_frequencies:] * phi[:, :n_frequencies]
-    )
+    by_angle = by_phi[:, :n_frequencies] * phi[:, n_frequencies:] - by_phi[:, n_frequencies:] * phi[:, :n_frequencies]
     by_position = by_angle @ frequencies + positions / latent_var
     # d log_det / d log ratio = ratio tr(inverse) - F, and d explained / d ratio = -|theta|².
     by_ratio = 0.5 * d_outputs * (ratio * float(np.trace(inverse)) - len(a))

@@ -20,7 +20,7 @@ from iegp.typing import Float
 _FIRST_NOISE = 0.5
 
 FirstPicture = Callable[[Float], Float | None]
-"""Positions (n, d) for the principal components (n, q) of the first rows; None for the principal components themselves."""
+"""Positions (n, d) for the principal components (n, q) of the first rows; None to take the leading ones of these."""
 
 
 class LatentExperts(NamedTuple):

@@ -7,6 +7,8 @@ start looking from; what was learned from a row stays learned.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +25,8 @@ class Memory:
     def __init__(self, n_experts: int, n_components: int, n_axes: int) -> None:
         self.size = 0
         self.neighbours = Neighbours(n_axes)
-        self._positions = np.empty((n_experts, 0, n_components))
-        self._stitched = np.empty((0, n_components))
+        self._positions: Float = np.empty((n_experts, 0, n_components))
+        self._stitched: Float = np.empty((0, n_components))
         self._digests: Digests = np.empty(0, dtype=np.uint64)
         self._numbers: Int = np.empty(0, dtype=np.int64)
 
@@ -88,7 +90,7 @@ class Memory:
         return np.where((place >= 0) & (self.digests[found] == digests), found, -1)
 
 
-def _grown(array: NDArray[np.generic], capacity: int, axis: int) -> NDArray[np.generic]:
+def _grown(array: NDArray[Any], capacity: int, axis: int) -> NDArray[Any]:
     shape = list(array.shape)
     shape[axis] = capacity
     grown = np.zeros(shape, dtype=array.dtype)

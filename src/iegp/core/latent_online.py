@@ -1,4 +1,8 @@
-"""A latent variable model that starts from nothing: rows are kept until the warm-up is complete, then learned."""
+"""A latent variable model that starts from nothing: rows are kept until the warm-up is complete, then learned.
+
+Asked for anything during the warm-up, a provisional model is fitted to the rows so far: it depends on these rows alone
+and is thrown away when the next row comes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class LatentOnline:
 
     @property
     def n_columns(self) -> int:
-        return self.kept.shape[1]
+        return int(self.kept.shape[1])
 
 
 def begin(settings: LatentSettings, n_columns: int) -> LatentOnline:

@@ -2,8 +2,8 @@
 
 The likelihood of a row is a product over its entries (eq:IEGPLVM_LF), so entries that were not observed drop out of it.
 Learning such a row takes the expert's own prediction in their place: it leaves the mean of their parameters as it was.
-(The covariance is shared by all columns, as in the paper, so it shrinks for the missing ones too.) One row at a time and
-O(F² D) each: this path is for gaps, not for tables that are mostly empty.
+(The covariance is shared by all columns, as in the paper, so it shrinks for the missing ones too.) One row at a time
+and O(F² D) each: this path is for gaps, not for tables that are mostly empty.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def _dot(a: Float, b: Float) -> float:
 def symmetric_times(matrix: Float, vector: Float, out: Float) -> None:
     """``out = matrix @ vector`` for a symmetric matrix of even size.
 
-    Rows are added to ``out`` four at a time: no sum runs along a row, so the loop vectorises as it is written, and for a
-    hundred features it takes half the time of a library call.
+    Rows are added to ``out`` four at a time: no sum runs along a row, so the loop vectorises as it is written, and it
+    takes half the time of a library call for a hundred features.
     """
     n = vector.size
     for j in range(n):

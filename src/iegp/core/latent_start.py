@@ -1,4 +1,4 @@
-"""Before the first row is embedded: the scale of the rows, entries that are missing, a first picture, a common frame."""
+"""Before the first row is embedded: the scale of the rows, missing entries, a first picture, a common frame."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fit_scaling(rows: Float) -> RowScaling:
 
 
 def filled_rows(scaled: Float) -> Float:
-    """The first rows with each gap filled by the mean of the nearest rows that have the entry; O(n D) per row with gaps.
+    """The first rows with each gap filled by the mean of the nearest rows that have the entry, O(n D) for a row.
 
     Nearness is judged by the entries that both rows have. Filling with column means instead would put rows with gaps on
     islands of their own.

@@ -21,7 +21,7 @@ def choose_and_weigh(
     chosen: Int,
     log_score: Float,
 ) -> None:
-    """For every row of a table (n, experts): the expert of the most probable position, then the weights' update in place.
+    """For every row of a table (n, experts): who has the most probable position, then the weights' update in place.
 
     The choice is made in logs: a row of hundreds of entries moves weights by hundreds of nats at once.
     """

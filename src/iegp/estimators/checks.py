@@ -46,7 +46,8 @@ def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> 
     empty = np.flatnonzero(is_missing.all(axis=1))
     if len(empty):
         raise InputError(
-            f"Input X has nothing but NaN at row {empty[0]}, so it belongs nowhere. Drop such rows; the model is unchanged."
+            f"Input X has nothing but NaN at row {empty[0]}, so it belongs nowhere. Drop such rows; "
+            "the model is unchanged."
         )
     return np.asarray(rows)
 

@@ -25,7 +25,7 @@ def first_picture(init: Any, n_components: int, warmup: int, seed: int) -> First
     if isinstance(init, str):
         if init not in INITS:
             raise InputError(f"init={init!r} is not known; use 'pca', 'tsne' or an array of positions")
-        return (lambda columns: _tsne(columns, n_components, seed)) if init == "tsne" else (lambda columns: None)
+        return (lambda columns: _tsne(columns, n_components, seed)) if init == "tsne" else _leading
     try:
         positions = np.array(init, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -38,6 +38,11 @@ def first_picture(init: Any, n_components: int, warmup: int, seed: int) -> First
     if not np.isfinite(positions).all():
         raise InputError("init contains NaN or infinity; positions must be finite numbers")
     return lambda columns: positions[: len(columns)]
+
+
+def _leading(columns: Float) -> None:
+    """The core takes principal components if it is given no picture."""
+    del columns
 
 
 def _tsne(columns: Float, n_components: int, seed: int) -> Float | None:

@@ -35,8 +35,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A map of high-dimensional rows that keeps learning from a stream.
 
     An ensemble of Gaussian process latent variable models on random features, one per kernel. The first ``warmup`` rows
-    are laid out together; every later row is placed where each expert finds it most probable, starting from the places of
-    its nearest neighbours, and then learned. The cost of a row does not grow with the stream, but for the search for
+    are laid out together; every later row is placed where each expert finds it most probable, starting from the places
+    of its nearest neighbours, and then learned. The cost of a row does not grow with the stream, but for the search for
     neighbours, which grows with its logarithm. Memory grows by a few hundred bytes per row unless ``max_stored`` bounds
     it.
 
@@ -198,7 +198,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         rows = self._rows_to_ask(X)
         model = self._embedder()
-        positions = latent.place(model, rows, [model.trusted])[0][0]
+        positions: Float = latent.place(model, rows, [model.trusted])[0][0]
         stored = model.memory.find(digests_of(rows))
         positions[stored >= 0] = model.memory.positions[model.trusted][stored[stored >= 0]]
         return positions
@@ -236,7 +236,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def embedding_(self) -> Float:
         """Stored rows where the expert trusted most now put them."""
         model = self._embedder()
-        return model.memory.positions[model.trusted].copy()
+        return np.array(model.memory.positions[model.trusted])
 
     @property
     def stitched_embedding_(self) -> Float:
@@ -330,7 +330,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _own_rows(self, learned: Learned | None) -> Float:
         """Positions of the rows just learned, by the expert trusted most."""
         model = self._embedder()
-        return (model.memory.positions if learned is None else learned.positions)[model.trusted].copy()
+        return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])
 
     def _rows_to_ask(self, X: ArrayLike) -> Float:
         check_is_fitted(self)
