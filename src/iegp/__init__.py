@@ -15,6 +15,7 @@ from iegp import kernels
 if _TYPE_CHECKING:
     from iegp import presets
     from iegp.estimators import (
+        IEGPLVM,
         IEGPClassifier,
         IEGPCountRegressor,
         IEGPOrdinalClassifier,
@@ -24,6 +25,7 @@ if _TYPE_CHECKING:
     )
 
 __all__ = [
+    "IEGPLVM",
     "IEGPClassifier",
     "IEGPCountRegressor",
     "IEGPOrdinalClassifier",
@@ -38,6 +40,7 @@ __all__ = [
 __version__ = version("iegp")
 
 _ESTIMATORS = (
+    "IEGPLVM",
     "IEGPClassifier",
     "IEGPCountRegressor",
     "IEGPOrdinalClassifier",

@@ -34,6 +34,24 @@ def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     return np.asarray(rows)
 
 
+def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
+    """Like :func:`check_x`, but NaN marks a missing entry; every row needs at least one that is there."""
+    with _named_cells(X, "X"):
+        rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    with np.errstate(all="ignore"):
+        if np.isfinite(rows.sum()):
+            return np.asarray(rows)
+    is_missing = np.isnan(rows)
+    _check_finite(np.where(is_missing, 0.0, rows), "X", _names(estimator))
+    empty = np.flatnonzero(is_missing.all(axis=1))
+    if len(empty):
+        raise InputError(
+            f"Input X has nothing but NaN at row {empty[0]}, so it belongs nowhere. Drop such rows; "
+            "the model is unchanged."
+        )
+    return np.asarray(rows)
+
+
 def check_level(level: object) -> None:
     """The level of an interval."""
     if not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:

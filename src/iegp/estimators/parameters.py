@@ -41,6 +41,19 @@ def settings_from(
     )
 
 
+def latent_arguments(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...]) -> dict[str, Any]:
+    """The same for the latent variable model: arguments of its settings, in plain types."""
+    kernels = parameters["kernels"]
+    special = {
+        "kernels": default_kernels if kernels is None else _kernels(kernels),
+        "switch_prob": _switch(parameters["switch_prob"]),
+        "chain": _flag("chain", parameters["chain"]),
+        "seed": _seed(parameters["random_state"]),
+    }
+    plain = {name: _plain(value) for name, value in parameters.items() if name not in (*special, "random_state")}
+    return plain | special
+
+
 def _kernels(kernels: Any) -> tuple[Kernel, ...]:
     if isinstance(kernels, Kernel):
         return (kernels,)

@@ -8,13 +8,14 @@ from iegp.errors import IegpError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
+from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.run import modelfile, snapshot
 
-Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier
+Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier | IEGPLVM
 ESTIMATORS: dict[str, type[Estimator]] = {
-    kind.__name__: kind for kind in (IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)
+    kind.__name__: kind for kind in (IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPLVM)
 }
 
 
@@ -27,7 +28,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     try:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
-        if header["online"] is not None:
+        if isinstance(model, IEGPLVM):
+            model._restore(header, arrays)
+        elif header["online"] is not None:
             model._restore(snapshot.restore(header["online"], arrays), header)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(

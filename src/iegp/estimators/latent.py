@@ -1,0 +1,350 @@
+"""IE-GPLVM as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from iegp.core import latent, latent_online
+from iegp.core.features import feature_rows
+from iegp.core.kernels import RBF, Kernel
+from iegp.core.latent import Embedder, Learned
+from iegp.core.latent_experts import FirstPicture
+from iegp.core.latent_memory import digests_of
+from iegp.core.latent_online import LatentOnline
+from iegp.core.latent_settings import LatentSettings
+from iegp.errors import InputError, ModelFileError
+from iegp.estimators import parameters
+from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
+from iegp.estimators.first_picture import first_picture
+from iegp.run import latent_snapshot, modelfile
+from iegp.typing import Arrays, Float, Int
+
+# The paper's dictionary: variances 2^k, k = -3, ..., 3.
+LATENT_KERNELS = tuple(RBF(2.0 ** (k / 2.0)) for k in range(-3, 4))
+
+
+class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A map of high-dimensional rows that keeps learning from a stream.
+
+    An ensemble of Gaussian process latent variable models on random features, one per kernel. The first ``warmup`` rows
+    are laid out together; every later row is placed where each expert finds it most probable, starting from the places
+    of its nearest neighbours, and then learned. The cost of a row does not grow with the stream, but for the search for
+    neighbours, which grows with its logarithm. Memory grows by a few hundred bytes per row unless ``max_stored`` bounds
+    it.
+
+    Rows are centred and divided by *one* scale, that of the warm-up rows: bring columns in different units to a common
+    scale before. Entries may be missing (NaN): what was observed decides.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimensions of the map.
+    kernels : list of kernels, default=None
+        One expert each, with length scales in units of the latent space; ``None`` is RBF of variances
+        ``2^k, k = -3, ..., 3``.
+    n_frequencies : int, default=50
+        Random frequencies per expert. Twice as many cost up to four times the time and often show finer structure.
+    features : {"random", "orthogonal"}, default="random"
+        How frequencies are drawn. In two dimensions independent ones make better maps.
+    warmup : int, default=500
+        Rows that are laid out together. Until then any question is answered by a provisional fit to the rows so far.
+    weights : {"bayes", "switching", "stacking"}, default="bayes"
+        How experts are weighed: by all they predicted, as if the best could change at any row, or as a mixture.
+    switch_prob : float or array (n_experts, n_experts), default=0.01
+        For ``weights="switching"``: probability of a change at a row, or a matrix (row = from, column = to).
+    stacking_rate : float, default=0.1
+        For ``weights="stacking"``: how fast weights follow.
+    shutdown : float, default=0.0
+        For ``weights="bayes"``: an expert below this weight never comes back.
+    forgetting : float, default=1.0
+        Weight that what was learned keeps per row; below one the map follows data that drift.
+    init : {"tsne", "pca"} or array (warmup, n_components), default="tsne"
+        The picture of the warm-up rows from which all experts begin.
+    start_spread : float, default=6.0
+        Spread of that picture, in the units of the kernels' length scales.
+    latent_var : float, default=40.0
+        Variance of the latent prior around zero.
+    chain : bool, default=True
+        Whether each expert begins where the one before it ended. Either way the experts share one frame.
+    n_neighbors : int, default=3
+        Neighbours whose places are tried as starts; the best is improved.
+    n_steps : int, default=3
+        Gauss-Newton steps per row.
+    warmup_iter : int, default=100
+        L-BFGS iterations per expert on the warm-up rows.
+    max_stored : int or None, default=None
+        Most rows that are remembered as neighbours; at least ``warmup``. When they are reached, every second one is
+        forgotten: recent rows stay dense, older ones thin out. ``None`` remembers all.
+    random_state : int, RandomState or None, default=None
+        Seed of the frequencies (and of t-SNE).
+
+    Attributes
+    ----------
+    embedding_ : ndarray (n_stored, n_components)
+        All stored rows where the expert trusted most *now* put them, each at its time. One expert, one map.
+    stitched_embedding_ : ndarray (n_stored, n_components)
+        The paper's output: each row from the expert that was best at its moment.
+    stored_rows_ : ndarray (n_stored,)
+        Which rows of the stream these are; all of them unless ``max_stored`` was reached.
+    expert_weights_ : ndarray (n_experts,)
+        How much each expert is trusted now.
+    noise_var_, prior_var_ : ndarray (n_experts,)
+        Variances fitted to the warm-up rows, in units of the scaled rows.
+    n_samples_seen_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPLVM
+    >>> from iegp.kernels import RBF
+    >>> angle = np.random.default_rng(0).uniform(0, 2 * np.pi, 300)
+    >>> ring = np.stack([np.cos(angle), np.sin(angle), np.cos(2 * angle)], axis=1)
+    >>> model = IEGPLVM(kernels=[RBF(1.0), RBF(3.0)], n_frequencies=20, warmup=100, random_state=0)
+    >>> model.fit_transform(ring[:200]).shape
+    (200, 2)
+    >>> model.partial_fit(ring[200:]).n_samples_seen_
+    300
+    >>> back, std = model.inverse_transform(model.transform(ring[:5]), return_std=True)
+    >>> bool(np.abs(back - ring[:5]).max() < 0.3)
+    True
+    """
+
+    _model: LatentOnline
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernels: Kernel | list[Kernel] | tuple[Kernel, ...] | None = None,
+        n_frequencies: int = 50,
+        features: str = "random",
+        warmup: int = 500,
+        weights: str = "bayes",
+        switch_prob: float | ArrayLike = 0.01,
+        stacking_rate: float = 0.1,
+        shutdown: float = 0.0,
+        forgetting: float = 1.0,
+        init: str | ArrayLike = "tsne",
+        start_spread: float = 6.0,
+        latent_var: float = 40.0,
+        chain: bool = True,
+        n_neighbors: int = 3,
+        n_steps: int = 3,
+        warmup_iter: int = 100,
+        max_stored: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.features = features
+        self.warmup = warmup
+        self.weights = weights
+        self.switch_prob = switch_prob
+        self.stacking_rate = stacking_rate
+        self.shutdown = shutdown
+        self.forgetting = forgetting
+        self.init = init
+        self.start_spread = start_spread
+        self.latent_var = latent_var
+        self.chain = chain
+        self.n_neighbors = n_neighbors
+        self.n_steps = n_steps
+        self.warmup_iter = warmup_iter
+        self.max_stored = max_stored
+        self.random_state = random_state
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Forget everything, then learn the rows of X in order; y is ignored."""
+        del y
+        self._restart(X)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn more rows, in order; y is ignored. However a stream is cut into calls, the map is the same to 1e-8."""
+        del y
+        self._continue(X)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Float:
+        """Forget everything, learn the rows of X, and say where the expert trusted most at the end put each of them."""
+        del y
+        return self._own_rows(self._restart(X))
+
+    def partial_fit_transform(self, X: ArrayLike, y: object = None) -> Float:
+        """Learn more rows and say where the expert now trusted most put each of *these* rows."""
+        del y
+        n_before = self._model.n_seen if self.__sklearn_is_fitted__() else 0
+        learned = self._continue(X)
+        return self._own_rows(learned)[-(self.n_samples_seen_ - n_before) :]
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def transform(self, X: ArrayLike) -> Float:
+        """Where each row belongs on the map of the expert trusted most, (n, n_components). The model is unchanged.
+
+        A row that is stored already stays where it is; any other is placed as the next row of the stream would be.
+        """
+        rows = self._rows_to_ask(X)
+        model = self._embedder()
+        positions: Float = latent.place(model, rows, [model.trusted])[0][0]
+        stored = model.memory.find(digests_of(rows))
+        positions[stored >= 0] = model.memory.positions[model.trusted][stored[stored >= 0]]
+        return positions
+
+    def inverse_transform(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
+        """Rows (n, n_features_in_) that the expert trusted most expects at latent positions X (n, n_components).
+
+        With ``return_std`` also the standard deviation of each entry as it would be observed, noise included.
+        """
+        check_is_fitted(self)
+        positions = check_array(X, dtype=np.float64, order="C", input_name="X")
+        if positions.shape[1] != self.n_components:
+            raise InputError(
+                f"X has {positions.shape[1]} columns, but a position has n_components={self.n_components} coordinates"
+            )
+        model = self._embedder()
+        m = model.trusted
+        phi = feature_rows(positions, model.experts.frequencies[m])
+        scale = model.scaling.scale[0]
+        mean: Float = (phi @ model.experts.inverse[m]) @ model.experts.cross[m] * scale + model.scaling.mean
+        if not return_std:
+            return mean
+        spread = np.sum((phi @ model.experts.inverse[m]) * phi, axis=1) / model.settings.forgetting
+        std = scale * np.sqrt(model.experts.noise_var[m] * (1.0 + np.maximum(spread, 0.0)))
+        return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
+
+    def score_samples(self, X: ArrayLike) -> Float:
+        """Log predictive density (n,) of each row as the next one, over its observed entries; low for odd rows.
+
+        All experts are mixed by their weights, each at the position it finds most probable.
+        """
+        return latent.log_densities(self._embedder(), self._rows_to_ask(X))
+
+    @property
+    def embedding_(self) -> Float:
+        """Stored rows where the expert trusted most now put them."""
+        model = self._embedder()
+        return np.array(model.memory.positions[model.trusted])
+
+    @property
+    def stitched_embedding_(self) -> Float:
+        """Stored rows, each where the best expert of its moment put it."""
+        return self._embedder().memory.stitched.copy()
+
+    @property
+    def stored_rows_(self) -> Int:
+        """Numbers of the stored rows in the stream."""
+        return self._embedder().memory.numbers.copy()
+
+    @property
+    def expert_weights_(self) -> Float:
+        """How much each expert is trusted now."""
+        return np.exp(self._embedder().log_weights)
+
+    @property
+    def noise_var_(self) -> Float:
+        """Noise variance of each expert, in units of the scaled rows."""
+        return self._embedder().experts.noise_var.copy()
+
+    @property
+    def prior_var_(self) -> Float:
+        """Prior variance of each expert, in units of the scaled rows."""
+        return self._embedder().experts.prior_var.copy()
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned so far."""
+        check_is_fitted(self)
+        return self._model.n_seen
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
+        config = parameters.to_config(self.get_params(deep=False))
+        if not isinstance(self.init, str):
+            config["init"] = np.asarray(self.init, dtype=np.float64).tolist()
+        header: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "iegp": version("iegp"),
+            "parameters": config,
+            "latent": None,
+        }
+        arrays: Arrays = {}
+        if self.__sklearn_is_fitted__():
+            header["latent"], arrays = latent_snapshot.take(self._model)
+            names = getattr(self, "feature_names_in_", None)
+            header["feature_names"] = None if names is None else [str(name) for name in names]
+        modelfile.write(path, header, arrays)
+
+    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take back what :meth:`save` wrote."""
+        if header["latent"] is None:
+            return
+        model = latent_snapshot.restore(header["latent"], arrays)
+        names = header["feature_names"]
+        if names is not None:
+            if not isinstance(names, list) or len(names) != model.n_columns:
+                raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._model, self.n_features_in_ = model, model.n_columns
+
+    # -- for ourselves ---------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def _restart(self, X: ArrayLike) -> Learned | None:
+        with unchanged_on_error(self):
+            rows = check_x_with_gaps(self, X, reset=True)
+            self._model = latent_online.begin(self._settings(), rows.shape[1])
+            return latent_online.absorb(self._model, rows, self._picture())
+
+    def _continue(self, X: ArrayLike) -> Learned | None:
+        if not self.__sklearn_is_fitted__():
+            return self._restart(X)
+        rows = check_x_with_gaps(self, X)
+        return latent_online.absorb(self._model, rows, self._picture())
+
+    def _own_rows(self, learned: Learned | None) -> Float:
+        """Positions of the rows just learned, by the expert trusted most."""
+        model = self._embedder()
+        return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])
+
+    def _rows_to_ask(self, X: ArrayLike) -> Float:
+        check_is_fitted(self)
+        return check_x_with_gaps(self, X)
+
+    def _embedder(self) -> Embedder:
+        check_is_fitted(self)
+        return latent_online.current(self._model, self._picture())
+
+    def _picture(self) -> FirstPicture:
+        settings = self._model.settings
+        return first_picture(self.init, settings.n_components, settings.warmup, settings.seed)
+
+    def _settings(self) -> LatentSettings:
+        given = self.get_params(deep=False)
+        del given["init"]
+        return LatentSettings(**parameters.latent_arguments(given, LATENT_KERNELS))

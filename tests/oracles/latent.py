@@ -1,0 +1,66 @@
+"""The paper's section 6 written literally: Algorithm 2 row by row, and the objective of Remark 2. No code is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def waves(x, frequencies):
+    """Features of positions (n, d): sines, then cosines."""
+    angles = np.atleast_2d(x) @ frequencies.T
+    return np.hstack([np.sin(angles), np.cos(angles)]) / np.sqrt(len(frequencies))
+
+
+def initial_objective(y, x, frequencies, noise_var, prior_var, latent_var):
+    """Minus log of (eq:init_opt) with an n x n covariance; constants dropped."""
+    phi = waves(x, frequencies)
+    covariance = prior_var * phi @ phi.T + noise_var * np.eye(len(y))
+    _, log_det = np.linalg.slogdet(covariance)
+    fit = np.trace(y.T @ np.linalg.solve(covariance, y))
+    return 0.5 * y.shape[1] * log_det + 0.5 * fit + 0.5 * np.sum(x**2) / latent_var
+
+
+class Expert:
+    """One expert of Algorithm 2, with its F x F and F x D matrices in full."""
+
+    def __init__(self, frequencies, noise_var, prior_var, latent_var, y, x, forgetting=1.0):
+        phi = waves(x, frequencies)
+        self.frequencies, self.noise_var, self.latent_var = frequencies, noise_var, latent_var
+        self.ratio, self.forgetting = noise_var / prior_var, forgetting
+        self.gram, self.b = phi.T @ phi, phi.T @ y
+        self.a = self.gram + self.ratio * np.eye(len(self.gram))
+
+    def moments(self, x):
+        """(eq:subeqns) at one position."""
+        phi = waves(x, self.frequencies)[0]
+        mean = phi @ np.linalg.solve(self.a, self.b)
+        return mean, self.noise_var * (1.0 + phi @ np.linalg.solve(self.a, phi))
+
+    def log_density(self, y, x):
+        mean, variance = self.moments(x)
+        seen = ~np.isnan(y)
+        return -0.5 * (seen.sum() * np.log(2.0 * np.pi * variance) + np.sum((y - mean)[seen] ** 2) / variance)
+
+    def loss(self, y, x):
+        """Minus (eq:test_point_prb)."""
+        return -self.log_density(y, x) + 0.5 * np.sum(x**2) / self.latent_var
+
+    def best_position(self, y, starts):
+        """The best of the starts, improved by somebody else's optimiser."""
+        start = min(starts, key=lambda x: self.loss(y, x))
+        return minimize(
+            lambda x: self.loss(y, x), start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11}
+        ).x
+
+    def forget(self):
+        self.gram, self.a, self.b = (self.forgetting * m for m in (self.gram, self.a, self.b))
+
+    def learn(self, y, x):
+        """Lines 11 and 12 of Algorithm 2, without the Cholesky factor."""
+        phi = waves(x, self.frequencies)[0]
+        self.gram, self.a = self.gram + np.outer(phi, phi), self.a + np.outer(phi, phi)
+        self.b = self.b + np.outer(phi, y)
+
+    def refresh(self):
+        self.a = self.gram + self.ratio * np.eye(len(self.gram))
