@@ -147,6 +147,39 @@ def report(
 
 
 @app.command()
+def embed(
+    source: Annotated[str, typer.Argument(help="Rows of numbers: .csv, .tsv, .parquet, .jsonl, or .npz with an X.")],
+    out: Annotated[str, Given("--out", "-o", help="Where each row lies on the map: .csv, .parquet or .npz.")],
+    figure: Annotated[str | None, Given(help="A picture of the map: .png, .svg or .pdf (extra plot).")] = None,
+    label: Annotated[str | None, Given(help="A column that colours the picture; not learned. In .npz: y.")] = None,
+    features: Annotated[str | None, Given(help="Use these columns only: a,b,c.")] = None,
+    ignore: Annotated[str | None, Given(help="Do not use these columns: a,b,c.")] = None,
+    save: Annotated[str | None, Given(help="The model and how far it has come; iegp.load reads it.")] = None,
+    resume: Annotated[bool, Given("--resume", help="Go on where --save left off.")] = False,
+    overwrite: Annotated[bool, Given("--overwrite", help="Start anew even if files exist.")] = False,
+    checkpoint_every: Annotated[str, Given(help="Rows, as 5000, or seconds, as 30s.")] = "30s",
+    components: Annotated[int | None, Given(help="Dimensions of the map. [dim]\\[2][/dim]")] = None,
+    warmup: Annotated[int | None, Given(help="Rows that are laid out together. [dim]\\[500][/dim]")] = None,
+    frequencies: Annotated[int | None, Given(help="Random frequencies per expert.")] = None,
+    init: Annotated[str | None, Given(help="First picture of the warm-up rows: tsne or pca.")] = None,
+    max_stored: Annotated[int | None, Given(help="Most rows that are remembered. [dim]\\[all][/dim]")] = None,
+    stitched: Annotated[bool, Given("--stitched", help="The paper's map: each row from the best expert then.")] = False,
+    limit: Annotated[int | None, Given(help="Stop after so many rows.")] = None,
+    seed: Annotated[int, Given(help="Of the random features.")] = 0,
+    quiet: Annotated[bool, Given("--quiet", "-q", help="No progress, errors only.")] = False,
+) -> None:
+    """Lay the rows of SOURCE out on a map that keeps learning (IE-GPLVM), one row after the other.
+
+    [bold]Examples[/bold]
+
+      iegp embed readings.csv --label machine --out map.csv --figure map.png --save map.model
+
+      iegp embed digits.npz --label y --out digits.parquet --figure digits.png
+    """
+    raise typer.Exit(_module("embedding").embed(_module("embedding").EmbedOptions(**locals())))
+
+
+@app.command()
 def demo(
     out: Annotated[str, Given("--out", "-o", help="Folder for figures and reports.")] = "runs/demo",
     rows: Annotated[int, Given(help="Rows of each stream.")] = 8000,

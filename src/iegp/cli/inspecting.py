@@ -15,6 +15,7 @@ from iegp.core.online import Online
 from iegp.errors import ModelFileError
 from iegp.estimators import load
 from iegp.estimators.experts_table import Expert, experts_of
+from iegp.estimators.latent import IEGPLVM
 from iegp.run import modelfile
 from iegp.run.stream import checkpoint
 
@@ -68,6 +69,8 @@ def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
 
 def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], Online | None]:
     estimator = load(path)
+    if isinstance(estimator, IEGPLVM):
+        return _of_latent(estimator, header), None
     model: Online | None = getattr(estimator, "_online", None)
     facts: dict[str, Any] = {"kind": type(estimator).__name__, "parameters": header["parameters"]}
     if model is not None:
@@ -75,6 +78,19 @@ def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], On
         names = getattr(estimator, "feature_names_in_", None)
         facts["columns"] = model.n_columns if names is None else [str(name) for name in names]
     return facts | _settings(model), model
+
+
+def _of_latent(model: IEGPLVM, header: dict[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"kind": "IEGPLVM", "parameters": header["parameters"]}
+    if not model.__sklearn_is_fitted__():
+        return facts | {"model": "has seen no row yet"}
+    facts |= {"rows learned": model.n_samples_seen_, "columns": model.n_features_in_}
+    if model.n_samples_seen_ >= 2:
+        facts |= {
+            "rows on the map": len(model.stored_rows_),
+            "expert weights": [round(weight, 4) for weight in model.expert_weights_.tolist()],
+        }
+    return facts
 
 
 def _settings(model: Online | None) -> dict[str, Any]:

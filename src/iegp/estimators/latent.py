@@ -273,6 +273,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
+        modelfile.write(path, *self._to_parts())
+
+    def _to_parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Header and arrays of a model file."""
         config = parameters.to_config(self.get_params(deep=False))
         if not isinstance(self.init, str):
             config["init"] = np.asarray(self.init, dtype=np.float64).tolist()
@@ -287,7 +291,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             header["latent"], arrays = latent_snapshot.take(self._model)
             names = getattr(self, "feature_names_in_", None)
             header["feature_names"] = None if names is None else [str(name) for name in names]
-        modelfile.write(path, header, arrays)
+        return header, arrays
 
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take back what :meth:`save` wrote."""
