@@ -5,6 +5,7 @@ from __future__ import annotations
 from iegp.adapters.predicted import Predicted, PredictedCount
 from iegp.adapters.river_classifier import RiverClassifier
 from iegp.adapters.river_counts import RiverCountRegressor
+from iegp.adapters.river_latent import RiverIEGPLVM
 from iegp.adapters.river_ordinal import RiverOrdinalClassifier
 from iegp.adapters.river_regressor import RiverRegressor
 
@@ -13,6 +14,7 @@ __all__ = [
     "PredictedCount",
     "RiverClassifier",
     "RiverCountRegressor",
+    "RiverIEGPLVM",
     "RiverOrdinalClassifier",
     "RiverRegressor",
 ]

@@ -36,7 +36,7 @@ class RiverModel(base.Estimator):
         """Nothing seen yet. Arguments are checked here, so that a wrong one is an error where it was written."""
         self._model: Online | None = None
         self._columns = Columns()
-        _check_seed(self.seed)
+        check_seed(self.seed)
         self._settings(seed=0)
 
     @classmethod
@@ -116,7 +116,8 @@ class RiverModel(base.Estimator):
         return self._columns.names
 
 
-def _check_seed(seed: object) -> None:
+def check_seed(seed: object) -> None:
+    """A seed is a whole number, or None."""
     if seed is None:
         return
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
