@@ -84,7 +84,7 @@ def test_in_a_pipeline(rows):
     assert set(model.transform_one(records(rows)[0])) == {"z0", "z1"}
 
 
-def test_bad_rows_and_arguments_are_named(rows):
+def test_bad_rows_and_arguments_are_named():
     model = RiverIEGPLVM(**SMALL, seed=0)
     with pytest.raises(InputError, match="'a' is 'x'"):
         model.learn_one({"a": "x"})
