@@ -27,9 +27,9 @@ from iegp.estimators.first_picture import first_picture
 from iegp.run import latent_snapshot, modelfile
 from iegp.typing import Arrays, Float, Int
 
-# Short, compared with the spread of the first picture: features can show that many details and no more. With these and
-# a hundred frequencies, maps are finer than with the paper's seven kernels of fifty, for the same time.
-LATENT_KERNELS = tuple(RBF(2.0 ** (k / 2.0)) for k in (-3, -1, 1))
+# Short, compared with the spread of the first picture. With these and a hundred frequencies, maps are finer than with the
+# paper's seven kernels of fifty, for the same time.
+LATENT_KERNELS = (RBF(0.18), RBF(0.3), RBF(0.5))
 
 
 class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,8 +49,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int, default=2
         Dimensions of the map.
     kernels : list of kernels, default=None
-        One expert each, with length scales in units of the latent space; ``None`` is RBF of variances ``2^k``,
-        ``k = -3, -1, 1``. The paper's are in :func:`iegp.presets.ie_gplvm`.
+        One expert each, with length scales in units of the latent space; ``None`` is RBF of length scales
+        0.18, 0.3 and 0.5. The paper's are in :func:`iegp.presets.ie_gplvm`.
     n_frequencies : int, default=100
         Random frequencies per expert. More show finer structure; the time for a row grows with their square.
     features : {"random", "orthogonal"}, default="random"
@@ -77,7 +77,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Whether each expert begins where the one before it ended. Either way the experts share one frame.
     n_neighbors : int, default=3
         Neighbours whose places are tried as starts; the best is improved.
-    n_steps : int, default=4
+    n_steps : int, default=3
         Gauss-Newton steps per row.
     warmup_iter : int, default=100
         L-BFGS iterations per expert on the warm-up rows.
@@ -139,7 +139,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         latent_var: float = 40.0,
         chain: bool = True,
         n_neighbors: int = 3,
-        n_steps: int = 4,
+        n_steps: int = 3,
         warmup_iter: int = 100,
         max_stored: int | None = None,
         random_state: int | np.random.RandomState | None = None,
