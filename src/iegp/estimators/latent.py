@@ -27,8 +27,8 @@ from iegp.estimators.first_picture import first_picture
 from iegp.run import latent_snapshot, modelfile
 from iegp.typing import Arrays, Float, Int
 
-# Short, compared with the spread of the first picture. With these and a hundred frequencies, maps are finer than with the
-# paper's seven kernels of fifty, for the same time.
+# Short, compared with the spread of the first picture. With these and 75 frequencies maps are finer than with the seven
+# kernels and fifty frequencies of the paper, for less time.
 LATENT_KERNELS = (RBF(0.18), RBF(0.3), RBF(0.5))
 
 
@@ -51,7 +51,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     kernels : list of kernels, default=None
         One expert each, with length scales in units of the latent space; ``None`` is RBF of length scales
         0.18, 0.3 and 0.5. The paper's are in :func:`iegp.presets.ie_gplvm`.
-    n_frequencies : int, default=100
+    n_frequencies : int, default=75
         Random frequencies per expert. More show finer structure; the time for a row grows with their square.
     features : {"random", "orthogonal"}, default="random"
         How frequencies are drawn. In two dimensions independent ones make better maps.
@@ -126,7 +126,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_components: int = 2,
         *,
         kernels: Kernel | list[Kernel] | tuple[Kernel, ...] | None = None,
-        n_frequencies: int = 100,
+        n_frequencies: int = 75,
         features: str = "random",
         warmup: int = 500,
         weights: str = "bayes",
