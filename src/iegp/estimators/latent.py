@@ -79,7 +79,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Neighbours whose places are tried as starts; the best is improved.
     n_steps : int, default=3
         Gauss-Newton steps per row.
-    warmup_iter : int, default=100
+    warmup_iter : int, default=60
         L-BFGS iterations per expert on the warm-up rows.
     max_stored : int or None, default=None
         Most rows that are remembered as neighbours; at least ``warmup``. When they are reached, every second one is
@@ -140,7 +140,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         chain: bool = True,
         n_neighbors: int = 3,
         n_steps: int = 3,
-        warmup_iter: int = 100,
+        warmup_iter: int = 60,
         max_stored: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
