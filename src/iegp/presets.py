@@ -90,6 +90,7 @@ def ie_gplvm(**overrides: Any) -> IEGPLVM:
         "start_spread": 1.0,
         "latent_var": 1.0,
         "chain": False,
+        "warmup_iter": 100,
     }
     return IEGPLVM(**(settings | overrides))
 

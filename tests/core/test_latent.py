@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracles.latent import waves
 
+from iegp._compile import COMPILED
 from iegp.core import latent, latent_online
 from iegp.core.kernels import RBF
 from iegp.core.latent_memory import Memory, digests_of
@@ -198,7 +201,7 @@ def test_forgetting_follows_a_change():
 
 def test_a_long_stream_stays_accurate():
     """What the recursion holds is what its definition gives, after thousands of rows between and over refreshes."""
-    rows = sheet(3000)[0]
+    rows = sheet(3000 if COMPILED else 400)[0]
     model = run(rows)
     for m in range(2):
         belief = model.experts.belief(m)
@@ -206,6 +209,25 @@ def test_a_long_stream_stays_accurate():
         theta = np.linalg.solve(a, belief.cross)
         assert_allclose(belief.inverse @ a, np.eye(24), atol=1e-6)
         assert_allclose(belief.second, theta @ theta.T, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(not COMPILED, reason="compilation is off")
+def test_a_late_row_costs_what_an_early_row_costs():
+    """Only the search for neighbours grows, with the logarithm. In processor time: others may be using the machine."""
+    rows = np.random.default_rng(0).normal(size=(12_000, 6))
+    model, _ = latent.begin(settings(), rows[:60], no_picture)
+
+    def fastest(begin: int) -> float:
+        times = []
+        for t in range(begin, begin + 1024, 64):
+            before = time.process_time()
+            latent.learn(model, rows[t : t + 64])
+            times.append(time.process_time() - before)
+        return min(times)
+
+    early = fastest(60)
+    latent.learn(model, rows[2000:10_000])
+    assert fastest(10_000) < 2.5 * early
 
 
 # -- settings --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,16 @@ from oracles import latent as oracle
 
 from iegp.core.latent_blocks import Belief, learn_block, place_block, refresh
 from iegp.core.latent_partial import learn_partial, place_partial
-from iegp.core.latent_row import Row, RowProblem, damped_step, evaluate, locate, make_workspace, symmetric_times
+from iegp.core.latent_row import (
+    Row,
+    RowProblem,
+    damped_step,
+    evaluate,
+    locate,
+    make_workspace,
+    symmetric_products,
+    symmetric_times,
+)
 
 NOISE, PRIOR, LATENT = 0.02, 1.5, 4.0
 
@@ -42,6 +51,10 @@ def test_symmetric_product(n_frequencies):
     matrix += matrix.T
     symmetric_times(matrix, vector, out)
     assert_allclose(out, matrix @ vector, rtol=1e-10, atol=1e-12)
+    for k in range(1, 8):
+        vectors, many = rng.normal(size=(k, size)), np.empty((k, size))
+        symmetric_products(matrix, vectors, many)
+        assert_allclose(many, vectors @ matrix, rtol=1e-10, atol=1e-12)
 
 
 def test_refresh_is_what_it_says():

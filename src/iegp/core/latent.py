@@ -32,8 +32,8 @@ REFRESH, REFRESH_FORGETTING = 256, 64
 SEARCH_AXES = 64
 # Candidates among which the neighbours of a row with gaps are chosen.
 _CANDIDATES = 32
-# Rows of a transform that are worked on at once; bounds its memory.
-_PLACE_ROWS = 4096
+# Rows that are scaled and worked on at once.
+_PIECE = 512
 
 
 @dataclass
@@ -90,24 +90,39 @@ def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple
 
 def learn(model: Embedder, rows: Float) -> Learned:
     """Embed and learn rows (n, D) in order; the model changes in place. Rows are checked before anything changes."""
-    scaled, digests = model.scaling.scaled(rows), digests_of(rows)
     n, d = len(rows), model.settings.n_components
+    for piece in _pieces(n):
+        model.scaling.check(rows[piece])
     learned = Learned(np.empty((model.n_experts, n, d)), np.empty((n, d)), np.empty(n))
-    has_gaps: Bool = np.asarray(np.isnan(scaled).any(axis=1))
     with one_blas_thread():
-        t = 0
-        while t < n:
-            if model.memory.size == model.settings.max_stored:
-                model.memory.thin()
-            stop = t + 1 if has_gaps[t] else _end_of_block(model, has_gaps, t)
-            block = slice(t, stop)
-            log_scores, vectors = (_learn_gappy if has_gaps[t] else _learn_whole)(model, scaled[block])
-            _weigh(model, log_scores, learned, block)
-            model.memory.append(vectors, learned.stitched[block], digests[block], model.n_seen)
-            model.n_seen += stop - t
-            _refresh_on_schedule(model)
-            t = stop
+        # In pieces: scaled copies of a long stream would not fit into the processor's caches, nor always into memory.
+        for piece in _pieces(n):
+            part = Learned(learned.positions[:, piece], learned.stitched[piece], learned.log_score[piece])
+            _learn_piece(model, rows[piece], part)
     return learned
+
+
+def _learn_piece(model: Embedder, rows: Float, learned: Learned) -> None:
+    scaled, digests = model.scaling.scaled(rows), digests_of(rows)
+    has_gaps: Bool = np.asarray(np.isnan(scaled).any(axis=1))
+    t = 0
+    while t < len(rows):
+        if model.memory.size == model.settings.max_stored:
+            model.memory.thin()
+        stop = t + 1 if has_gaps[t] else _end_of_block(model, has_gaps, t)
+        block = slice(t, stop)
+        log_scores, vectors = (_learn_gappy if has_gaps[t] else _learn_whole)(model, scaled[block])
+        _weigh(model, log_scores, learned, block)
+        model.memory.append(vectors, learned.stitched[block], digests[block], model.n_seen)
+        model.n_seen += stop - t
+        _refresh_on_schedule(model)
+        t = stop
+
+
+def _pieces(n: int) -> Iterator[slice]:
+    """A few blocks at a time."""
+    for begin_at in range(0, n, _PIECE):
+        yield slice(begin_at, min(begin_at + _PIECE, n))
 
 
 def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
@@ -222,7 +237,9 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
     log_scores = np.empty((len(experts), len(rows)))
     has_gaps = np.isnan(scaled).any(axis=1)
     with one_blas_thread():
-        for chosen in _pieces(np.flatnonzero(~has_gaps)):
+        numbers = np.flatnonzero(~has_gaps)
+        for piece in _pieces(len(numbers)):
+            chosen = numbers[piece]
             whole = np.ascontiguousarray(scaled[chosen])
             neighbours = model.memory.neighbours.nearest(_vectors(whole, model.axes), model.settings.n_neighbors)
             for i, m in enumerate(experts):
@@ -234,11 +251,6 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
             for i, m in enumerate(experts):
                 log_scores[i, t] = _place_gappy(model, m, scaled[t], neighbours, positions[i, t])
     return positions, log_scores
-
-
-def _pieces(numbers: Int) -> Iterator[Int]:
-    for begin_at in range(0, len(numbers), _PLACE_ROWS):
-        yield numbers[begin_at : begin_at + _PLACE_ROWS]
 
 
 def _ahead(model: Embedder, m: int) -> LatentExperts:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
-from iegp.core.linalg import matmul
 from iegp.core.sincos import sincos
 from iegp.typing import Float
 
@@ -64,6 +63,34 @@ def symmetric_times(matrix: Float, vector: Float, out: Float) -> None:
         a, b = vector[n - 2], vector[n - 1]
         for j in range(n):
             out[j] += a * matrix[n - 2, j] + b * matrix[n - 1, j]
+
+
+@compiled_fast_sums
+def _three_times(matrix: Float, vectors: Float, first: int, out: Float) -> None:
+    """The same for three vectors, rows ``first`` and on: the matrix is read once instead of three times."""
+    n = len(matrix)
+    f, g, h = first, first + 1, first + 2
+    for j in range(n):
+        out[f, j], out[g, j], out[h, j] = 0.0, 0.0, 0.0
+    for i in range(0, n, 2):
+        a0, a1 = vectors[f, i], vectors[f, i + 1]
+        b0, b1 = vectors[g, i], vectors[g, i + 1]
+        c0, c1 = vectors[h, i], vectors[h, i + 1]
+        for j in range(n):
+            one, two = matrix[i, j], matrix[i + 1, j]
+            out[f, j] += a0 * one + a1 * two
+            out[g, j] += b0 * one + b1 * two
+            out[h, j] += c0 * one + c1 * two
+
+
+@compiled
+def symmetric_products(matrix: Float, vectors: Float, out: Float) -> None:
+    """``out = vectors @ matrix`` for a symmetric matrix of even size and a few vectors (k, F)."""
+    k = len(vectors)
+    for first in range(0, k - 2, 3):
+        _three_times(matrix, vectors, first, out)
+    for last in range(k - k % 3, k):
+        symmetric_times(matrix, vectors[last], out[last])
 
 
 @compiled
@@ -149,7 +176,7 @@ def evaluate(problem: RowProblem, row: Row, x: Float, centre: Float, space: Work
         for i in range(n):
             waves[1 + c, i] = problem.frequencies[i, c] * waves[0, n + i]
             waves[1 + c, n + i] = -problem.frequencies[i, c] * waves[0, i]
-    matmul(waves, problem.second, products)
+    symmetric_products(problem.second, waves, products)
     symmetric_times(problem.inverse, waves[0], space.by_inverse)
     misfit, variance = _moments(problem, row, waves[0], products[0], space.by_inverse)
     by_spread = (row.width - misfit / variance) * problem.noise_var / variance
@@ -177,8 +204,8 @@ def best_start(problem: RowProblem, row: Row, starts: Float, centre: Float, angl
     phi, by_second, by_inverse = np.empty((k, n_features)), np.empty((k, n_features)), np.empty((k, n_features))
     for s in range(k):
         features_at(starts[s], problem.frequencies, angles, phi[s])
-    matmul(phi, problem.second, by_second)
-    matmul(phi, problem.inverse, by_inverse)
+    symmetric_products(problem.second, phi, by_second)
+    symmetric_products(problem.inverse, phi, by_inverse)
     best, best_loss = 0, math.inf
     for s in range(k):
         misfit, variance = _moments(problem, row, phi[s], by_second[s], by_inverse[s])

@@ -25,15 +25,21 @@ class RowScaling(NamedTuple):
 
     def scaled(self, rows: Float) -> Float:
         """Rows (n, D) in the experts' units; NaN stays."""
-        with np.errstate(over="ignore"):
-            values: Float = np.ascontiguousarray((rows - self.mean) / self.scale[0])
-        if np.isinf(values).any() or np.nanmax(np.abs(values), initial=0.0) > math.sqrt(FARTHEST_VALUE):
-            row, column = (int(i) for i in np.argwhere(np.abs(values) > math.sqrt(FARTHEST_VALUE))[0])
+        self.check(rows)
+        return np.ascontiguousarray((rows - self.mean) / self.scale[0])
+
+    def check(self, rows: Float) -> None:
+        """Refuse values whose squares would overflow."""
+        largest = math.sqrt(FARTHEST_VALUE) * self.scale[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Written so that a NaN, which marks a gap, passes.
+            is_far = np.abs(rows - self.mean) > largest
+        if is_far.any():
+            row, column = (int(i) for i in np.argwhere(is_far)[0])
             raise InputError(
                 f"X has {rows[row, column]:g} at row {row}, column {column}: its square, in units of the spread of the "
                 f"first rows ({self.scale[0]:g}), overflows. Remove or clip such values; the model is unchanged."
             )
-        return values
 
 
 def fit_scaling(rows: Float) -> RowScaling:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
 import numpy as np
-from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from iegp.core.latent_experts import FirstPicture
@@ -49,8 +49,10 @@ def _tsne(columns: Float, n_components: int, seed: int) -> Float | None:
     n = len(columns)
     if n < _FEWEST or not np.any(columns.std(axis=0) > 0.0):
         return None
+    # Imported when it is wanted: the module brings a package along that most who import us do not need.
+    tsne_class = importlib.import_module("sklearn.manifold").TSNE
     start = principal_positions(columns, n_components) * 1e-4
-    tsne = TSNE(
+    tsne = tsne_class(
         n_components=n_components,
         perplexity=min(_PERPLEXITY, (n - 1) / 3.0),
         init=start.astype(np.float32),
