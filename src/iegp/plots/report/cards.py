@@ -10,6 +10,9 @@ from iegp.plots.report.panel_weights import groups_of
 from iegp.plots.report.text import NOTHING, named, number, percent, rows, whole
 from iegp.run.digest import Results
 
+# Fewer say nothing about which forecast is better.
+FEWEST_ROWS = 20
+
 
 def cards(results: Results, experts: Sequence[ExpertRow]) -> str:
     made = [_rows(results), _loss(results), _log_score(results), _coverage(results), _expert(results, experts)]
@@ -21,8 +24,10 @@ def _card(heading: str, value: str, beside: str, verdict: str = "") -> str:
     return f'<div class="card"><h3>{heading}</h3><p class="value">{value}</p>{verdict}<p>{beside}</p></div>'
 
 
-def _verdict(better: bool) -> str:
-    """In words, not by colour alone."""
+def _verdict(results: Results, better: bool) -> str:
+    """In words, not by colour alone; of a few rows it would be luck."""
+    if results.n_scored < FEWEST_ROWS:
+        return ""
     style, text = ("good", "better than naive") if better else ("bad", "not better than naive")
     return f'<p class="{style}">{text}</p>'
 
@@ -41,7 +46,7 @@ def _loss(results: Results) -> str:
     better = score.ours < min(score.naive, score.last)
     names = ("mean so far", "label before") if results.is_number else ("most frequent", "label before")
     beside = f"{names[0]} {shown(score.naive)}<br>{names[1]} {shown(score.last)}"
-    return _card(heading, shown(score.ours), beside, _verdict(better))
+    return _card(heading, shown(score.ours), beside, _verdict(results, better))
 
 
 def _log_score(results: Results) -> str:
@@ -50,7 +55,7 @@ def _log_score(results: Results) -> str:
         return _card("Mean log score", NOTHING, "nothing to compare with yet")
     better = score.ours > score.naive
     naive = "mean and variance so far" if results.is_number else "class frequencies"
-    return _card("Mean log score", number(score.ours), f"{naive} {number(score.naive)}", _verdict(better))
+    return _card("Mean log score", number(score.ours), f"{naive} {number(score.naive)}", _verdict(results, better))
 
 
 def _coverage(results: Results) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
 from iegp.plots.report.palette import OTHERS, colour
+from iegp.plots.report.panel_predictions import big
 from iegp.plots.report.panel_weights import stacked
 from iegp.plots.report.scales import last_row, row_axis, shares
 from iegp.plots.report.section import nothing, panel, section, thinned
@@ -47,8 +48,8 @@ def _certainty(results: Results, target: str) -> str:
     wrong = columns["predicted"] != columns["label"]
     p = columns["p_label"]
     marks = [
-        svg.dots(x, y, rows[~wrong], p[~wrong], "right"),
-        svg.dots(x, y, rows[wrong], p[wrong], "wrong"),
+        svg.dots(x, y, rows[~wrong], p[~wrong], f"right{big(len(rows))}"),
+        svg.dots(x, y, rows[wrong], p[wrong], f"wrong{big(len(rows))}"),
     ]
     legend = [
         Key("dots", "right", "right: no other class was more probable"),

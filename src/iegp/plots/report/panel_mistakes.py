@@ -10,7 +10,7 @@ from iegp.plots.report.tables import table
 from iegp.plots.report.text import NOTHING, named, percent, whole
 from iegp.run.digest import Results
 
-MOST_CROSSED = 12
+MOST_CROSSED, MOST_LISTED = 12, 20
 
 
 def mistakes(results: Results) -> str:
@@ -19,14 +19,19 @@ def mistakes(results: Results) -> str:
         return section(*HEADING, nothing("No labels have come yet."))
     if np.count_nonzero(results.confusion.sum(axis=1)) == 1 and results.n_classes == 1:
         return section(*HEADING, nothing("All labels so far are of one class: there is nothing to mix up."))
-    crossed = _crossed(results) if results.n_classes <= MOST_CROSSED else ""
-    return section(*HEADING, crossed, f"<h3>Class by class</h3>{_by_class(results)}")
+    if results.n_classes > MOST_CROSSED:
+        return section(*HEADING, _by_class(results))
+    return section(*HEADING, CROSSED, _crossed(results), f"<h3>Class by class</h3>{_by_class(results)}")
 
 
 HEADING = (
     "mistakes",
     "Mistakes",
-    "Rows are true classes, columns predicted ones: everything off the diagonal is a mistake, darker is more frequent.",
+    "Which classes are found when they come, and how far their predictions can be relied on.",
+)
+CROSSED = (
+    '<h3>Which is taken for which</h3><p class="how">Rows are true classes, columns predicted ones: everything off the '
+    "diagonal is a mistake, and the darker it is, the larger its share of the row.</p>"
 )
 
 
@@ -52,16 +57,19 @@ def _cell(on_diagonal: bool, n: int, share: float) -> str:
 
 
 def _by_class(results: Results) -> str:
-    """Most frequent first."""
+    """Most frequent first; grades in their own order."""
     counts, names = results.confusion, class_names(results)
     came, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
-    order = np.argsort(-came, kind="stable")
+    order = np.arange(len(came)) if results.task == "ordinal" else np.argsort(-came, kind="stable")
     lines = [
         [named(names[i], 32), whole(came[i]), whole(said[i]), _share(right[i], came[i]), _share(right[i], said[i])]
         for i in order
     ]
     heads = ["Class", "Came", "Predicted", "Of those that came, found", "Of those predicted, right"]
-    return table(heads, lines)
+    if len(lines) <= MOST_LISTED:
+        return table(heads, lines)
+    rest = f"<details><summary>{len(lines) - MOST_LISTED} more</summary>{table(heads, lines[MOST_LISTED:])}</details>"
+    return table(heads, lines[:MOST_LISTED]) + rest
 
 
 def _share(part: int, of: int) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from iegp.plots.report import svg
 from iegp.plots.report.chart import Key, chart
-from iegp.plots.report.scales import Axis, fitted, last_row, row_axis
+from iegp.plots.report.scales import FEW, Axis, fitted, last_row, row_axis
 from iegp.plots.report.section import nothing, section, thinned
 from iegp.plots.report.text import esc, short
 from iegp.plots.report.zoom import zoomable
@@ -23,8 +23,8 @@ def predictions_of_numbers(results: Results, target: str) -> str:
     band = f"{100 * results.level:g} % interval"
     marks = [
         svg.area(x, y, rows, columns["lower"], columns["upper"], "band"),
-        svg.line(x, y, rows, columns["mean"], "ours"),
-        svg.dots(x, y, rows, columns["label"], "truth"),
+        svg.line(x, y, rows, columns["mean"], f"ours{_faint(columns['mean'])}"),
+        svg.dots(x, y, rows, columns["label"], f"truth{big(len(rows))}"),
     ]
     legend = [Key("dots", "truth", "truth"), Key("line", "ours", "predicted mean"), Key("area", "band", esc(band))]
     drawn = chart(x, y, marks, legend=legend, name=f"predictions of {target}", height="tall", attributes="data-zoom")
@@ -50,6 +50,21 @@ def _target_axis(results: Results, target: str) -> Axis:
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     margin = 0.04 * (high - low)
     return fitted(low - margin, high + margin, short(target, 60), most=6)
+
+
+def big(n: int) -> str:
+    """A few dots may be large."""
+    return " big" if n <= FEW else ""
+
+
+def _faint(mean: Float) -> str:
+    """Where neighbours have nothing in common a line between them is only noise: then it must not hide the dots."""
+    known = mean[np.isfinite(mean)]
+    if len(known) < FEW:
+        return ""
+    low, high = np.percentile(known, [10, 90])
+    # Independent draws of a normal distribution come to 0.44.
+    return " faint" if float(np.mean(np.abs(np.diff(known)))) > 0.25 * (high - low) else ""
 
 
 def _note(results: Results) -> str:

@@ -63,6 +63,7 @@ def _histogram(results: Results) -> str:
     ]
     outside = int(counts[0] + counts[-1])
     how = "Bars should follow the normal curve; wider bars mean too sure, narrower ones too cautious."
+    how += " Small counts come in steps and cannot follow it." if results.task == "count" else ""
     how += f" {rows(outside)} beyond 5 std." if outside else ""
     legend = [Key("area", "bar", "observed"), Key("line", "ideal", "normal")]
     drawn = chart(x, y, [*bars, svg.line(x, y, curve, normal, "ideal")], legend=legend, name="residuals", square=True)

@@ -56,7 +56,7 @@ def weights(results: Results, experts: Sequence[ExpertRow]) -> str:
 HEADING = (
     "experts",
     "Trust in the experts",
-    "Every expert is a Gaussian process with its own kernel and drift; the taller its colour, the more it was relied on.",
+    "Every expert is a Gaussian process with its own kernel and drift; the taller its colour, the more weight it had.",
 )
 
 

@@ -2,6 +2,8 @@
 (() => {
   "use strict";
   const SIZE = 1000;
+  // Of so few rows each one is seen: dots may be larger.
+  const FEW = 150;
 
   const niceStep = (span, most) => {
     const raw = span / most, power = 10 ** Math.floor(Math.log10(raw));
@@ -157,6 +159,8 @@
       const px = (row) => (SIZE * (row - x0)) / (x1 - x0), py = (value) => SIZE - (SIZE * (value - y0)) / (y1 - y0);
       const box = [px(this.view[0]), py(high), px(this.view[1]) - px(this.view[0]), py(low) - py(high)];
       this.svg.setAttribute("viewBox", box.join(" "));
+      const shown = placeOf(data.row, this.view[1] + 1e-9) - placeOf(data.row, this.view[0]);
+      this.svg.classList.toggle("near", shown <= FEW);
       this.enable();
       if (this.isWhole) { this.restore(); return; }
       const across = ticks(...this.view, 5, true);
@@ -217,8 +221,8 @@
 
     numberLines(i) {
       const { row, label, mean, lower, upper } = this.data;
-      return [`row ${fixed(row[i], 0)}`, `truth       ${short(label[i])}`, `predicted   ${short(mean[i])}`,
-        `interval    ${short(lower[i])} to ${short(upper[i])}`];
+      return [`row ${fixed(row[i], 0)}`, `truth\t${short(label[i])}`, `predicted\t${short(mean[i])}`,
+        `interval\t${short(lower[i])} to ${short(upper[i])}`];
     }
 
     classLines(i) {

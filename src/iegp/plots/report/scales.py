@@ -12,6 +12,8 @@ from iegp.run.digest import Results
 from iegp.typing import Float
 
 SIZE = 1000.0
+# Of so few rows each one is seen.
+FEW = 100
 # Far enough outside the panel to be invisible, near enough for any browser to draw.
 _OUTSIDE = 2.0 * SIZE
 
@@ -60,9 +62,9 @@ def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
 
 
 def last_row(results: Results) -> int:
-    """Where row axes end: at the number of rows, which is rounder than the last row's."""
+    """Where row axes end: of a long run at the number of rows, which is rounder than the number of the last."""
     last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
-    return max(last, results.n_rows)
+    return max(last, results.n_rows if results.n_rows > FEW else 0)
 
 
 def row_axis(last: int) -> Axis:

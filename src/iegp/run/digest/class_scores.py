@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from iegp.errors import InputError
 from iegp.run.digest.known_classes import MOST_CLASSES
-from iegp.run.digest.spells import Spells
+from iegp.run.digest.spells import FARTHEST, Spells
 from iegp.run.digest.stored import fill, prefixed
 from iegp.typing import Arrays, Float, Int
 
@@ -56,6 +57,13 @@ class ClassScores:
         edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
         group = np.searchsorted(edges, confidence, side="left")
         np.add.at(self.tallies["reliability"], group, np.column_stack([np.ones(len(group)), confidence, right]))
+
+    def check(self, waiting: Float) -> None:
+        """Refuse stored rows that could not have been waiting."""
+        row, numbers = waiting[:, 0], np.concatenate([waiting[:, [1, 3]].ravel(), self.tallies["last"] + 1.0])
+        known = np.all((numbers >= 0.0) & (numbers <= MOST_CLASSES + 1))
+        if not known or np.any(waiting[:, [1, 3]] > MOST_CLASSES) or not np.all((row >= 0.0) & (row < FARTHEST)):
+            raise InputError("rows waiting in the stored digest are impossible; the checkpoint is damaged")
 
     def arrays(self, prefix: str) -> Arrays:
         return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}

@@ -55,6 +55,7 @@ class Digest:
             raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         self.task, self.level = task, level
         self.n_rows = self.n_labelled = 0
+        self.last_row = -1
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
         self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
@@ -68,25 +69,25 @@ class Digest:
         if not len(answers):
             return
         row = np.asarray(answers.row, dtype=np.int64)
+        self._check_order(row, late)
         self._check_experts(answers)
         points, labelled = self._numbers(answers) if self._is_number else self._classes(answers)
         known = ~np.isnan(points[:, 0]) if self._is_number else points[:, 0] != UNKNOWN
         self.n_labelled += int(known.sum())
         if late:
-            for column in (0, 3) if not self._is_number else (0,):
-                self._points.amend(row[known], column, points[known, column])
+            self._fill_in(row[known], points[known])
         else:
-            self.n_rows += len(row)
+            self.n_rows, self.last_row = self.n_rows + len(row), int(row[-1])
             self._points.add(row, points)
             self._keep_tables(row, answers)
         for block in self._pending.add(labelled[known]):
-            self._scores.absorb(block)
+            _absorb(self._scores, block)
 
     def results(self) -> Results:
         """All there is to tell so far; the digest is not changed."""
         scores = copy.deepcopy(self._scores)
         if len(self._pending.rows):
-            scores.absorb(self._pending.rows.copy())
+            _absorb(scores, self._pending.rows.copy())
         tallies, k = scores.tallies, len(self._known)
         names = NUMBER_POINTS if self._is_number else CLASS_POINTS
         weights = self._weights or Thinned(MOST_MOMENTS, 0)
@@ -124,6 +125,7 @@ class Digest:
             "level": self.level,
             "n_rows": self.n_rows,
             "n_labelled": self.n_labelled,
+            "last_row": self.last_row,
             "classes": self._known.config(),
             "n_experts": None if self._weights is None else self._weights.width,
             "strip_width": self._strip.width,
@@ -148,15 +150,16 @@ class Digest:
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
+        # None yet is stored as -1.
+        digest.last_row = -1 if config.get("last_row") == -1 else _whole(config, "last_row")
         digest._known = KnownClasses.restore(config.get("classes"))
-        digest._strip = Thinned(MOST_MOMENTS, counts["strip_width"])
-        digest._strip.load(arrays, "strip")
-        digest._pending.load(arrays, "pending")
-        digest._points.load(arrays, "points")
-        digest._scores.load(arrays, "scores")
+        digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
+        digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
-            digest._weights = Thinned(MOST_MOMENTS, _whole(config, "n_experts"))
-            digest._weights.load(arrays, "weights")
+            digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
+        digest._pending.load(arrays, "pending")
+        digest._scores.load(arrays, "scores")
+        digest._scores.check(digest._pending.rows)
         return digest
 
     def _numbers(self, answers: Answers) -> tuple[Float, Float]:
@@ -187,6 +190,13 @@ class Digest:
             n_known[i] = len(self._known)
         return label, n_known
 
+    def _fill_in(self, row: Int, points: Float) -> None:
+        """Put late labels, and how probable they were thought, beside the predictions that are still kept."""
+        names = NUMBER_POINTS if self._is_number else CLASS_POINTS
+        for column, name in enumerate(names):
+            if name in ("label", "p_label"):
+                self._points.amend(row, column, points[:, column])
+
     def _keep_tables(self, row: Int, answers: Answers) -> None:
         if answers.weights is not None:
             self._weights = self._weights or Thinned(MOST_MOMENTS, answers.weights.shape[1])
@@ -199,6 +209,12 @@ class Digest:
                 shares[:, column] += proba[:, source]
             self._strip.add(row, shares)
 
+    def _check_order(self, row: Int, late: bool) -> None:
+        """Points are thinned by their number, which takes rows in order; late ones have been seen before."""
+        ordered = late or bool(np.all(np.diff(row) > 0))
+        if not ordered or (row.max() > self.last_row if late else row[0] <= self.last_row):
+            raise InputError(f"rows {row[0]} to {row[-1]} do not follow row {self.last_row}; add rows in order, once")
+
     def _check_experts(self, answers: Answers) -> None:
         given = None if answers.weights is None else answers.weights.shape[1]
         if self._weights is not None and given is not None and given != self._weights.width:
@@ -210,6 +226,12 @@ def _column(answers: Answers, name: str) -> Float:
     if values is None:
         raise InputError(f"answers have no {name}, which this task needs")
     return np.asarray(values, dtype=np.float64)
+
+
+def _absorb(scores: NumberScores | ClassScores, block: Float) -> None:
+    # Squares of labels beyond 1e154 are infinite, and their scores with them: no reason to warn.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores.absorb(block)
 
 
 def _curves(scores: NumberScores | ClassScores) -> Curves:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
+from iegp.errors import InputError
 from iegp.evaluate.naive import count_log_score
 from iegp.run.digest import uniform
 from iegp.run.digest.moments import Before, Moments
-from iegp.run.digest.spells import Spells
+from iegp.run.digest.spells import FARTHEST, Spells
 from iegp.run.digest.stored import fill, prefixed
 from iegp.typing import Arrays, Bool, Float
 
@@ -73,6 +74,12 @@ class NumberScores:
         self.tallies["pit"] += uniform.histogram(low, high)
         self.tallies["inside"] += uniform.inside(low, high)
         self.tallies["residuals"] += uniform.in_bins((y - mean) / std, RESIDUAL_EDGES)
+
+    def check(self, waiting: Float) -> None:
+        """Refuse stored rows that could not have been waiting."""
+        row = waiting[:, 0]
+        if not np.all((row >= 0.0) & (row < FARTHEST)):
+            raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
 
     def arrays(self, prefix: str) -> Arrays:
         return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}

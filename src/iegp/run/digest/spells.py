@@ -9,6 +9,8 @@ from iegp.run.digest.stored import take
 from iegp.typing import Arrays, Float, Int
 
 MOST_SPELLS = 512
+# Row numbers wait as floats, which are exact below it.
+FARTHEST = 2.0**53
 
 
 class Spells:
