@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import sys
 import {module}
-print(*sorted({{name.split(".")[0] for name in sys.modules}} & {{"river", "matplotlib", "pandas"}}))
+print(*sorted({{name.split(".")[0] for name in sys.modules}} & {{"river", "matplotlib", "pandas", "pyarrow"}}))
 """
 
 
@@ -19,7 +19,7 @@ def imported(module: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_importing_the_package_imports_neither_river_nor_matplotlib_nor_pandas():
+def test_importing_the_package_imports_neither_river_nor_matplotlib_nor_pandas_nor_arrow():
     assert imported("iegp") == []
 
 

@@ -61,31 +61,6 @@ class Records:
         n_bad = bisect_right(self.bad, i, key=_n_good_before)
         return Position(int(self.offsets[i]), int(self.next_lines[i]), self.start.record + i + 1 + n_bad)
 
-    def split(self, n_records: int) -> tuple[Records, Records]:
-        """The first ``n_records`` records, good or bad, and the rest. Arrays are shared, not copied."""
-        n_bad = sum(1 for j, bad in enumerate(self.bad) if bad.before + j < n_records)
-        n_good = n_records - n_bad
-        if not 0 < n_records < self.n_records:
-            raise IndexError(f"n_records must be between 1 and {self.n_records - 1}, got {n_records}")
-        middle = self._position_at(n_good, n_bad)
-        cut = middle.offset - self.start.offset
-        raw = (None, None) if self.raw is None else (self.raw[:cut], self.raw[cut:])
-        later = [bad._replace(before=bad.before - n_good) for bad in self.bad[n_bad:]]
-        first = self._part(slice(n_good), self.bad[:n_bad], self.start, middle, raw[0])
-        return first, self._part(slice(n_good, None), later, middle, self.end, raw[1])
-
-    def _position_at(self, n_good: int, n_bad: int) -> Position:
-        """After whichever came last: good record ``n_good - 1`` or bad record ``n_bad - 1``."""
-        if n_bad and self.bad[n_bad - 1].before == n_good:
-            return self.bad[n_bad - 1].after
-        return self.position_after(n_good - 1)
-
-    def _part(
-        self, rows: slice, bad: list[BadRecord], start: Position, end: Position, raw: memoryview | None
-    ) -> Records:
-        columns = {name: values[rows] for name, values in self.columns.items()}
-        return Records(columns, self.lines[rows], self.offsets[rows], self.next_lines[rows], bad, start, end, raw)
-
 
 def _n_good_before(bad: BadRecord) -> int:
     return bad.before

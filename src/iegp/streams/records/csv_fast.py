@@ -28,7 +28,7 @@ class CsvShape(NamedTuple):
 
 def parse_fast(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
     """The columns of ``n_records`` records, or None if any of them is not a good record."""
-    if b"\0" in data or not _is_text(data) or data.count(b"\r") != data.count(b"\r\n"):
+    if b"\0" in data or not _is_text(data) or _has_lone_return(data):
         return None
     return parse_checked(data, n_records, shape)
 
@@ -46,6 +46,10 @@ def parse_checked(data: bytes, n_records: int, shape: CsvShape) -> Columns | Non
         return None
     columns = {name: table[name].to_numpy() for name in shape.kept}
     return columns if all(_has_only_finite(table[name], columns[name]) for name in shape.kept) else None
+
+
+def _has_lone_return(data: bytes) -> bool:
+    return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
 
 
 def _is_text(data: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.streams.records.batch import Records
-from iegp.streams.records.csv_cut import csv_record_ends, line_record_ends
 from iegp.streams.records.csv_fast import CsvShape, parse_fast
 from iegp.streams.records.csv_header import decode_header, find_delimiter, header_names
 from iegp.streams.records.csv_kinds import HEAD_BYTES, HEAD_RECORDS, find_kinds, head_of
@@ -19,9 +18,12 @@ from iegp.streams.records.cutting import Cutter, Place, Span, Uncut
 from iegp.streams.records.feeds import Feed
 from iegp.streams.records.layout import Layout
 from iegp.streams.records.position import START
+from iegp.streams.records.record_ends import csv_record_ends, line_record_ends
 from iegp.streams.records.source import Request, Schema
 from iegp.streams.records.text_source import TextSource
 from iegp.typing import Bool
+
+BATCH = 1 << 14
 
 
 class CsvSource(TextSource):
@@ -126,15 +128,18 @@ class CsvSource(TextSource):
         self._cutter = Cutter(feed, self._cutter.record_ends, Place(goal.offset, goal.line))
         self._n_records = goal.record
 
-    def _parse(self, span: Span) -> Iterator[Records]:
+    @property
+    def _batch_size(self) -> int:
+        return BATCH
+
+    def _parse(self, span: Span) -> Records:
         assert self._shape is not None
         layout = Layout.of(span, _is_blank(span))
         columns = parse_fast(span.data, len(layout), self._shape) if len(layout) else None
         if columns is not None:
-            yield layout.batch(columns, {}, self._n_records)
-        else:
-            columns, faults = parse_slow(layout.records(), self._shape)
-            yield layout.batch(columns or self._no_rows(), faults, self._n_records)
+            return layout.batch(columns, {}, self._n_records)
+        columns, faults = parse_slow(layout.records(), self._shape)
+        return layout.batch(columns or self._no_rows(), faults, self._n_records)
 
     def _no_rows(self) -> dict[str, NDArray[Any]]:
         if self._shape is None:

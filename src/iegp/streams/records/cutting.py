@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,16 @@ class Span(NamedTuple):
     data: bytes
     ends: Int
     start: Place
+
+    def parts(self, n_records: int) -> Iterator[Span]:
+        """The same in spans of at most so many records."""
+        begin, line = 0, self.start.line
+        for i in range(0, len(self.ends), n_records):
+            ends = self.ends[i : i + n_records]
+            end = int(ends[-1])
+            yield Span(self.data[begin:end], ends - begin, Place(self.start.offset + begin, line))
+            line += self.data.count(b"\n", begin, end)
+            begin = end
 
 
 class Uncut(NamedTuple):
@@ -111,6 +121,8 @@ class Cutter:
         if too_long.size:
             ends = ends[: too_long[0]]
         if ends.size:
+            # a chunk at a time, even when more piled up behind a record without end
+            ends = ends[: max(1, int(np.searchsorted(ends, feeds.CHUNK, side="right")))]
             return Span(data[: ends[-1]], ends, self._advance(int(ends[-1])))
         is_last = self.has_ended and self._broken is None
         if data and (too_long.size or len(data) > MAX_RECORD or is_last):
@@ -128,7 +140,7 @@ class Cutter:
         first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
         if first_line <= MAX_RECORD:
             return Uncut(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
-        self._skipping = Skipped(shorten_raw(data), self.place)
+        self._skipping = Skipped(shorten_raw(data[:MAX_RECORD]), self.place)
         return self._cut_skipped()
 
     def _cut_skipped(self) -> Uncut | None:

@@ -22,7 +22,7 @@ def parse_line(line: bytes) -> dict[str, Any] | Fault:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return Fault(None, excerpt(line[error.start :]), "not UTF-8; write JSON in UTF-8")
+        return Fault(None, excerpt(line[error.start :].rstrip()), "not UTF-8; write JSON in UTF-8")
     try:
         value = _DECODER.decode(text.strip(" \t\r\n"))
     except _BadLine as error:
@@ -31,8 +31,8 @@ def parse_line(line: bytes) -> dict[str, Any] | Fault:
         return Fault(None, excerpt(text.strip()), f"broken JSON: {error.msg} at character {error.pos + 1}")
     except RecursionError:
         return Fault(None, excerpt(text), "broken JSON: nested too deeply")
-    except ValueError as error:  # a whole number with thousands of digits
-        return Fault(None, excerpt(text), f"broken JSON: {error}")
+    except ValueError:  # Python refuses whole numbers with thousands of digits
+        return Fault(None, excerpt(text), "a whole number with thousands of digits, too large for a float64")
     if isinstance(value, dict):
         return value
     return Fault(None, excerpt(text.strip()), 'not an object; write one like {"x": 1.5, "y": 2} on each line')

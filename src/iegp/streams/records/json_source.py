@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.streams.records.batch import Records
-from iegp.streams.records.csv_cut import line_record_ends
 from iegp.streams.records.cutting import Place, Span, Uncut
 from iegp.streams.records.feeds import Feed
 from iegp.streams.records.json_line import parse_line
 from iegp.streams.records.json_values import JsonColumns
 from iegp.streams.records.layout import Fault, Layout
 from iegp.streams.records.position import START
+from iegp.streams.records.record_ends import line_record_ends
 from iegp.streams.records.source import Request, Schema
 from iegp.streams.records.text_source import TextSource
 from iegp.typing import Bool
@@ -71,11 +71,11 @@ class JsonSource(TextSource):
                     return
         raise InputError(f"{self._label}: there is no record in it. Nothing can be learned from it.")
 
-    def _parse(self, span: Span) -> Iterator[Records]:
-        for part in _parts(span):
-            yield self._parse_part(part)
+    @property
+    def _batch_size(self) -> int:
+        return BATCH
 
-    def _parse_part(self, span: Span) -> Records:
+    def _parse(self, span: Span) -> Records:
         lines = [_without_mark(line, span.start) if not i else line for i, line in enumerate(_lines(span))]
         layout = Layout.of(span, _is_blank(lines))
         rows, faults = self._accepted([line for line in lines if line.strip()])
@@ -95,15 +95,6 @@ class JsonSource(TextSource):
 
     def _no_rows(self) -> dict[str, NDArray[Any]]:
         return self._columns.arrays([])
-
-
-def _parts(span: Span) -> Iterator[Span]:
-    begin, line = 0, span.start.line
-    for i in range(0, len(span.ends), BATCH):
-        ends = span.ends[i : i + BATCH]
-        end = int(ends[-1])
-        yield Span(span.data[begin:end], ends - begin, Place(span.start.offset + begin, line + i))
-        begin = end
 
 
 def _lines(span: Span) -> list[bytes]:

@@ -16,7 +16,8 @@ from iegp.streams.records.layout import Fault
 MAX_COLUMNS = 4096
 """Keys are taken from the data, so their number must have a bound."""
 
-_PLAIN = frozenset((float, int, type(None)))
+_NUMBERS = frozenset((float, int))
+_HUGE = 1e308
 
 
 class JsonColumns:
@@ -24,8 +25,9 @@ class JsonColumns:
     numbers 1 and 0, unless the column is to be kept as text."""
 
     def __init__(self, kinds: dict[str, str | None], keep_text: Collection[str], drop: Collection[str]) -> None:
-        self.kinds = kinds
+        self.kinds = {name: "text" if name in keep_text else kind for name, kind in kinds.items()}
         self._keep_text, self._drop = frozenset(keep_text), frozenset(drop)
+        self._numbers = {name for name, kind in self.kinds.items() if kind == "number"}
 
     def arrays(self, rows: Sequence[dict[str, Any]]) -> dict[str, NDArray[Any]]:
         """Columns of rows that were accepted, all that are known; a key that a row lacks is missing there."""
@@ -43,11 +45,19 @@ class JsonColumns:
 
     def accept(self, row: dict[str, Any]) -> Fault | None:
         """Looks at every value of a row. A good row may bring new columns; a bad one changes nothing."""
+        return None if self._is_plain(row) else self._look_at_all(row)
+
+    def _is_plain(self, row: dict[str, Any]) -> bool:
+        """The usual row, answered at once: columns that are known to be numbers, and ordinary numbers in them."""
+        values = row.values()
+        if not _NUMBERS.issuperset(map(type, values)) or not self._numbers.issuperset(row):
+            return False
+        return not row or (min(values) > -_HUGE and max(values) < _HUGE)
+
+    def _look_at_all(self, row: dict[str, Any]) -> Fault | None:
         new: dict[str, str | None] = {}
         for name, value in row.items():
             kind = self.kinds.get(name)
-            if kind == "number" and type(value) is float and math.isfinite(value):
-                continue  # nearly all values are of this sort
             if name in self._drop and name in self.kinds:
                 continue
             fault = self._look(name, value, kind, new)
@@ -56,6 +66,7 @@ class JsonColumns:
         if len(self.kinds) + sum(name not in self.kinds for name in new) > MAX_COLUMNS:
             return Fault(None, excerpt(", ".join(new)), f"new keys, but there are {MAX_COLUMNS} columns already")
         self.kinds.update(new)
+        self._numbers.update(name for name, kind in new.items() if kind == "number")
         return None
 
     def _look(self, name: str, value: Any, kind: str | None, new: dict[str, str | None]) -> Fault | None:

@@ -33,6 +33,8 @@ class Layout:
     ends: Int
     lines: Int
     next_lines: Int
+    end_line: int
+    """The line after the span."""
 
     @classmethod
     def of(cls, span: Span, is_blank: Bool) -> Layout:
@@ -40,7 +42,7 @@ class Layout:
         line_after = _lines_at(span)
         lines = np.concatenate([[span.start.line], line_after[:-1]])
         keep = ~is_blank
-        return cls(span, begins[keep], span.ends[keep], lines[keep], line_after[keep])
+        return cls(span, begins[keep], span.ends[keep], lines[keep], line_after[keep], int(line_after[-1]))
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -75,8 +77,7 @@ class Layout:
         return BadRecord(i - n_bad_before, int(self.lines[i]), *fault, shorten_raw(self.record(i)), after)
 
     def _end(self, n_before: int) -> Position:
-        start, data = self.span.start, self.span.data
-        return Position(start.offset + len(data), start.line + data.count(b"\n"), n_before + len(self))
+        return Position(self.span.start.offset + len(self.span.data), self.end_line, n_before + len(self))
 
 
 def _lines_at(span: Span) -> Int:

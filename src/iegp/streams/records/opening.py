@@ -10,6 +10,7 @@ from pathlib import Path
 from iegp.errors import InputError
 from iegp.streams.records import feeds
 from iegp.streams.records.csv_source import CsvSource
+from iegp.streams.records.excerpt import excerpt
 from iegp.streams.records.formats import Format, find_format
 from iegp.streams.records.json_source import JsonSource
 from iegp.streams.records.parquet_source import ParquetSource
@@ -45,6 +46,7 @@ def open_source(
     """
     path = str(path)
     written_in = find_format(path, format)
+    _check_position(position)
     request = Request(position, _checked(schema, written_in), frozenset(keep_text), frozenset(drop))
     if written_in.name == "parquet":
         _refuse_live(path, follow)
@@ -69,12 +71,25 @@ def _prepare(source: CsvSource | JsonSource) -> None:
         raise
 
 
+def _check_position(position: Position | None) -> None:
+    if position is not None and not all(isinstance(n, int) and n >= 0 for n in position):
+        raise InputError(f"The position {position!r} is none: it must be three whole numbers. Start anew without it.")
+
+
 def _checked(schema: Schema | None, written_in: Format) -> Schema | None:
-    if schema is not None and schema.get("format") != written_in.name:
+    if schema is None:
+        return None
+    if schema.get("format") != written_in.name:
         raise InputError(
             f"The source is {written_in.name}, but the stored schema is of {schema.get('format')!r}."
             " Give the source it belongs to, or start anew."
         )
+    kinds, delimiter = schema.get("columns"), schema.get("delimiter")
+    is_good = isinstance(kinds, dict) and all(kind in ("number", "text", None) for kind in kinds.values())
+    if written_in.name in ("csv", "tsv"):
+        is_good = is_good and delimiter in (",", ";", "\t")
+    if not is_good:
+        raise InputError(f"The stored schema {excerpt(repr(schema))} is damaged. Start anew without it.")
     return schema
 
 
@@ -104,12 +119,12 @@ def _refuse_live(path: str, follow: bool) -> None:
 def _is_regular(path: Path) -> bool:
     try:
         mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
-        if not os.access(path, os.R_OK):
-            raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
     except FileNotFoundError:
         raise InputError(f"{str(path)!r} does not exist. Check the path; '-' is standard input.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{str(path)!r} cannot be opened ({error}). Check the path.") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
     return stat.S_ISREG(mode)

@@ -19,6 +19,7 @@ from iegp.streams.records.batch import BadRecord, Records
 from iegp.streams.records.excerpt import MAX_RAW, excerpt
 from iegp.streams.records.layout import Fault
 from iegp.streams.records.parquet_columns import column_kind, column_values
+from iegp.streams.records.portions import Portions, check_at_most
 from iegp.streams.records.position import START, Position
 from iegp.streams.records.source import Request, Schema
 
@@ -46,7 +47,7 @@ class ParquetSource:
         self._kinds = self._find_kinds(request.schema)
         self._at = request.position or START
         self._batches = self._iterate()
-        self._portion: Records | None = None
+        self._portions: Portions | None = None
 
     def _open(self) -> pa.parquet.ParquetFile:
         try:
@@ -88,14 +89,13 @@ class ParquetSource:
 
     def read(self, at_most: int) -> Records | None:
         """See :class:`Source`."""
-        if at_most < 1:
-            raise InputError(f"at_most must be at least 1, got {at_most}: a batch has room for a record.")
-        if self._portion is None:
-            self._portion = self._next()
-        portion, self._portion = self._portion, None
-        if portion is not None and portion.n_records > at_most:
-            portion, self._portion = portion.split(at_most)
-        return portion
+        check_at_most(at_most)
+        if self._portions is None or self._portions.is_done:
+            batch = self._next()
+            if batch is None:
+                return None
+            self._portions = Portions(batch)
+        return self._portions.take(at_most)
 
     def close(self) -> None:
         self._file.close()
@@ -122,14 +122,21 @@ class ParquetSource:
         return self._records(batch, values)
 
     def _iterate(self) -> Iterator[pa.RecordBatch]:
-        """Batches from our position on: whole row groups before it are not read."""
+        """Batches from our position on. Row groups before it are not read, and each is read by itself, so that damage
+        in one does not cost the rows before it."""
         group, skip = self._find_group(self._at.record)
-        groups = range(group, self._file.metadata.num_row_groups)
+        for i in range(group, self._file.metadata.num_row_groups):
+            for batch in self._iterate_group(i):
+                if skip < batch.num_rows:
+                    yield batch.slice(skip)
+                skip = max(0, skip - batch.num_rows)
+
+    def _iterate_group(self, group: int) -> Iterator[pa.RecordBatch]:
         size = max(1, BATCH_CELLS // len(self._kept))
-        for batch in self._file.iter_batches(size, row_groups=list(groups), columns=self._kept, use_threads=False):
-            if skip < batch.num_rows:
-                yield batch.slice(skip)
-            skip = max(0, skip - batch.num_rows)
+        batches: Iterator[pa.RecordBatch] = self._file.iter_batches(
+            size, row_groups=[group], columns=self._kept, use_threads=False
+        )
+        return batches
 
     def _find_group(self, row: int) -> tuple[int, int]:
         """The row group of this row, and how many rows of it come before."""

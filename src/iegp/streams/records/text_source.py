@@ -15,6 +15,7 @@ from iegp.streams.records.batch import Records
 from iegp.streams.records.cutting import Cutter, Place, RecordEnds, Span, Uncut
 from iegp.streams.records.feeds import Feed, FeedBroken
 from iegp.streams.records.layout import uncut_batch
+from iegp.streams.records.portions import Portions, check_at_most
 from iegp.streams.records.position import Position
 
 
@@ -29,15 +30,20 @@ class TextSource(ABC):
         self._cutter = Cutter(feed, record_ends, Place(start.offset, start.line))
         self._pieces: list[Span | Uncut] = []  # cut already, to be parsed before anything else
         self._parsed: Iterator[Records] = iter(())
-        self._portion: Records | None = None
+        self._portions: Portions | None = None
 
     @abstractmethod
     def prepare(self) -> bool:
         """Learn what must be known before the first record can be parsed. False if woken up before that."""
 
     @abstractmethod
-    def _parse(self, span: Span) -> Iterator[Records]:
-        """The batches of a span; ``self._n_records`` records came before each."""
+    def _parse(self, span: Span) -> Records:
+        """The records of a span; ``self._n_records`` came before it."""
+
+    @property
+    @abstractmethod
+    def _batch_size(self) -> int:
+        """Records to parse at a time: a bound on memory, whatever the chunk holds."""
 
     @abstractmethod
     def _no_rows(self) -> dict[str, NDArray[Any]]:
@@ -57,14 +63,13 @@ class TextSource(ABC):
 
     def read(self, at_most: int) -> Records | None:
         """See :class:`Source`."""
-        if at_most < 1:
-            raise InputError(f"at_most must be at least 1, got {at_most}: a batch has room for a record.")
-        if self._portion is None:
-            self._portion = self._next_batch()
-        portion, self._portion = self._portion, None
-        if portion is not None and portion.n_records > at_most:
-            portion, self._portion = portion.split(at_most)
-        return portion
+        check_at_most(at_most)
+        if self._portions is None or self._portions.is_done:
+            batch = self._next_batch()
+            if batch is None:
+                return None
+            self._portions = Portions(batch)
+        return self._portions.take(at_most)
 
     def close(self) -> None:
         self._cutter.feed.close()
@@ -93,7 +98,8 @@ class TextSource(ABC):
             if isinstance(piece, Uncut):
                 self._parsed = iter([uncut_batch(piece, self._no_rows(), self._n_records)])
             else:
-                self._parsed = self._parse(piece)
+                # lazily, since each part must know how many records came before it
+                self._parsed = (self._parse(part) for part in piece.parts(self._batch_size))
 
     def _take(self, at_most: int | None = None) -> Span | Uncut | None:
         try:

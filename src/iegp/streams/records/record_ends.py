@@ -1,4 +1,4 @@
-"""Where CSV records end: at line ends outside quoted fields, found for a whole chunk at once."""
+"""Where records end: at line ends, for CSV outside quoted fields, found for a whole chunk at once."""
 
 from __future__ import annotations
 
