@@ -19,7 +19,7 @@ from iegp.run.answers import Answers
 from iegp.run.digest import Digest
 from iegp.run.stream import plan as plans
 from iegp.run.stream.batch import Batch
-from iegp.run.stream.encoder import Encoder, Problem
+from iegp.run.stream.encoder import Column, Encoder, Problem
 from iegp.run.stream.learner import Learner
 from iegp.run.stream.pending import PREDICTED, Pending, Waiting
 from iegp.run.stream.plan import Plan
@@ -77,10 +77,19 @@ class Job:
         n = len(batch)
         while len(batch):
             features = self.plan.features_of(batch)
-            start, new = self._next_growth(features)
+            start, new = self._next_growth(batch, features)
             if start == 0:
+                # Looked at first, so that a record that cannot be used leaves no column behind.
+                if self._is_for_nobody(batch, features):
+                    batch = batch.part(1, len(batch))
+                    continue
+                problem = self._first_problem(batch.part(0, 1), features.part(0, 1)) or self._cannot_begin(features)
+                if problem is not None:
+                    on_bad(n - len(batch), problem)
+                    batch = batch.part(1, len(batch))
+                    continue
                 self._grow(new, features)
-                start, _ = self._next_growth(features)
+                start, _ = self._next_growth(batch, features)
             stop = min(start, len(batch), self._rows_to_refit())
             part, part_features = batch.part(0, stop), features.part(0, stop)
             problem = self._first_problem(part, part_features)
@@ -105,6 +114,12 @@ class Job:
         for answers in learner.ask(x, rows, self.plan.ids_of(batch)):
             yield replace(answers, label=labels)
 
+    def problems(self, batch: Batch) -> list[Problem]:
+        """Records that :meth:`predict` cannot answer; their labels do not matter."""
+        features = self.plan.features_of(batch)
+        found = self.encoder.problems(features, np.ones(len(batch), dtype=bool))
+        return found + self._too_far(np.full(len(batch), np.nan), features)
+
     def _learner(self) -> Learner:
         if self.learner is None:
             raise InputError("the model has seen no row yet; stream some first")
@@ -115,21 +130,31 @@ class Job:
 
     # -- columns ---------------------------------------------------------------------------------------------------
 
-    def _next_growth(self, features: Batch) -> tuple[int, Any]:
+    def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
         if self.learner is None:
-            return 0, None
-        return self.encoder.next_growth(features, self.counters.rows)
+            return 0, self.encoder.first_columns(features, self.given_columns)
+        is_row = self._is_row(features, self.plan.ids_of(batch))
+        return self.encoder.next_growth(features, is_row, self.counters.rows)
 
-    def _grow(self, new: Any, features: Batch) -> None:
+    def _is_for_nobody(self, batch: Batch, features: Batch) -> bool:
+        """Whether the first record of all is a label, which can belong to no row; it is counted."""
+        if self.learner is not None or self._is_row(features, self.plan.ids_of(batch))[0]:
+            return False
+        self.counters.unknown_ids += 1
+        return True
+
+    def _cannot_begin(self, features: Batch) -> Problem | None:
+        """A model begins with a row that has a feature."""
+        if self.learner is not None or self.encoder.first_columns(features, self.given_columns):
+            return None
+        reason = "no features: there is nothing beside the target and the id; use more --features, or ignore fewer"
+        return Problem(0, None, "", reason)
+
+    def _grow(self, new: list[Column], features: Batch) -> None:
         if self.learner is not None:
             self.learner.add_columns(*self.encoder.grow(new, features))
             return
-        self.encoder.begin(features, self.given_columns)
-        if not self.encoder.columns:
-            raise InputError(
-                "the first record has no features: nothing beside the target and the id. Name columns with --features, "
-                "or ignore fewer"
-            )
+        self.encoder.begin(new)
         has_text = any(values.dtype == object for name, values in features.columns.items() if name != self.plan.time)
         settings = self.settings
         if settings.features == "orthogonal" and (has_text or not self.given_columns):
@@ -151,7 +176,13 @@ class Job:
         labels = self.plan.labels_of(batch)
         found = [Problem(i, self.plan.target, text, why) for i, text, why in self.plan.label_problems(batch, labels)]
         found += self.encoder.problems(features, self._is_row(features, self.plan.ids_of(batch)))
-        learner = self._learner()
+        return min(found + self._too_far(labels, features), key=lambda problem: problem.place, default=None)
+
+    def _too_far(self, labels: NDArray[Any], features: Batch) -> list[Problem]:
+        """Numbers so far from all before them that arithmetic would fail."""
+        learner, found = self.learner, []
+        if learner is None:
+            return []
         if not self.plan.has_classes:
             for index in np.flatnonzero(learner.label_too_far(labels)):
                 found.append(Problem(int(index), self.plan.target, f"{labels[index]:g}", "too far from all before it"))
@@ -163,7 +194,7 @@ class Job:
                     Problem(int(i), column.source, f"{values[i]:g}", "too far from all before it")
                     for i in np.flatnonzero(far)
                 ]
-        return min(found, key=lambda problem: problem.place, default=None)
+        return found
 
     # -- answering -------------------------------------------------------------------------------------------------
 
@@ -173,7 +204,7 @@ class Job:
             return
         labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
         is_row = self._is_row(features, ids)
-        kinds = self._kinds(is_row, labels, ids)
+        kinds, waiting = self._kinds(is_row, labels, ids)
         x = np.empty((len(batch), len(self.encoder.columns)))
         x[is_row] = self.encoder.encode(features.where(is_row))
         start = 0
@@ -182,7 +213,8 @@ class Job:
             while stop < len(batch) and kinds[stop] == kinds[start]:
                 stop += 1
             some = slice(start, stop)
-            yield from self._answer(kinds[start], x[some], labels[some], None if ids is None else ids[some])
+            some_ids = None if ids is None else ids[some]
+            yield from self._answer(kinds[start], x[some], labels[some], some_ids, waiting[some])
             start = stop
 
     def _is_row(self, features: Batch, ids: tuple[str | None, ...] | None) -> Bool:
@@ -191,35 +223,40 @@ class Job:
             return np.ones(len(features), dtype=bool)
         return np.asarray(self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool))
 
-    def _kinds(self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None) -> NDArray[Any]:
-        """What each record is."""
+    def _kinds(
+        self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None
+    ) -> tuple[NDArray[Any], list[Waiting | None]]:
+        """What each record is, and the place among the waiting that it takes or gives back.
+
+        Places change hands here, record by record, so that who waits does not depend on how records were cut.
+        """
         is_known = plans.known(labels)
         kinds = np.where(is_known, LEARN, ASK).astype(object)
-        if ids is None:
-            return kinds
-        asked: set[str] = set()
-        for index, name in enumerate(ids):
+        waiting: list[Waiting | None] = [None] * len(kinds)
+        for index, name in enumerate(ids or ()):
             if name is None:
                 continue
             if not is_row[index]:
-                waits = name in asked or name in self.pending.rows
-                kinds[index] = LATE if is_known[index] and waits else UNKNOWN
-                asked.discard(name)
+                waiting[index] = self.pending.take(name) if is_known[index] else None
+                kinds[index] = UNKNOWN if waiting[index] is None else LATE
             elif not self.pending.see(name):
                 kinds[index] = DUPLICATE
             elif not is_known[index]:
-                asked.add(name)
-        return kinds
+                waiting[index] = self.pending.reserve(name)
+        return kinds, waiting
 
-    def _answer(self, kind: str, x: Float, labels: NDArray[Any], ids: Any) -> Iterator[Answers]:
+    def _answer(
+        self, kind: str, x: Float, labels: NDArray[Any], ids: Any, waiting: list[Waiting | None]
+    ) -> Iterator[Answers]:
         learner, n = self._learner(), len(x)
         if kind == UNKNOWN:
             self.counters.unknown_ids += n
             return
         if kind == LATE:
             self.counters.late += n
-            for name, label in zip(ids, labels, strict=True):
-                yield self._teach(name, label)
+            for name, label, place in zip(ids, labels, waiting, strict=True):
+                assert place is not None
+                yield self._teach(name, label, place)
             return
         rows = np.arange(self.counters.rows, self.counters.rows + n)
         self.counters.rows += n
@@ -232,26 +269,22 @@ class Job:
                 self.counters.duplicates += n
                 yield replace(answers, note=DUPLICATE)
                 continue
-            self._remember(answers, x)
+            self._remember(answers, x, waiting)
             yield answers
 
-    def _remember(self, answers: Answers, x: Float) -> None:
-        if answers.ids is None:
-            return
+    def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(PREDICTED)), np.nan)
         if answers.mean is not None:
             numbers = np.column_stack([getattr(answers, name) for name in PREDICTED])
-        for index, name in enumerate(answers.ids):
-            if name is not None:
-                waiting = Waiting(int(answers.row[index]), x[index].copy(), tuple(numbers[index].tolist()))
-                self.pending.add(name, waiting)
+        for index, place in enumerate(waiting):
+            if place is not None:
+                place.row, place.x = int(answers.row[index]), x[index].copy()
+                place.predicted = tuple(numbers[index].tolist())
 
-    def _teach(self, name: str, label: Any) -> Answers:
+    def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
-        waiting = self.pending.take(name)
         learner = self._learner()
-        x = np.full((1, learner.model.n_columns), np.nan)
-        x[0, : len(waiting.x)] = waiting.x
+        x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
         (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,))
         self.counters.learned += 1

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from iegp.errors import InputError
 from iegp.run.modelfile import sync_folder
 
 _ROWS = 65_536
@@ -50,6 +51,36 @@ def finish_parquet(path: Path, has_classes: bool) -> None:
         raise
     sync_folder(path.parent)
     spool.unlink()
+
+
+def unfold_parquet(path: Path) -> int:
+    """Finished answers as JSON lines again, to be continued; how many bytes they have. The Parquet file stays."""
+    spool = spool_of(path)
+    temporary = spool.with_name(f".{spool.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file, pq.ParquetFile(path) as answers:
+            for batch in answers.iter_batches(_ROWS):
+                file.writelines(json.dumps(_answer(row)).encode() + b"\n" for row in batch.to_pylist())
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        os.replace(temporary, spool)
+    except (pa.ArrowException, KeyError) as error:
+        raise InputError(f"{path} is not the Parquet file that the run has written ({error}); bring it back") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return size
+
+
+def _answer(row: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of :func:`_row`."""
+    note = row.pop("note")
+    if row["id"] is None:
+        del row["id"]
+    if "proba" in row:
+        row["proba"] = dict(row["proba"])
+    return row | ({note: True} if note else {})
 
 
 def _pieces(spool: Path) -> Iterator[list[dict[str, Any]]]:
