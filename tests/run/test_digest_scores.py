@@ -169,6 +169,33 @@ def test_classes_may_appear_during_the_run():
     assert_array_equal(results.strip.values, [[1, 0], [1, 0], [0.5, 0.5], [0.5, 0.5]])
 
 
+def test_a_row_before_any_class_is_known_is_a_mistake_that_had_no_chance():
+    digest = Digest("classification")
+    first = Answers(np.arange(1), np.array(["a"], dtype=object), np.array([np.nan]), proba=np.zeros((1, 0)), classes=())
+    digest.add(first)
+    sure = Answers(
+        np.arange(1, 3), np.array(["a", "a"], dtype=object), np.zeros(2), proba=np.ones((2, 1)), classes=("a",)
+    )
+    digest.add(sure)
+    results = digest.results()
+    assert_allclose(results.loss.ours, 1 / 3)
+    assert results.log_score.ours == 0.0
+    assert_array_equal(results.strip.values, [[0], [1], [1]])
+    restored = Digest.restore(digest.config(), digest.arrays())
+    assert restored.results().loss == results.loss
+
+
+@pytest.mark.parametrize("task", ["regression", "count"])
+def test_rows_predicted_before_anything_was_known_are_not_scored(task):
+    made = answers(task, 300)
+    for values in (made.mean, made.std, made.lower, made.upper, made.log_score):
+        values[:10] = np.nan
+    results = digested(task, made).results()
+    assert results.n_scored == 290
+    assert_allclose(results.loss.ours, nmse(made.label[10:], made.mean[10:]))
+    assert_allclose(results.pit.sum(), 290)
+
+
 def test_a_late_label_is_scored_and_shown_but_its_row_not_counted_again():
     made = answers("regression", 300, unlabelled=0.3)
     full = answers("regression", 300)

@@ -227,7 +227,7 @@
 
     classLines(i) {
       const { row, label, predicted, confidence, p_label: own, names } = this.data;
-      const lines = [`row ${fixed(row[i], 0)}`, `predicted ${names[predicted[i]]}, ${percent(confidence[i])}`];
+      const lines = [`row ${fixed(row[i], 0)}`, `predicted ${names[predicted[i]] ?? "nothing"}, ${percent(confidence[i])}`];
       if (label[i] < 0) return [...lines, "true class not known yet"];
       return [...lines, `true class ${names[label[i]] ?? "another"}, ${percent(own[i])}`];
     }

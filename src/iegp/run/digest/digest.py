@@ -11,7 +11,7 @@ from iegp.errors import InputError
 from iegp.run.answers import Answers
 from iegp.run.digest import class_scores, number_scores, uniform
 from iegp.run.digest.class_scores import ClassScores
-from iegp.run.digest.known_classes import UNKNOWN, KnownClasses
+from iegp.run.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.run.digest.number_scores import NumberScores
 from iegp.run.digest.pending import Pending
 from iegp.run.digest.results import Curves, Points, Results, Table
@@ -172,15 +172,20 @@ class Digest:
 
     def _classes(self, answers: Answers) -> tuple[Float, Float]:
         """Columns of ``CLASS_POINTS`` and of ``class_scores.COLUMNS``, (n, ...) each."""
-        columns = self._known.numbers(answers.classes)
+        columns, proba = self._columns(answers)
         label, n_known = self._label_numbers(answers)
-        proba = _column(answers, "proba")
         best, each = np.argmax(proba, axis=1), np.arange(len(proba))
         predicted, confidence = columns[best], proba[each, best]
         own = columns[None, :] == label[:, None]
         p_label = np.where(label == UNKNOWN, np.nan, np.sum(np.where(own, proba, 0.0), axis=1))
         points = np.column_stack([label, predicted, confidence, p_label])
         return points, np.column_stack([answers.row, label, answers.log_score, predicted, confidence, n_known])
+
+    def _columns(self, answers: Answers) -> tuple[Int, Float]:
+        """Numbers of the classes, and their probabilities; before any class is known, all goes to the others."""
+        if not answers.classes:
+            return np.array([OTHER]), np.zeros((len(answers), 1))
+        return self._known.numbers(answers.classes), _column(answers, "proba")
 
     def _label_numbers(self, answers: Answers) -> tuple[Int, Int]:
         """Number of each label, and how many classes were known when it came."""
@@ -202,10 +207,11 @@ class Digest:
             self._weights = self._weights or Thinned(MOST_MOMENTS, answers.weights.shape[1])
             self._weights.add(row, answers.weights)
         if not self._is_number:
-            columns, proba = self._known.numbers(answers.classes), _column(answers, "proba")
-            self._strip.widen(int(columns.max()) + 1, 0.0)
+            columns, proba = self._columns(answers)
+            if answers.classes:
+                self._strip.widen(int(columns.max()) + 1, 0.0)
             shares = np.zeros((len(row), self._strip.width))
-            for source, column in enumerate(columns):
+            for source, column in enumerate(columns[: len(answers.classes)]):
                 shares[:, column] += proba[:, source]
             self._strip.add(row, shares)
 

@@ -45,7 +45,8 @@ class NumberScores:
         before = self.labels.advance(y)
         last = np.concatenate([self.tallies["last"], y])[:-1]
         self.tallies["last"][:] = y[-1:]
-        scored = before.n >= NEEDED[self.task]
+        # Rows that waited for their label may have been predicted before there was any: their mean is NaN.
+        scored = (before.n >= NEEDED[self.task]) & ~np.isnan(mean)
         self.scored.advance(y[scored])
         naive_log = self._naive_log_score(y, before)
         compared = scored & ~np.isnan(naive_log) & ~np.isnan(log_score)
