@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from iegp.streams.records.csv_fast import Columns, CsvShape, parse_checked
+from iegp.streams.records.csv_fast import Columns, CsvShape, parse_checked, parse_fast
 from iegp.streams.records.csv_fields import MISSING, is_finite_number, is_number, split_fields, unquoted_text
 from iegp.streams.records.excerpt import excerpt
 from iegp.streams.records.layout import Fault
 
+_BLOCK = 128
+
 
 def parse_slow(records: list[bytes], shape: CsvShape) -> tuple[Columns | None, dict[int, Fault]]:
     """The columns of the good records (None if there is none), and what is wrong with the others, by their index."""
-    faults = {i: fault for i, record in enumerate(records) if (fault := find_fault(record, shape)) is not None}
+    faults = _find_faults(records, shape)
     good = [i for i in range(len(records)) if i not in faults]
     columns = _parse(records, good, shape)
     if columns is None and good:
@@ -19,6 +21,17 @@ def parse_slow(records: list[bytes], shape: CsvShape) -> tuple[Columns | None, d
         good = [i for i in good if i not in faults]
         columns = _parse(records, good, shape)
     return columns, faults
+
+
+def _find_faults(records: list[bytes], shape: CsvShape) -> dict[int, Fault]:
+    """Looks closely only at blocks that the fast way refuses: bad records are few, most of the time."""
+    faults: dict[int, Fault] = {}
+    for first in range(0, len(records), _BLOCK):
+        block = records[first : first + _BLOCK]
+        if parse_fast(b"".join(map(_with_line_end, block)), len(block), shape) is None:
+            found = ((first + i, find_fault(record, shape)) for i, record in enumerate(block))
+            faults |= {i: fault for i, fault in found if fault is not None}
+    return faults
 
 
 def _parse(records: list[bytes], chosen: list[int], shape: CsvShape) -> Columns | None:
