@@ -48,6 +48,7 @@ class Running:
         self._folder = folder
         self._stdout = stdout or str(folder / ".stdout")
         self._stderr = str(folder / ".stderr")
+        Path(self._stderr).unlink(missing_ok=True)
         arguments = (list(map(str, argv)), str(folder), stdin, self._stdout, self._stderr)
         self.process = _server().Process(target=become, args=arguments, kwargs=how)
         self.process.start()
@@ -55,6 +56,11 @@ class Running:
     @property
     def is_alive(self) -> bool:
         return bool(self.process.is_alive())
+
+    @property
+    def said(self) -> str:
+        """Standard error so far."""
+        return Path(self._stderr).read_text() if Path(self._stderr).exists() else ""
 
     def send(self, number: int) -> None:
         os.kill(self.process.pid, number)
@@ -72,9 +78,8 @@ class Running:
             self.process.join()
             raise AssertionError("the command did not end:\n" + Path(self._stderr).read_text())
         out = Path(self._stdout).read_text() if Path(self._stdout).is_file() else ""
-        err = Path(self._stderr).read_text() if Path(self._stderr).exists() else ""
-        assert "Traceback" not in err, err
-        return Done(self.process.exitcode, out, err)
+        assert "Traceback" not in self.said, self.said
+        return Done(self.process.exitcode, out, self.said)
 
 
 def iegp(folder: Path, *argv: str, **how: Any) -> Done:

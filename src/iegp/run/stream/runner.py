@@ -239,7 +239,8 @@ class Runner:
             self.where.schema = source.schema()
         if self.files.answers is not None:
             self.files.answers.output.sync()
-            self.where.out_position = self.files.answers.output.position
+            if self.files.answers.output.is_file:
+                self.where.out_position = self.files.answers.output.position
         if self.files.bad is not None:
             self.files.bad.sync()
             self.where.bad_position = self.files.bad.position
