@@ -33,7 +33,7 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
     say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
     _check(options)
     is_resumed = _can_resume(options)
-    with StopSignals() as stop:
+    with StopSignals() as stop, contextlib.ExitStack() as opened:
         source: Source | None = None
         if is_resumed:
             job, where = _resume(options, given)
@@ -43,6 +43,7 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
                 say.print("Stopped before the first record; nothing was written")
                 return stop.exit_code
             job, where, source = begun
+            opened.enter_context(source)
         files = _open_files(options, job, where, is_resumed)
         watcher = Watcher(job, lambda: top_expert(job), options.quiet)
         runner = Runner(
@@ -61,7 +62,8 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
                 n = runner.replay()
                 say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
                 source = open_for(job.plan, options, stop.wakeup, where.position, where.schema or None)
-            with source, watcher:
+                opened.enter_context(source)
+            with watcher:
                 runner.run(source)
         except (IegpError, OSError):
             # What was answered is worth a report, but no reason to hide what ended the run.
