@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -43,11 +44,6 @@ def test_the_default_stops_with_file_line_column_and_text_and_goes_on_once_fixed
     lines[at] = good
     (folder / "in.csv").write_text("\n".join(lines) + "\n")
     done = iegp(folder, *STREAM, "--resume")
-    if at < 100:
-        # The beginning of the file is how it is known again.
-        assert done.code == 1
-        assert "begins differently" in done.err
-        return
     assert done.code == 0, done.err
     assert [answer["row"] for answer in sources.answers(folder / "out.jsonl")] == list(range(2000))
 
@@ -123,8 +119,6 @@ def test_a_number_beyond_all_arithmetic(folder):
 
 def test_a_damaged_source_ends_after_all_that_could_be_read(folder):
     """A compressed file that is cut short: what it still holds is answered and saved, then comes the message."""
-    import gzip  # noqa: PLC0415
-
     content = gzip.compress("\n".join(lines_of(3000)).encode())
     (folder / "in.csv.gz").write_bytes(content[: len(content) * 3 // 4])
     done = iegp(folder, "stream", "in.csv.gz", *STREAM[2:])
@@ -135,7 +129,8 @@ def test_a_damaged_source_ends_after_all_that_could_be_read(folder):
     assert len(sources.answers(folder / "out.jsonl")) == n
     (folder / "in.csv.gz").write_bytes(content)
     done = iegp(folder, "stream", "in.csv.gz", *STREAM[2:], "--resume")
-    assert done.code in (0, 1)
+    assert done.code == 0, done.err
+    assert [answer["row"] for answer in sources.answers(folder / "out.jsonl")] == list(range(3000))
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.jsonl"])
@@ -162,7 +157,13 @@ def test_limit_zero_writes_everything_and_learns_nothing(folder):
 
 def test_records_without_label_or_features(folder):
     """The first without a label, some without the target at all, one with nothing but a target."""
-    records = [{"a": 0.5, "b": 1.0}, *sources.numbers(20), {"a": 1.0, "b": 2.0, "y": None}, {"y": 1.0}, {"a": 3.0, "b": 1.0}]
+    records = [
+        {"a": 0.5, "b": 1.0},
+        *sources.numbers(20),
+        {"a": 1.0, "b": 2.0, "y": None},
+        {"y": 1.0},
+        {"a": 3.0, "b": 1.0},
+    ]
     sources.write(folder / "in.jsonl", records)
     done = iegp(folder, "stream", "in.jsonl", *STREAM[2:])
     assert done.code == 0, done.err

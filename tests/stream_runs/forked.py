@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 
+import numpy as np
 from stream_runs.models import MODELS
 
 from iegp.cli import app, inspecting, predicting, reporting, streaming  # noqa: F401  loaded before the fork
@@ -46,8 +47,6 @@ def become(argv: list[str], folder: str, stdin: str, stdout: str, stderr: str, f
 
 def _load_compiled_code() -> None:
     """Once, before any fork: every kind of model learns a few rows."""
-    import numpy as np  # noqa: PLC0415
-
     x = np.random.default_rng(0).normal(size=(60, 2))
     labels = {"regression": x[:, 0], "classification": np.array(["a", "b"] * 30, dtype=object)}
     for task, y in labels.items():

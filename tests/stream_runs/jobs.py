@@ -66,9 +66,13 @@ def table(answers: list[Answers]) -> dict[str, NDArray[Any]]:
     """All answers as columns; probabilities by class, NaN before it was known."""
     found: dict[str, Any] = {name: np.concatenate([getattr(a, name) for a in answers]) for name in ("row", "log_score")}
     if answers[0].mean is not None:
-        found |= {name: np.concatenate([getattr(a, name) for a in answers]) for name in ("mean", "std", "lower", "upper")}
+        found |= {
+            name: np.concatenate([getattr(a, name) for a in answers]) for name in ("mean", "std", "lower", "upper")
+        }
         return found
     for label in answers[-1].classes:
-        columns = [a.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan) for a in answers]
+        columns = [
+            a.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan) for a in answers
+        ]
         found[f"p({label})"] = np.concatenate(columns)
     return found

@@ -28,7 +28,8 @@ def about_run(job: Job, where: Where) -> About:
         model=str(where.config.get("model", "default")),
         n_columns=len(job.encoder.columns),
         experts=[] if job.learner is None else expert_rows(job.learner.model),
-        config={name: value for name, value in where.config.items() if value not in (None, (), [], {})},
+        # In the order of a model file, so that a report from there is the same.
+        config={name: value for name, value in sorted(where.config.items()) if value not in (None, (), [], {})},
         versions=versions(),
         notes=notes(job),
     )

@@ -137,7 +137,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         config = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
         where = Where(options.source, {}, config | {"task": task, "id": plan.id}, out=options.out)
         if not is_pipe(options):
-            where.prefix = checkpoint.prefix_of(Path(options.source))
+            where.prefix = checkpoint.prefix_of(Path(options.source), 0)
         if not source.is_live:
             # Again from the start, with columns read as the plan wants them.
             source.close()

@@ -201,7 +201,12 @@ def test_huge_declared_sizes_allocate_nothing(folder):
         content = struct.pack("<Q", length or len(text)) + text.encode()
         (folder / names[-1]).write_bytes(content + bytes(64))
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, "m", *names], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", MEASURE, "m", *names],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.splitlines()[-1]) < 30.0

@@ -138,7 +138,9 @@ def test_a_record_that_cannot_be_used_leaves_no_column_behind():
         "y": np.array([1.0, 2.0, 3.0]),
     }
     lines = np.arange(3)
-    job.absorb(Batch(columns, lines, lines), lambda _: None, lambda index, problem: told.append((index, problem.column)))
+    job.absorb(
+        Batch(columns, lines, lines), lambda _: None, lambda index, problem: told.append((index, problem.column))
+    )
     assert told == [(1, "when")]
     assert [column.name for column in job.encoder.columns if column.source != "when"] == ["a"]
     assert job.counters.learned == 2

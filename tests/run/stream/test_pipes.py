@@ -88,7 +88,12 @@ def test_killed_between_and_amid_lines_nothing_is_lost_or_learned_twice(tmp_path
 
 
 def test_with_a_file_for_the_answers_the_journal_gives_the_same_bytes(tmp_path):
-    records = [*named(40), {"id": "ask", "a": 0.1}, {"id": "row 40", "a": 0.2, "c": "x", "y": 0.5}, {"id": "ask", "y": 1}]
+    records = [
+        *named(40),
+        {"id": "ask", "a": 0.1},
+        {"id": "row 40", "a": 0.2, "c": "x", "y": 0.5},
+        {"id": "ask", "y": 1},
+    ]
     lines = lines_of([*records, *[{**record, "id": f"more {i}"} for i, record in enumerate(named(30))]])
     for name in ("whole", "cut"):
         folder = tmp_path / name

@@ -6,9 +6,11 @@ no more than the file holds.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +32,7 @@ from iegp.typing import Arrays
 KIND = "stream"
 # So much of a source's beginning tells it from another one.
 _PREFIX = 65_536
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass
@@ -47,7 +50,7 @@ class Where:
     sequence: int = 0
     """The last batch of the journal that the model has seen."""
     prefix: tuple[int, str] = (0, "")
-    """Length and digest of the source's beginning."""
+    """Length and digest of the source's beginning, if it can be read again."""
     is_finished: bool = False
 
 
@@ -113,6 +116,8 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
     job.digest = Digest.restore(header["digest"], _room(arrays, "digest"))
     if header["online"] is None:
         return job
+    for name in ("n_rows", "n_labelled"):
+        _count(header["digest"][name])
     model = snapshot.restore(header["online"], arrays)
     classes = tuple(str(label) for label in header["classes"])
     if model.n_columns != len(job.encoder.columns):
@@ -159,8 +164,23 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def prefix_of(path: Path, length: int | None = None) -> tuple[int, str]:
-    """Length and digest of a file's beginning, to know it again; of the same length as before if given."""
+def prefix_of(path: Path, length: int) -> tuple[int, str]:
+    """Length and digest of a file's beginning, to know it again; at most so long. Compressed files are looked into."""
+    length = min(length, _PREFIX)
     with open(path, "rb") as file:
-        content = file.read(_PREFIX if length is None else min(length, _PREFIX))
-    return len(content), hashlib.sha256(content).hexdigest()
+        content = file.read(_PREFIX)
+    if content.startswith(_GZIP):
+        with contextlib.suppress(zlib.error):
+            content = zlib.decompressobj(wbits=31).decompress(content, _PREFIX)
+    return len(content[:length]), hashlib.sha256(content[:length]).hexdigest()
+
+
+def remember_beginning(where: Where) -> None:
+    """Note the beginning of a file as far as it was read: what comes after may still be put right, then resumed."""
+    if where.prefix == Where.prefix:
+        return
+    # Of Parquet positions are rows, not bytes.
+    n_read = _PREFIX if where.schema.get("format") == "parquet" else where.position.offset
+    if n_read > where.prefix[0] and where.prefix[0] < _PREFIX:
+        with contextlib.suppress(OSError):
+            where.prefix = prefix_of(Path(where.source), n_read)

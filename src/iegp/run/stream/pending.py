@@ -13,6 +13,9 @@ from iegp.typing import Arrays, Float
 PREDICTED = ("mean", "std", "lower", "upper")
 
 
+_MOST_ROWS = 1 << 53
+
+
 @dataclass
 class Waiting:
     """A row that was answered without its label; its place is taken when it is read, and filled when it is answered."""
@@ -81,7 +84,9 @@ class Pending:
             raise ValueError("the names of rows are none")
         if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
             raise ValueError("the rows that wait for labels are not of their kind")
-        if not all(type(n) is int and n >= 0 for n in (*config["rows"], config["at_most"], config["n_dropped"])):
+        if not all(
+            type(n) is int and 0 <= n < _MOST_ROWS for n in (*config["rows"], config["at_most"], config["n_dropped"])
+        ):
             raise ValueError("the rows that wait for labels are not counted")
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()))

@@ -245,6 +245,7 @@ class Runner:
             self.files.bad.sync()
             self.where.bad_position = self.files.bad.position
         if self.files.model is not None:
+            checkpoint.remember_beginning(self.where)
             checkpoint.write(self.files.model, self.job, self.where)
             if self.files.journal is not None:
                 self.files.journal.clear()
