@@ -228,7 +228,7 @@ def test_standard_output_carries_data_only(folder):
     assert quiet.out == quiet.err == ""
 
 
-def test_intervals_may_be_cheap(folder, tmp_path):
+def test_intervals_may_be_cheap(tmp_path):
     write_config(tmp_path)
     sources.write(tmp_path / "in.csv", sources.numbers(100))
     command = ["stream", "in.csv", "--target", "y", "--config", "small.toml", "--out", "-", "--level", "0.9"]

@@ -14,11 +14,11 @@ import sys
 import warnings
 
 import numpy as np
-from stream_runs.models import MODELS
 
 from iegp.cli import app, inspecting, predicting, reporting, streaming  # noqa: F401  loaded before the fork
 from iegp.cli.models import settings_of
 from iegp.run.stream.learner import Learner
+from stream_runs.models import MODELS
 
 
 def become(argv: list[str], folder: str, stdin: str, stdout: str, stderr: str, file_limit: int | None = None) -> None:

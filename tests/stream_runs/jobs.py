@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from stream_runs.models import MODELS
-from stream_runs.sources import Record
 
 from iegp.cli.models import settings_of
 from iegp.run import snapshot
@@ -16,6 +14,8 @@ from iegp.run.stream.batch import Batch
 from iegp.run.stream.encoder import Problem
 from iegp.run.stream.job import Job
 from iegp.run.stream.plan import Plan
+from stream_runs.models import MODELS
+from stream_runs.sources import Record
 
 
 def job_of(task: str = "regression", given_columns: bool = False, seed: int = 0, **plan: Any) -> Job:

@@ -26,7 +26,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     header, arrays = modelfile.read(path)
     if header.get("estimator") == "stream":
         raise ModelFileError(
-            f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories, gaps); "
+            f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories); "
             "use `iegp predict`, or go on with `iegp stream --resume`"
         )
     try:

@@ -87,22 +87,31 @@ def test_flipped_bytes(folder):
     content = (folder / "m").read_bytes()
     (n_header,) = struct.unpack_from("<Q", content)
     rng = np.random.default_rng(0)
-    places = [*range(0, 40), *rng.integers(8, 8 + n_header, 400), *rng.integers(8 + n_header, len(content), 200)]
+    places = [*range(40), *rng.integers(8, 8 + n_header, 400), *rng.integers(8 + n_header, len(content), 200)]
     for place in places:
         flipped = bytearray(content)
         flipped[place] ^= 1 << int(rng.integers(8))
         (folder / "flipped").write_bytes(flipped)
-        try:
-            job, where = checkpoint.read(folder / "flipped")
-        except ModelFileError as error:
-            assert "flipped" in str(error)
+        told = message_of(folder / "flipped")
+        if told is not None:
+            assert "flipped" in told
             continue
+        job, where = checkpoint.read(folder / "flipped")
         # Blanks around the header, or a name that means the same.
         (folder / "again").unlink(missing_ok=True)
         checkpoint.write(folder / "again", job, where)
         assert (folder / "again").read_bytes() == content
     refused_or_same = iegp(folder, "inspect", "flipped")
     assert refused_or_same.code in (0, 1)
+
+
+def message_of(path: Path) -> str | None:
+    """What is wrong with a checkpoint; None if it can be read. Any other error than ours goes through."""
+    try:
+        checkpoint.read(path)
+    except ModelFileError as error:
+        return str(error)
+    return None
 
 
 def leaves(value, path=()):
@@ -142,12 +151,12 @@ def test_every_entry_of_the_header_altered_and_signed_again(folder):
             changed["checksum"] = checkpoint._checksum(changed)
             modelfile.write(folder / "stranger", changed, arrays)
             n_tried += 1
-            try:
-                job, _ = checkpoint.read(folder / "stranger")
-            except ModelFileError as error:
+            told = message_of(folder / "stranger")
+            if told is not None:
                 n_refused += 1
-                assert "\n" not in str(error)
+                assert "\n" not in told
                 continue
+            job, _ = checkpoint.read(folder / "stranger")
             assert job.learner is None or job.learner.model.n_columns == len(job.encoder.columns)
     assert n_refused > 0.5 * n_tried
 
