@@ -113,7 +113,8 @@ def open_for(
     The labels of a live source are text in any case: it could not be read again once the task was known.
     """
     keep = {name for name in (plan.id, plan.time) if name is not None} | set(categories)
-    if plan.has_classes or is_live(options):
+    was_text = schema is not None and schema["columns"].get(plan.target) == "text"
+    if plan.has_classes or is_live(options) or was_text:
         keep.add(plan.target)
     return _open(options, wakeup, keep, position, schema, plan.ignore)
 

@@ -214,8 +214,10 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool
     The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
     """
     files = Files(model=None if options.save is None else Path(options.save))
-    if files.model is not None and is_live(options):
-        files.journal = Journal(_beside(files.model, ".journal"), where.sequence)
+    journal = None if files.model is None else _beside(files.model, ".journal")
+    # A journal that was left behind is replayed even if the file is no longer followed: its rows must not come twice.
+    if journal is not None and (is_live(options) or (is_resumed and journal.is_file())):
+        files.journal = Journal(journal, where.sequence)
         if not is_resumed:
             files.journal.clear()
     if not is_resumed:

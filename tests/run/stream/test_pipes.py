@@ -196,6 +196,22 @@ def test_a_growing_file_is_followed_and_no_row_learned_twice(tmp_path):
     assert learned(tmp_path) == 90
 
 
+def test_a_journal_left_behind_by_following_is_replayed_when_the_file_is_merely_read(tmp_path):
+    lines = lines_of(sources.numbers(60))
+    write_config(tmp_path)
+    path, command = tmp_path / "log.jsonl", ["stream", "log.jsonl", *PIPE[2:-2], "--checkpoint-every", "1000s"]
+    path.write_text("".join(lines[:40]))
+    talk = Conversation(tmp_path, *command, "--follow", "--out", "-")
+    while json.loads(talk.read() or "null")["row"] < 39:
+        pass
+    talk.kill()
+    path.write_text("".join(lines))
+    for more in ([], ["--follow", "--limit", "60"]):
+        done = iegp(tmp_path, *command, "--out", "-", "--resume", *more)
+        assert done.code == 0, done.err
+    assert learned(tmp_path) == 60
+
+
 def test_a_named_pipe_is_not_read_by_anyone_but_the_run(tmp_path):
     write_config(tmp_path)
     os.mkfifo(tmp_path / "pipe")
