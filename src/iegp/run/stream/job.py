@@ -133,6 +133,8 @@ class Job:
     def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
         if self.learner is None:
             return 0, self.encoder.first_columns(features, self.given_columns)
+        if self.counters.rows >= self.encoder.n_open:
+            return len(batch), []
         is_row = self._is_row(features, self.plan.ids_of(batch))
         return self.encoder.next_growth(features, is_row, self.counters.rows)
 
