@@ -1,4 +1,4 @@
-"""Odd rows in a stream, found by how improbable they are under a map that keeps learning: the figures of docs/latent.md.
+"""Odd rows of a stream, found by how improbable a map that keeps learning says they are: figures of docs/latent.md.
 
 python examples/odd_rows.py
 """

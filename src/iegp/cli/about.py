@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -28,10 +29,16 @@ def about_run(job: Job, where: Where) -> About:
         model=str(where.config.get("model", "default")),
         n_columns=len(job.encoder.columns),
         experts=[] if job.learner is None else expert_rows(job.learner.model),
-        config={name: value for name, value in where.config.items() if value not in (None, (), [], {})},
+        config=_in_order({name: value for name, value in where.config.items() if value not in (None, (), [], {})}),
         versions=versions(),
         notes=notes(job),
     )
+
+
+def _in_order(config: dict[str, Any]) -> dict[str, Any]:
+    """As a model file gives it back, so that a report from there is the same."""
+    ordered: dict[str, Any] = json.loads(json.dumps(config, sort_keys=True))
+    return ordered
 
 
 def expert_rows(model: Online) -> list[ExpertRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -194,6 +195,16 @@ def demo(
     raise typer.Exit(_module("demo").demo(out, rows, seed))
 
 
+_NO_SPACE = "; make room, then go on with the same command and --resume if the run has a --save"
+_REMEDIES = {
+    errno.ENOSPC: _NO_SPACE,
+    errno.EDQUOT: _NO_SPACE,
+    errno.EFBIG: _NO_SPACE,
+    errno.EACCES: "; choose another place, or change its permissions",
+    errno.EROFS: "; choose another place",
+}
+
+
 def main() -> None:
     """The command, with errors in words instead of tracebacks: exit code 2 for usage, 1 for a run that failed."""
     # BLAS threads only slow the small products of an expert down; this must be said before NumPy is loaded.
@@ -210,7 +221,7 @@ def main() -> None:
         _fail("standard output was closed", 1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}", 1)
+        _fail(f"{where}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}", 1)
 
 
 def _fail(message: str, code: int) -> None:

@@ -1,4 +1,4 @@
-"""``iegp demo``: real data and a robot arm through the untuned model, as files of ``iegp stream``; then a table."""
+"""``iegp demo``: real data and a robot arm as files through ``iegp stream`` with the untuned model; then a table."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def embed(options: EmbedOptions) -> int:
     say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True)
     _check(options)
     is_resumed = options.resume and options.save is not None and Path(options.save).exists()
-    course = _read(options) if is_resumed else Course(options.model(), prefix=prefix_of(Path(options.source)))
+    course = _read(options) if is_resumed else Course(options.model(), prefix=prefix_of(Path(options.source), 4096))
     if is_resumed:
         say.print(f"Resumed at row {course.n_rows:,}")
     with StopSignals() as stop, open_rows(options, course.columns, course.position) as source, _bar(say) as bar:

@@ -14,7 +14,7 @@ from iegp.estimators.experts_table import experts_of
 from iegp.plots.report import write_report
 from iegp.run.stream.checkpoint import Where
 from iegp.run.stream.job import Job
-from iegp.run.stream.parquet_out import finish_parquet
+from iegp.run.stream.parquet_out import finish_parquet, spool_of
 from iegp.run.stream.sidecar import write_sidecar
 
 
@@ -23,13 +23,21 @@ def finish(options: StreamOptions, job: Job, where: Where) -> None:
     about = abouts.about_run(job, where)
     if where.out not in (None, "-"):
         out = Path(where.out or "")
-        if where.is_finished:
+        # A run that cannot be resumed is over, whatever ended it.
+        if where.is_finished or options.save is None:
             finish_parquet(out)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
         write_sidecar(out, {"about": abouts.to_config(about), "level": job.plan.level, "weights": kept})
     if options.report is not None:
         write_report(options.report, job.digest, about)
+
+
+def _answers_of(options: StreamOptions) -> str | None:
+    """Where the answers lie: Parquet is written when the run is over."""
+    if options.out in (None, "-") or Path(options.out or "").exists():
+        return options.out
+    return f"{spool_of(Path(options.out or ''))} until the run is over"
 
 
 def top_expert(job: Job) -> str:
@@ -48,7 +56,7 @@ def last_words(options: StreamOptions, job: Job, say: Console, was_stopped: bool
     say.print(", ".join([f"{verb} {counters.rows:,} rows", f"{counters.learned:,} learned", *scores(job)]))
     for heading, words in abouts.notes(job):
         say.print(f"{heading}: {words}")
-    places = [("Answers", options.out), ("Model", options.save), ("Report", options.report)]
+    places = [("Answers", _answers_of(options)), ("Model", options.save), ("Report", options.report)]
     for what, place in places:
         if place not in (None, "-"):
             say.print(f"{what}: {place}")

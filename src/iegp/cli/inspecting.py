@@ -34,7 +34,7 @@ def inspect(path: str, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps({**facts, "experts": experts}, indent=1) + "\n")
         return 0
-    console = Console(soft_wrap=False)
+    console = Console(soft_wrap=False, markup=False, emoji=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():
         table.add_row(name, _words(value))

@@ -60,6 +60,7 @@ FREE_ON_RESUME = (
     "checkpoint_every",
     "limit",
     "follow",
+    "on_bad_row",
     "report",
     "quiet",
     "jobs",

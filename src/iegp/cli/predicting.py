@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from iegp.cli.sources import open_for
 from iegp.errors import InputError
 from iegp.run.stream import checkpoint
 from iegp.run.stream.batch import Batch
+from iegp.run.stream.encoder import CATEGORY
 from iegp.run.stream.job import Job
 from iegp.run.stream.outputs import AnswerFile, Output, format_of
 from iegp.run.stream.parquet_out import finish_parquet, spool_of
 from iegp.run.stream.runner import BLOCK, BadRow
+from iegp.streams.records import Records
 
 
 def predict(model: str, source: str, out: str, form: str | None, overwrite: bool, on_bad_row: str) -> int:
@@ -29,40 +32,56 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
     job.counters.rows = 0
     job.encoder = replace(job.encoder, refuses_gaps=False)
     options = StreamOptions(source=source, format=form)
-    answers = _open(out, overwrite)
-    with StopSignals() as stop, open_for(job.plan, options, stop.wakeup, None, None) as records:
-        while not stop():
-            found = records.read(BLOCK)
-            if found is None:
-                break
-            if found.bad and on_bad_row == "stop":
-                _answer(job, Batch(found.columns, found.lines, found.offsets).part(0, found.bad[0].before), answers)
-                bad = found.bad[0]
-                raise BadRow(source, bad.line, bad.column, bad.text, bad.reason)
-            _answer(job, Batch(found.columns, found.lines, found.offsets), answers)
-        code = stop.exit_code
-    answers.output.close()
-    if out != "-" and code == 0:
-        finish_parquet(Path(out))
-    return code
+    categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
+    with StopSignals() as stop, open_for(job.plan, options, stop.wakeup, None, None, categories) as records:
+        answers = _open(out, overwrite)
+        try:
+            n_bad = 0
+            while not stop() and (found := records.read(BLOCK)) is not None:
+                n_bad += _answer(job, found, answers, source, skips=on_bad_row == "skip")
+        finally:
+            answers.output.close()
+        if out != "-" and stop.exit_code == 0:
+            finish_parquet(Path(out))
+        if n_bad:
+            sys.stderr.write(f"Bad records: {n_bad:,} could not be used and were left out\n")
+        return stop.exit_code
 
 
-def _answer(job: Job, batch: Batch, answers: AnswerFile) -> None:
-    if not len(batch):
-        return
-    features = job.plan.features_of(batch)
-    problems = job.encoder.problems(features, np.ones(len(batch), dtype=bool))
-    if problems:
-        first = problems[0]
-        raise BadRow("the source", int(batch.lines[first.place]), first.column, first.text, first.reason)
-    for part in job.predict(batch):
-        answers.write(part)
+def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: bool) -> int:
+    """Answer the records that can be used; how many cannot. Without ``skips`` the first of these ends it."""
+    batch = Batch(found.columns, found.lines, found.offsets)
+    problems = job.problems(batch)
+    bad: list[tuple[int, BadRow]] = []
+    for record in found.bad:
+        reason = BadRow(source, record.line, record.column, record.text, record.reason)
+        bad.append((record.before, reason))
+    for problem in problems:
+        line = int(batch.lines[problem.place])
+        bad.append((problem.place, BadRow(source, line, problem.column, problem.text, problem.reason)))
+    first = min(bad, key=lambda entry: entry[0], default=None)
+    if first is not None and not skips:
+        _write(job, batch.part(0, first[0]), answers)
+        raise first[1]
+    is_good = np.ones(len(batch), dtype=bool)
+    is_good[[problem.place for problem in problems]] = False
+    _write(job, batch.where(is_good), answers)
+    return len(found.bad) + int((~is_good).sum())
+
+
+def _write(job: Job, batch: Batch, answers: AnswerFile) -> None:
+    if len(batch):
+        for part in job.predict(batch):
+            answers.write(part)
 
 
 def _open(out: str, overwrite: bool) -> AnswerFile:
-    form = format_of(out)
+    try:
+        form = format_of(out)
+    except InputError as error:
+        raise UsageError(str(error)) from error
     if out == "-":
         return AnswerFile(Output.standard(), form)
-    if Path(out).exists() and not overwrite:
+    if (Path(out).exists() or Path(out).is_symlink()) and not overwrite:
         raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
     return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +15,7 @@ from iegp.run.stream.batch import Batch
 from iegp.run.stream.plan import Plan
 from iegp.run.stream.runner import BLOCK
 from iegp.streams.records import Position, Records, Source, open_source
+from iegp.streams.records.portions import Portions
 
 # How many records of a file tell what kind of label the target is.
 _ENOUGH = 1000
@@ -23,7 +26,7 @@ class Peeked:
 
     def __init__(self, source: Source, first: Records | None) -> None:
         self._source = source
-        self._first = first
+        self._first = None if first is None else Portions(first)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,8 +52,9 @@ class Peeked:
         return self._source.schema()
 
     def read(self, at_most: int) -> Records | None:
-        first, self._first = self._first, None
-        return self._source.read(at_most) if first is None else first
+        if self._first is None or self._first.is_done:
+            return self._source.read(at_most)
+        return self._first.take(at_most)
 
     def close(self) -> None:
         self._source.close()
@@ -64,9 +68,22 @@ class Peeked:
         self.close()
 
 
+def is_pipe(options: StreamOptions) -> bool:
+    """Whether the source cannot be read again: standard input, a named pipe, the output of another command."""
+    if options.source == "-":
+        return True
+    path = Path(options.source)
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def is_live(options: StreamOptions) -> bool:
+    """Whether records come when they come."""
+    return options.follow or is_pipe(options)
+
+
 def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any]]:
     """The source from its start, labels as text, and the first of them (none if a live source was interrupted)."""
-    keep = {options.id or "id", options.target or ""} | ({options.time} if options.time else set())
+    keep = {options.id or "id", options.target or "", options.time or ""} - {"", *(options.features or ())}
     source = _open(options, wakeup, keep, None, None)
     parts: list[Records] = []
     # Never more than the first block of the run will want.
@@ -86,11 +103,22 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any
 
 
 def open_for(
-    plan: Plan, options: StreamOptions, wakeup: int, position: Position | None, schema: dict[str, Any] | None
+    plan: Plan,
+    options: StreamOptions,
+    wakeup: int,
+    position: Position | None,
+    schema: dict[str, Any] | None,
+    categories: Collection[str] = (),
 ) -> Source:
-    """The source as the plan wants it: ids, times and classes as text."""
-    keep = {name for name in (plan.id, plan.time) if name is not None}
-    return _open(options, wakeup, keep | ({plan.target} if plan.has_classes else set()), position, schema, plan.ignore)
+    """The source as the plan wants it: ids, times and classes as text.
+
+    The labels of a live source are text in any case: it could not be read again once the task was known.
+    """
+    keep = {name for name in (plan.id, plan.time) if name is not None} | set(categories)
+    was_text = schema is not None and schema["columns"].get(plan.target) == "text"
+    if plan.has_classes or is_live(options) or was_text:
+        keep.add(plan.target)
+    return _open(options, wakeup, keep, position, schema, plan.ignore)
 
 
 def _open(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,15 @@ from iegp.cli.finishing import finish, last_words, top_expert
 from iegp.cli.models import settings_of
 from iegp.cli.options import FREE_ON_RESUME, StreamOptions, UsageError, parse_every
 from iegp.cli.signals import StopSignals
-from iegp.cli.sources import open_first, open_for
+from iegp.cli.sources import is_live, is_pipe, open_first, open_for
 from iegp.cli.watching import Watcher
-from iegp.errors import InputError
+from iegp.errors import IegpError, InputError
 from iegp.run.stream import checkpoint
 from iegp.run.stream.checkpoint import Where
 from iegp.run.stream.job import Job
 from iegp.run.stream.journal import Journal
 from iegp.run.stream.outputs import AnswerFile, Output, format_of
-from iegp.run.stream.parquet_out import spool_of
+from iegp.run.stream.parquet_out import spool_of, unfold_parquet
 from iegp.run.stream.plan import Plan, find_task
 from iegp.run.stream.runner import Every, Files, Runner
 from iegp.streams.records import Source
@@ -28,40 +29,50 @@ from iegp.streams.records import Source
 
 def stream(options: StreamOptions, given: frozenset[str]) -> int:
     """Run to the end; the exit code."""
-    say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True)
+    # Without markup, because names of columns and files may look like it.
+    say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
     _check(options)
     is_resumed = _can_resume(options)
-    with StopSignals() as stop:
+    with StopSignals() as stop, contextlib.ExitStack() as opened:
+        source: Source | None = None
         if is_resumed:
             job, where = _resume(options, given)
-            source = open_for(job.plan, options, stop.wakeup, where.position, where.schema or None)
         else:
-            job, where, source = _begin(options, stop.wakeup, say)
-        with source:
-            files = _open_files(options, job, where, source.is_live, is_resumed)
-            watcher = Watcher(job, lambda: top_expert(job), options.quiet)
-            runner = Runner(
-                job,
-                where,
-                files,
-                skips_bad=options.on_bad_row == "skip",
-                every=Every(*parse_every(options.checkpoint_every)),
-                limit=options.limit,
-                should_stop=stop,
-                watch=watcher,
-            )
-            try:
-                if is_resumed:
-                    n = runner.replay()
-                    say.print(
-                        f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else "")
-                    )
-                with watcher:
-                    runner.run(source)
-            finally:
+            begun = _begin(options, stop, say)
+            if begun is None:
+                say.print("Stopped before the first record; nothing was written")
+                return stop.exit_code
+            job, where, source = begun
+            opened.enter_context(source)
+        files = _open_files(options, job, where, is_resumed)
+        watcher = Watcher(job, lambda: top_expert(job), options.quiet)
+        runner = Runner(
+            job,
+            where,
+            files,
+            skips_bad=options.on_bad_row == "skip",
+            every=Every(*parse_every(options.checkpoint_every)),
+            limit=options.limit,
+            should_stop=stop,
+            watch=watcher,
+        )
+        try:
+            if source is None:
+                # The journal is ahead of the checkpoint: only after it is known where the source goes on.
+                n = runner.replay()
+                say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
+                source = open_for(job.plan, options, stop.wakeup, where.position, where.schema or None)
+                opened.enter_context(source)
+            with watcher:
+                runner.run(source)
+        except (IegpError, OSError):
+            # What was answered is worth a report, but no reason to hide what ended the run.
+            with contextlib.suppress(IegpError, OSError):
                 _close(files)
-                # What was answered is worth a report, whatever ended the run.
                 finish(options, job, where)
+            raise
+        _close(files)
+        finish(options, job, where)
         last_words(options, job, say, was_stopped=stop())
         return stop.exit_code
 
@@ -106,12 +117,15 @@ def _can_resume(options: StreamOptions) -> bool:
     return exists and options.resume
 
 
-def _begin(options: StreamOptions, wakeup: int, say: Console) -> tuple[Job, Where, Source]:
-    """A run that has seen nothing."""
+def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job, Where, Source] | None:
+    """A run that has seen nothing; None if someone asked to stop before there was a record to begin with."""
     if options.target is None:
         raise UsageError("which column is to be predicted? Say --target COLUMN")
-    source, labels = open_first(options, wakeup)
+    source, labels = open_first(options, stop.wakeup)
     try:
+        if stop() and not source.names:
+            source.close()
+            return None
         task, why = (options.task, "") if options.task else find_task(labels)
         plan: Plan = _as_usage(lambda: _plan(options, task, source.names))
         if why:
@@ -122,12 +136,12 @@ def _begin(options: StreamOptions, wakeup: int, say: Console) -> tuple[Job, Wher
         job.n_threads = options.jobs
         config = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
         where = Where(options.source, {}, config | {"task": task, "id": plan.id}, out=options.out)
-        if options.source != "-":
-            where.prefix = checkpoint.prefix_of(Path(options.source))
+        if not is_pipe(options):
+            where.prefix = checkpoint.prefix_of(Path(options.source), 0)
         if not source.is_live:
             # Again from the start, with columns read as the plan wants them.
             source.close()
-            source = open_for(plan, options, wakeup, None, None)
+            source = open_for(plan, options, stop.wakeup, None, None)
     except BaseException:
         source.close()
         raise
@@ -149,16 +163,16 @@ def _plan(options: StreamOptions, task: str, names: tuple[str, ...]) -> Plan:
         classes=options.classes,
         order=options.order,
     )
-    if names and not (options.source == "-" or options.follow):
+    if names and not is_live(options):
         plan.check_columns(names)
     return plan
 
 
 def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
     """A column called id is the id; on a pipe one may come later."""
-    if "id" in (options.target, options.time, *(options.features or ())):
+    if "id" in (options.target, options.time, *(options.features or ()), *options.ignore):
         return None
-    return "id" if "id" in names or options.source == "-" else None
+    return "id" if "id" in names or is_live(options) else None
 
 
 def _resume(options: StreamOptions, given: frozenset[str]) -> tuple[Job, Where]:
@@ -174,7 +188,13 @@ def _resume(options: StreamOptions, given: frozenset[str]) -> tuple[Job, Where]:
                 f"--{name.replace('_', '-')} {now} differs from {before} in {options.save}, and a resumed run keeps "
                 "what it was started with; leave the flag out, or start anew with --overwrite"
             )
-    if options.source != "-" and checkpoint.prefix_of(Path(options.source), where.prefix[0]) != where.prefix:
+    was_pipe = where.prefix == Where.prefix
+    if is_pipe(options) != was_pipe:
+        kinds = ("a file", "a pipe") if is_pipe(options) else ("a pipe", "a file")
+        raise InputError(
+            f"{options.save} was reading {kinds[0]}, and {options.source} is {kinds[1]}; resume with the same source"
+        )
+    if not was_pipe and checkpoint.prefix_of(_existing(options.source), where.prefix[0]) != where.prefix:
         raise InputError(
             f"{options.source} begins differently from what {options.save} has read; resume with the same source"
         )
@@ -182,28 +202,51 @@ def _resume(options: StreamOptions, given: frozenset[str]) -> tuple[Job, Where]:
     return job, where
 
 
-def _open_files(options: StreamOptions, job: Job, where: Where, is_live: bool, is_resumed: bool) -> Files:
+def _existing(source: str) -> Path:
+    if not Path(source).is_file():
+        raise InputError(f"{source} does not exist; resume with the same source")
+    return Path(source)
+
+
+def _open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool) -> Files:
     """Everything the run writes to; cut back to the checkpoint if it is resumed.
 
     The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
     """
     files = Files(model=None if options.save is None else Path(options.save))
-    if files.model is not None and is_live:
-        files.journal = Journal(_beside(files.model, ".journal"), where.sequence)
+    journal = None if files.model is None else _beside(files.model, ".journal")
+    # A journal that was left behind is replayed even if the file is no longer followed: its rows must not come twice.
+    if journal is not None and (is_live(options) or (is_resumed and journal.is_file())):
+        files.journal = Journal(journal, where.sequence)
         if not is_resumed:
             files.journal.clear()
-    if files.model is not None and not is_resumed:
+    if not is_resumed:
         _refuse_existing(options)
+    if files.model is not None and not is_resumed:
         checkpoint.write(files.model, job, where)
     out = where.out if is_resumed else options.out
     if out is not None:
-        files.answers = AnswerFile(_open_output(out, where.out_position, is_resumed, options.overwrite), format_of(out))
+        _make_ready(Path(out), files.model, job, where)
+        output = _open_output(out, where.out_position, is_resumed, options.overwrite)
+        files.answers = AnswerFile(output, format_of(out))
     if options.on_bad_row == "skip":
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
             bad = _beside(base, ".bad.jsonl")
             files.bad = Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
     return files
+
+
+def _make_ready(out: Path, model: Path | None, job: Job, where: Where) -> None:
+    """Parquet cannot be continued: a finished file becomes what it was made from again, a stale one goes."""
+    if format_of(str(out)) != "parquet":
+        return
+    if model is not None and where.is_finished and out.is_file():
+        where.out_position = unfold_parquet(out)
+        where.is_finished = False
+        checkpoint.write(model, job, where)
+    # From here on a Parquet file is there only if the run is finished and the file complete.
+    out.unlink(missing_ok=True)
 
 
 def _refuse_existing(options: StreamOptions) -> None:

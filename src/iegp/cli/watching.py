@@ -31,7 +31,7 @@ class Watcher:
         self._job = job
         self._top_expert = top_expert
         self._quiet = quiet
-        self._console = console or Console(stderr=True)
+        self._console = console or Console(stderr=True, markup=False, emoji=False)
         self._progress: Progress | None = None
         self._begun = self._looked = time.monotonic()
         self._first_row = job.counters.rows

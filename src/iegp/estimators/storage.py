@@ -25,6 +25,11 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     The model continues exactly where it was: the same predictions, to the bit.
     """
     header, arrays = modelfile.read(path)
+    if header.get("estimator") == "stream":
+        raise ModelFileError(
+            f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories); "
+            "use `iegp predict`, or go on with `iegp stream --resume`"
+        )
     try:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))

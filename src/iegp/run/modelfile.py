@@ -7,6 +7,7 @@ released format stays readable.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -81,10 +82,20 @@ def replace_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        _remove(temporary)
+        # The name of the temporary file would say nothing to anybody.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         raise
     sync_folder(path.parent)
+
+
+def _remove(temporary: Path) -> None:
+    """Best effort: where a file could not be written, removing it may fail too, and that is no news."""
+    with contextlib.suppress(OSError):
+        temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

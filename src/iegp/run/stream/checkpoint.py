@@ -6,9 +6,11 @@ no more than the file holds.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +20,7 @@ from iegp.core.settings import Settings
 from iegp.errors import IegpError, ModelFileError
 from iegp.run import modelfile, snapshot
 from iegp.run.digest import Digest
-from iegp.run.stream.encoder import Encoder
+from iegp.run.stream.encoder import LARGEST, Encoder
 from iegp.run.stream.job import Counters, Job
 from iegp.run.stream.learner import Learner
 from iegp.run.stream.pending import Pending
@@ -30,6 +32,7 @@ from iegp.typing import Arrays
 KIND = "stream"
 # So much of a source's beginning tells it from another one.
 _PREFIX = 65_536
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass
@@ -47,7 +50,7 @@ class Where:
     sequence: int = 0
     """The last batch of the journal that the model has seen."""
     prefix: tuple[int, str] = (0, "")
-    """Length and digest of the source's beginning."""
+    """Length and digest of the source's beginning, if it can be read again."""
     is_finished: bool = False
 
 
@@ -79,7 +82,7 @@ def write(path: Path, job: Job, where: Where) -> None:
     }
     for room, some in parts.items():
         arrays |= {f"{room}.{name}": array for name, array in some.items()}
-    modelfile.write(path, header, arrays)
+    modelfile.write(path, header | {"checksum": _checksum(header)}, arrays)
 
 
 def read(path: str | os.PathLike[str], n_threads: int = 1) -> tuple[Job, Where]:
@@ -90,9 +93,17 @@ def read(path: str | os.PathLike[str], n_threads: int = 1) -> tuple[Job, Where]:
             f"{os.fspath(path)} is the model of an estimator, not of a run of `iegp stream`; use iegp.load in Python"
         )
     try:
+        if header.get("checksum") != _checksum(header):
+            raise ValueError("the header does not match its checksum")
         return _job(header, arrays, n_threads), _where(header["where"])
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
-        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
+
+
+def _checksum(header: dict[str, Any]) -> str:
+    """Of everything in the header that the file itself does not check."""
+    ours = {name: value for name, value in header.items() if name not in ("format", "sha256", "checksum")}
+    return hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest()
 
 
 def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
@@ -101,14 +112,20 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
     job.n_threads = n_threads
     job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
     job.pending = Pending.from_parts(header["pending"], _room(arrays, "pending"))
-    job.counters = Counters(**{name: int(value) for name, value in header["counters"].items()})
+    job.counters = Counters(**{name: _count(value) for name, value in header["counters"].items()})
     job.digest = Digest.restore(header["digest"], _room(arrays, "digest"))
     if header["online"] is None:
         return job
+    for name in ("n_rows", "n_labelled"):
+        _count(header["digest"][name])
     model = snapshot.restore(header["online"], arrays)
     classes = tuple(str(label) for label in header["classes"])
     if model.n_columns != len(job.encoder.columns):
         raise ValueError(f"{model.n_columns} columns in the model, {len(job.encoder.columns)} in the encoder")
+    if any(len(waiting.x) != model.n_columns for waiting in job.pending.rows.values()):
+        raise ValueError("the rows that wait have other columns than the model")
+    if (job.digest.task, job.pending.at_most) != (plan.task, plan.max_pending) or plan.time != job.encoder.time:
+        raise ValueError("its parts belong to different runs")
     if plan.has_classes and len(classes) > model.n_outputs:
         raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
     job.learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
@@ -118,9 +135,15 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
 
 def _where(stored: dict[str, Any]) -> Where:
     where = Where(**stored | {"schema": json.loads(stored["schema"])})
-    where.position = Position(*(int(value) for value in where.position))
+    where.position = Position(*(_count(value) for value in where.position))
     length, digest = where.prefix
-    where.prefix = (int(length), str(digest))
+    where.prefix = (_count(length), str(digest))
+    for value in (where.out_position, where.bad_position, where.sequence):
+        _count(value)
+    is_good = isinstance(where.source, str) and isinstance(where.out, str | None)
+    if not is_good or not isinstance(where.schema, dict) or not isinstance(where.config, dict):
+        raise ValueError("an entry about the run is not of its kind")
+    _flag(where.is_finished)
     return where
 
 
@@ -129,14 +152,35 @@ def _room(arrays: Arrays, room: str) -> Arrays:
     return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
 
 
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise ValueError(f"{value!r:.50} is not a count")
+    return value
+
+
 def _flag(value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError(f"{value!r} is not a flag")
     return value
 
 
-def prefix_of(path: Path, length: int | None = None) -> tuple[int, str]:
-    """Length and digest of a file's beginning, to know it again; of the same length as before if given."""
+def prefix_of(path: Path, length: int) -> tuple[int, str]:
+    """Length and digest of a file's beginning, to know it again; at most so long. Compressed files are looked into."""
+    length = min(length, _PREFIX)
     with open(path, "rb") as file:
-        content = file.read(_PREFIX if length is None else min(length, _PREFIX))
-    return len(content), hashlib.sha256(content).hexdigest()
+        content = file.read(_PREFIX)
+    if content.startswith(_GZIP):
+        with contextlib.suppress(zlib.error):
+            content = zlib.decompressobj(wbits=31).decompress(content, _PREFIX)
+    return len(content[:length]), hashlib.sha256(content[:length]).hexdigest()
+
+
+def remember_beginning(where: Where) -> None:
+    """Note the beginning of a file as far as it was read: what comes after may still be put right, then resumed."""
+    if where.prefix == Where.prefix:
+        return
+    # Of Parquet positions are rows, not bytes.
+    n_read = _PREFIX if where.schema.get("format") == "parquet" else where.position.offset
+    if n_read > where.prefix[0] and where.prefix[0] < _PREFIX:
+        with contextlib.suppress(OSError):
+            where.prefix = prefix_of(Path(where.source), n_read)

@@ -8,6 +8,8 @@ into batches.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -17,11 +19,13 @@ from numpy.typing import NDArray
 
 from iegp.run.stream.batch import Batch, is_missing
 from iegp.run.stream.clock import PARTS, read_time, seconds_since_1970, time_columns
-from iegp.typing import Bool, Float
+from iegp.typing import Bool, Float, Int
 
 NUMBER, CATEGORY, CLOCK = "number", "category", "clock"
 # A text column with more categories than this among the first rows is a name rather than a property; the rest are none.
 MOST_CATEGORIES = 50
+# No stored count is larger: beyond it whole numbers and floats part ways.
+LARGEST = 1 << 53
 
 
 class Column(NamedTuple):
@@ -41,7 +45,7 @@ class Problem(NamedTuple):
 
     place: int
     """Which record of the batch."""
-    column: str
+    column: str | None
     text: str
     reason: str
 
@@ -65,24 +69,30 @@ class Encoder:
 
     # -- growing ---------------------------------------------------------------------------------------------------
 
-    def begin(self, batch: Batch, given: bool) -> None:
+    def begin(self, columns: list[Column]) -> None:
+        """Start with the :meth:`first_columns`."""
+        self._add(columns)
+
+    def first_columns(self, batch: Batch, given: bool) -> list[Column]:
         """The columns of the first record; ``given``: a header names them all, so that even empty ones count."""
-        if self.time is not None:
-            self._add([Column(CLOCK, self.time, part) for part in PARTS])
+        clock = [] if self.time is None else [Column(CLOCK, self.time, part) for part in PARTS]
         numbers = [
             Column(NUMBER, name)
             for name, values in self._features(batch).items()
             if values.dtype == np.float64 and (given or not np.isnan(values[0]))
         ]
-        self._add(numbers)
-        self._add([column for index, column in self._new(batch.part(0, 1)) if index == 0])
+        categories = [column for _, column in self._new(batch.part(0, 1)) if column.kind == CATEGORY]
+        return [*clock, *numbers, *categories]
 
-    def next_growth(self, batch: Batch, first_row: int) -> tuple[int, list[Column]]:
+    def next_growth(self, batch: Batch, is_row: Bool, first_row: int) -> tuple[int, list[Column]]:
         """The first record that brings new columns, and these; ``len(batch)`` and none if there is none.
 
-        ``first_row`` is the number of the batch's first row.
+        ``first_row`` is the number of the batch's first row; late labels among the records have no number.
         """
-        n = min(len(batch), self.n_open - first_row)
+        if first_row >= self.n_open:
+            return len(batch), []
+        rows_before: Int = np.cumsum(is_row) - is_row
+        n = int(np.searchsorted(rows_before, self.n_open - first_row))
         found = self._new(batch.part(0, n)) if n > 0 else []
         if not found:
             return len(batch), []
@@ -98,6 +108,13 @@ class Encoder:
         first = [0.0 if column.kind == CATEGORY else float(batch.columns[column.source][0]) for column in new]
         past = [0.0 if column.kind == CATEGORY else np.nan for column in new]
         return np.array(first), np.array(past)
+
+    def widened(self, x: Float) -> Float:
+        """(1, d): a row (d' <= d,) encoded before columns were added, which count as they do for all rows before."""
+        wide = np.array([[0.0 if column.kind == CATEGORY else np.nan for column in self.columns]])
+        known = ~np.isnan(x)
+        wide[0, : len(x)][known] = x[known]
+        return wide
 
     def _add(self, new: list[Column]) -> None:
         self.columns += new
@@ -136,10 +153,22 @@ class Encoder:
                 if is_row[index] and (text is None or read_time(text) is None):
                     reason = "no time: write it as 2024-03-01T12:00:00 or as seconds since 1970"
                     found.append(Problem(index, self.time, text or "", reason))
+        found += self._not_numbers(batch)
         if self.refuses_gaps:
             for name, values in self._features(batch).items():
                 reason = "missing, and --missing error was asked for"
                 found += [Problem(int(i), name, "", reason) for i in np.flatnonzero(is_missing(values) & is_row)]
+        return found
+
+    def _not_numbers(self, batch: Batch) -> list[Problem]:
+        """Text where the model has learned numbers: another source than the one it has learned from."""
+        found = []
+        for column in self.columns:
+            values = batch.columns.get(column.source)
+            if column.kind == NUMBER and values is not None and values.dtype == object:
+                reason = "text, but the column was one of numbers when the model learned"
+                places = np.flatnonzero(~is_missing(values))
+                found += [Problem(int(i), column.source, str(values[i])[:80], reason) for i in places]
         return found
 
     def n_categories(self, name: str) -> int:
@@ -154,6 +183,11 @@ class Encoder:
         return present
 
     # -- encoding --------------------------------------------------------------------------------------------------
+
+    def encode(self, batch: Batch) -> Float:
+        """Rows (n, d) of records without problems; gaps are filled and remembered."""
+        self.count_unknown(batch)
+        return self.filled(self.raw(batch))
 
     def raw(self, batch: Batch) -> Float:
         """Rows (n, d) of records without problems, NaN where a value is missing."""
@@ -222,14 +256,39 @@ class Encoder:
             "n_unknown": self.n_unknown,
         }
 
+    def _check(self) -> None:
+        """That a stored encoder is made of the right things."""
+        is_good = self.time is None or isinstance(self.time, str)
+        is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open])
+        is_good &= self.origin is None or (isinstance(self.origin, float) and math.isfinite(self.origin))
+        for tallies in (self.n_filled, self.n_unknown):
+            is_good &= _are_texts(tallies) and _are_counts(tallies.values())
+        has_clock = any(column.kind == CLOCK for column in self.columns)
+        if not is_good or (self.columns and has_clock != (self.time is not None)):
+            raise ValueError("an entry of the encoder is not of its kind")
+
     @classmethod
     def from_config(cls, config: dict[str, Any], sums: Float, counts: Float) -> Encoder:
         """The inverse; an error where parts do not fit."""
-        encoder = cls(**{**config, "columns": [Column(*column) for column in config["columns"]]})
+        columns = [Column(*column) for column in config["columns"]]
+        if not all(column.kind in (NUMBER, CATEGORY, CLOCK) and _are_texts(column) for column in columns):
+            raise ValueError("a column of the encoder is none")
+        if any(column.kind == CLOCK and column.value not in PARTS for column in columns):
+            raise ValueError("a part of the time is none")
+        encoder = cls(**{**config, "columns": columns})
+        encoder._check()
         encoder.sums, encoder.counts = sums, counts
         if not sums.shape == counts.shape == (len(encoder.columns),):
             raise ValueError(f"{len(encoder.columns)} columns, but sums of shape {sums.shape}")
         return encoder
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _are_counts(values: Iterable[Any]) -> bool:
+    return all(type(value) is int and 0 <= value <= LARGEST for value in values)
 
 
 def _texts(batch: Batch, name: str) -> list[str | None]:

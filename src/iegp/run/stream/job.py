@@ -19,7 +19,7 @@ from iegp.run.answers import Answers
 from iegp.run.digest import Digest
 from iegp.run.stream import plan as plans
 from iegp.run.stream.batch import Batch
-from iegp.run.stream.encoder import Encoder, Problem
+from iegp.run.stream.encoder import Column, Encoder, Problem
 from iegp.run.stream.learner import Learner
 from iegp.run.stream.pending import PREDICTED, Pending, Waiting
 from iegp.run.stream.plan import Plan
@@ -93,6 +93,9 @@ class Job:
         """
         n = len(batch)
         while len(batch):
+            if self._is_for_nobody(batch):
+                batch = batch.part(1, len(batch))
+                continue
             part, problem = self._next_part(batch)
             if part is not None and len(part.labels):
                 for answers in self._absorb_part(part):
@@ -109,14 +112,15 @@ class Job:
         Within them scaling and columns stay as they are, so that all checks can be made before anything is changed.
         """
         features = self.plan.features_of(batch)
-        growth, new = self._next_growth(features)
+        growth, new = self._next_growth(batch, features)
         if growth == 0:
             # A record that cannot be used must not bring columns either.
-            problem = self._problem_in(self._part_of(batch.part(0, 1), features.part(0, 1)), features.part(0, 1))
+            one = features.part(0, 1)
+            problem = self._problem_in(self._part_of(batch.part(0, 1), one), one) or self._cannot_begin(features)
             if problem is not None:
                 return None, problem
             self._grow(new, features)
-            growth, _ = self._next_growth(features)
+            growth, _ = self._next_growth(batch, features)
         stop = min(growth, len(batch), self._rows_to_refit())
         features = features.part(0, stop)
         part = self._part_of(batch.part(0, stop), features)
@@ -135,12 +139,20 @@ class Job:
         """Answer records and learn nothing; the caller has made sure that they can be encoded."""
         learner = self._learner()
         encoder = Encoder.from_config(self.encoder.to_config(), self.encoder.sums.copy(), self.encoder.counts.copy())
-        x = encoder.filled(encoder.raw(self.plan.features_of(batch)))
+        x = encoder.encode(self.plan.features_of(batch))
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
         for answers in learner.ask(x, rows, self.plan.ids_of(batch)):
             yield replace(answers, label=labels)
+
+    def problems(self, batch: Batch) -> list[Problem]:
+        """Records that :meth:`predict` cannot answer; their labels do not matter."""
+        features = self.plan.features_of(batch)
+        usable = np.ones(len(batch), dtype=bool)
+        found = self.encoder.problems(features, usable)
+        usable[[problem.place for problem in found]] = False
+        return found + self._far_values(self.encoder.raw(features.where(usable)), usable)
 
     def _learner(self) -> Learner:
         if self.learner is None:
@@ -152,21 +164,33 @@ class Job:
 
     # -- columns ---------------------------------------------------------------------------------------------------
 
-    def _next_growth(self, features: Batch) -> tuple[int, Any]:
+    def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
         if self.learner is None:
-            return 0, None
-        return self.encoder.next_growth(features, self.counters.rows)
+            return 0, self.encoder.first_columns(features, self.given_columns)
+        if self.counters.rows >= self.encoder.n_open:
+            return len(batch), []
+        is_row = self._is_row(features, self.plan.ids_of(batch))
+        return self.encoder.next_growth(features, is_row, self.counters.rows)
 
-    def _grow(self, new: Any, features: Batch) -> None:
+    def _is_for_nobody(self, batch: Batch) -> bool:
+        """Whether the first record of all is a label, which can belong to no row; it is counted."""
+        if self.learner is not None or self._is_row(self.plan.features_of(batch), self.plan.ids_of(batch))[0]:
+            return False
+        self.counters.unknown_ids += 1
+        return True
+
+    def _cannot_begin(self, features: Batch) -> Problem | None:
+        """A model begins with a row that has a feature."""
+        if self.learner is not None or self.encoder.first_columns(features, self.given_columns):
+            return None
+        reason = "no features: there is nothing beside the target and the id; use more --features, or ignore fewer"
+        return Problem(0, None, "", reason)
+
+    def _grow(self, new: list[Column], features: Batch) -> None:
         if self.learner is not None:
             self.learner.add_columns(*self.encoder.grow(new, features))
             return
-        self.encoder.begin(features, self.given_columns)
-        if not self.encoder.columns:
-            raise InputError(
-                "the first record has no features: nothing beside the target and the id. Name columns with --features, "
-                "or ignore fewer"
-            )
+        self.encoder.begin(new)
         has_text = any(values.dtype == object for name, values in features.columns.items() if name != self.plan.time)
         settings = self.settings
         if settings.features == "orthogonal" and (has_text or not self.given_columns):
@@ -196,22 +220,26 @@ class Job:
 
     def _too_far(self, part: _Part, raw: Float) -> Problem | None:
         """The first record with a number that arithmetic cannot bear."""
-        learner = self._learner()
-        found = []
-        for row, place in np.argwhere(learner.too_far(raw))[:1]:
-            record = int(np.flatnonzero(part.is_row)[row])
-            found.append(Problem(record, self.encoder.columns[place].source, f"{raw[row, place]:g}", _TOO_FAR))
+        found = self._far_values(raw, part.is_row)
         if not self.plan.has_classes:
-            for record in np.flatnonzero(learner.label_too_far(part.labels))[:1]:
+            for record in np.flatnonzero(self._learner().label_too_far(part.labels))[:1]:
                 found.append(Problem(int(record), self.plan.target, f"{part.labels[record]:g}", _TOO_FAR))
         return min(found, key=lambda problem: problem.place, default=None)
+
+    def _far_values(self, raw: Float, is_row: Bool) -> list[Problem]:
+        """Values of the rows among the records that lie too far from all before."""
+        found, records = [], np.flatnonzero(is_row)
+        for row, place in np.argwhere(self._learner().too_far(raw)):
+            source = self.encoder.columns[place].source
+            found.append(Problem(int(records[row]), source, f"{raw[row, place]:g}", _TOO_FAR))
+        return found
 
     # -- answering -------------------------------------------------------------------------------------------------
 
     def _absorb_part(self, part: _Part) -> Iterator[Answers]:
         """Records that can all be used, between two changes of the columns."""
         labels, ids, is_row = part.labels, part.ids, part.is_row
-        kinds = self._kinds(is_row, labels, ids)
+        kinds, waiting = self._kinds(is_row, labels, ids)
         x = self.encoder.filled(part.raw)
         if not is_row.all():
             x, rows = np.empty((len(labels), x.shape[1])), x
@@ -222,7 +250,8 @@ class Job:
             while stop < len(labels) and kinds[stop] == kinds[start]:
                 stop += 1
             some = slice(start, stop)
-            yield from self._answer(kinds[start], x[some], labels[some], None if ids is None else ids[some])
+            some_ids = None if ids is None else ids[some]
+            yield from self._answer(kinds[start], x[some], labels[some], some_ids, waiting[some])
             start = stop
 
     def _is_row(self, features: Batch, ids: tuple[str | None, ...] | None) -> Bool:
@@ -231,35 +260,40 @@ class Job:
             return np.ones(len(features), dtype=bool)
         return np.asarray(self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool))
 
-    def _kinds(self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None) -> NDArray[Any]:
-        """What each record is."""
+    def _kinds(
+        self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None
+    ) -> tuple[NDArray[Any], list[Waiting | None]]:
+        """What each record is, and the place among the waiting that it takes or gives back.
+
+        Places change hands here, record by record, so that who waits does not depend on how records were cut.
+        """
         is_known = plans.known(labels)
         kinds = np.where(is_known, LEARN, ASK).astype(object)
-        if ids is None:
-            return kinds
-        asked: set[str] = set()
-        for index, name in enumerate(ids):
+        waiting: list[Waiting | None] = [None] * len(kinds)
+        for index, name in enumerate(ids or ()):
             if name is None:
                 continue
             if not is_row[index]:
-                waits = name in asked or name in self.pending.rows
-                kinds[index] = LATE if is_known[index] and waits else UNKNOWN
-                asked.discard(name)
+                waiting[index] = self.pending.take(name) if is_known[index] else None
+                kinds[index] = UNKNOWN if waiting[index] is None else LATE
             elif not self.pending.see(name):
                 kinds[index] = DUPLICATE
             elif not is_known[index]:
-                asked.add(name)
-        return kinds
+                waiting[index] = self.pending.reserve(name)
+        return kinds, waiting
 
-    def _answer(self, kind: str, x: Float, labels: NDArray[Any], ids: Any) -> Iterator[Answers]:
+    def _answer(
+        self, kind: str, x: Float, labels: NDArray[Any], ids: Any, waiting: list[Waiting | None]
+    ) -> Iterator[Answers]:
         learner, n = self._learner(), len(x)
         if kind == UNKNOWN:
             self.counters.unknown_ids += n
             return
         if kind == LATE:
             self.counters.late += n
-            for name, label in zip(ids, labels, strict=True):
-                yield self._teach(name, label)
+            for name, label, place in zip(ids, labels, waiting, strict=True):
+                assert place is not None
+                yield self._teach(name, label, place)
             return
         rows = np.arange(self.counters.rows, self.counters.rows + n)
         self.counters.rows += n
@@ -272,26 +306,22 @@ class Job:
                 self.counters.duplicates += n
                 yield replace(answers, note=DUPLICATE)
                 continue
-            self._remember(answers, x)
+            self._remember(answers, x, waiting)
             yield answers
 
-    def _remember(self, answers: Answers, x: Float) -> None:
-        if answers.ids is None:
-            return
+    def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(PREDICTED)), np.nan)
         if answers.mean is not None:
             numbers = np.column_stack([getattr(answers, name) for name in PREDICTED])
-        for index, name in enumerate(answers.ids):
-            if name is not None:
-                waiting = Waiting(int(answers.row[index]), x[index].copy(), tuple(numbers[index].tolist()))
-                self.pending.add(name, waiting)
+        for index, place in enumerate(waiting):
+            if place is not None:
+                place.row, place.x = int(answers.row[index]), x[index].copy()
+                place.predicted = tuple(numbers[index].tolist())
 
-    def _teach(self, name: str, label: Any) -> Answers:
+    def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
-        waiting = self.pending.take(name)
         learner = self._learner()
-        x = np.full((1, learner.model.n_columns), np.nan)
-        x[0, : len(waiting.x)] = waiting.x
+        x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
         (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,))
         self.counters.learned += 1

@@ -10,6 +10,7 @@ it is dropped, and its sender has no answer to it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import struct
@@ -50,10 +51,13 @@ class Journal:
 
     def _write(self, sequence: int, content: bytes) -> None:
         record = _HEAD.pack(len(content), sequence, zlib.crc32(content)) + content
-        written = os.write(self._descriptor, record)
+        try:
+            written = os.write(self._descriptor, record)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
         if written != len(record):
             os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
-            raise OSError(28, "no space left for the journal", str(self.path))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def batches_after(self, sequence: int) -> Iterator[tuple[dict[str, Any], bool]]:
         """Batches after this number and whether each was answered; a torn end is cut off."""

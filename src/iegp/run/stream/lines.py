@@ -31,7 +31,7 @@ def json_lines(answers: Answers) -> bytes:
     few = len(answers) < FEW_ROWS
     pieces: list[Piece] = ['{"row":', _whole(answers.row, few)]
     if answers.ids is not None:
-        pieces += [',"id":', [id_as_json(name) for name in answers.ids]]
+        pieces.append(["" if name is None else f',"id":{id_as_json(name)}' for name in answers.ids])
     if answers.mean is not None:
         for name in NUMBERS:
             pieces += [f',"{name}":', _numbers(getattr(answers, name), few)]
@@ -79,9 +79,9 @@ def csv_lines(answers: Answers) -> bytes:
     return _joined(pieces, len(answers), few)
 
 
-def id_as_json(name: str | None) -> str:
+def id_as_json(name: str) -> str:
     """An id as it stood: a whole number stays one."""
-    return name if name is not None and _WHOLE.match(name) else json.dumps(name)
+    return name if _WHOLE.match(name) else json.dumps(name)
 
 
 def csv_field(text: str) -> str:

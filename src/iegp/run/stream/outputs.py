@@ -56,6 +56,8 @@ class Output:
     @classmethod
     def reopen(cls, path: Path, position: int) -> Output:
         """A file as it was at a checkpoint: what was written after it is cut off, to be written again."""
+        if path.is_symlink():
+            raise InputError(f"{path} is a symbolic link, and was a file when the run began; bring the file back")
         flags = os.O_WRONLY | (os.O_CREAT if position == 0 else 0)
         try:
             descriptor = _open(path, flags)
@@ -78,14 +80,20 @@ class Output:
     def write(self, content: bytes) -> None:
         view = memoryview(content)
         while view:
-            written = os.write(self._descriptor, view)
+            try:
+                written = os.write(self._descriptor, view)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self.name) from error
             view = view[written:]
             self.position += written
 
     def sync(self) -> None:
         """On disk, not merely on its way there."""
         if self.is_file:
-            os.fsync(self._descriptor)
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self.name) from error
 
     def close(self) -> None:
         if self.is_file:
@@ -93,7 +101,10 @@ class Output:
 
 
 def _open(path: Path, flags: int) -> int:
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)
+    # Without O_NONBLOCK a named pipe would be waited for, for ever.
+    for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
+        flags |= getattr(os, flag, 0)
+    descriptor = os.open(path, flags, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise InputError(f"{path} is not a plain file; name one, or '-' for standard output")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -15,7 +16,7 @@ from iegp.run.answers import Answers
 from iegp.run.modelfile import sync_folder
 from iegp.run.stream.lines import NUMBERS
 
-# Rows of a row group, at least: small answers are put together.
+# Rows of a row group.
 _ROWS = 65_536
 
 
@@ -66,11 +67,12 @@ def finish_parquet(path: Path) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except pa.ArrowException as error:
-        temporary.unlink(missing_ok=True)
         raise InputError(f"{spool}, where the answers were collected, is damaged ({error})") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
     spool.unlink()
 
@@ -85,14 +87,37 @@ def _convert(spool: Path, file: object) -> None:
         pa.ipc.open_stream(source) as stream,
         pq.ParquetWriter(file, stream.schema) as writer,
     ):
-        waiting: list[pa.RecordBatch] = []
+        # Cut by row numbers alone, in one piece each: the same bytes however the answers came.
+        waiting = stream.schema.empty_table()
         for batch in stream:
-            waiting.append(batch)
-            if sum(len(part) for part in waiting) >= _ROWS:
-                writer.write_table(pa.Table.from_batches(waiting))
-                waiting = []
-        if waiting:
-            writer.write_table(pa.Table.from_batches(waiting))
+            waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+            while len(waiting) >= _ROWS:
+                writer.write_table(waiting.slice(0, _ROWS).combine_chunks())
+                waiting = waiting.slice(_ROWS)
+        if len(waiting):
+            writer.write_table(waiting.combine_chunks())
+
+
+def unfold_parquet(path: Path) -> int:
+    """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
+    spool = spool_of(path)
+    temporary = spool.with_name(f".{spool.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file, pq.ParquetFile(path) as answers:
+            schema = answer_schema("proba" in answers.schema_arrow.names)
+            file.write(schema.serialize().to_pybytes())
+            for batch in answers.iter_batches(_ROWS):
+                file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        os.replace(temporary, spool)
+    except (pa.ArrowException, KeyError) as error:
+        raise InputError(f"{path} is not the Parquet file that the run has written ({error}); bring it back") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return size
 
 
 def _numbers(values: np.ndarray) -> pa.Array:

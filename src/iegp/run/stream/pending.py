@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from iegp.typing import Arrays, Float
 PREDICTED = ("mean", "std", "lower", "upper")
 
 
-class Waiting(NamedTuple):
-    """A row that was answered without its label."""
+_MOST_ROWS = 1 << 53
 
-    row: int
-    x: Float
+
+@dataclass
+class Waiting:
+    """A row that was answered without its label; its place is taken when it is read, and filled when it is answered."""
+
+    row: int = -1
+    x: Float = field(default_factory=lambda: np.zeros(0))
     """(d,), as it was predicted with."""
-    predicted: tuple[float, float, float, float]
+    predicted: tuple[float, ...] = (np.nan,) * len(PREDICTED)
     """Of numbers: mean, std, lower, upper."""
 
 
@@ -34,14 +38,17 @@ class Pending:
     n_dropped: int = 0
     """Rows that waited too long."""
 
-    def add(self, name: str, waiting: Waiting) -> None:
-        self.rows[name] = waiting
+    def reserve(self, name: str) -> Waiting:
+        """A place for a row that is about to be answered; the row that has waited longest may lose its own."""
+        waiting = self.rows[name] = Waiting()
         if len(self.rows) > self.at_most:
             del self.rows[next(iter(self.rows))]
             self.n_dropped += 1
+        return waiting
 
-    def take(self, name: str) -> Waiting:
-        return self.rows.pop(name)
+    def take(self, name: str) -> Waiting | None:
+        """The row of that name, which waits no longer; None if there is none."""
+        return self.rows.pop(name, None)
 
     def see(self, name: str) -> bool:
         """Remember an id; whether it is new."""
@@ -73,6 +80,14 @@ class Pending:
         x, predicted, names = arrays["x"], arrays["predicted"], config["names"]
         if not len(names) == len(config["rows"]) == len(x) == len(predicted) or predicted.shape[1:] != (4,):
             raise ValueError("the rows that wait for labels do not fit together")
+        if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
+            raise ValueError("the names of rows are none")
+        if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
+            raise ValueError("the rows that wait for labels are not of their kind")
+        if not all(
+            type(n) is int and 0 <= n < _MOST_ROWS for n in (*config["rows"], config["at_most"], config["n_dropped"])
+        ):
+            raise ValueError("the rows that wait for labels are not counted")
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()))
             for name, row, features, numbers in zip(names, config["rows"], x, predicted, strict=True)

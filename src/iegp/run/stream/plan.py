@@ -48,6 +48,11 @@ class Plan:
             raise InputError("--order names the labels of an ordinal task from lowest to highest, at least two of them")
         if self.classes and self.task != "classification":
             raise InputError("--classes names the labels of a classification beforehand; this is another task")
+        for flag, names in (("--time", (self.time,)), ("--id", (self.id,)), ("--features", self.features or ())):
+            if self.target in names:
+                raise InputError(f"{flag} {self.target}: that is the target, which must not be known beforehand")
+        for name in {self.target, self.id, self.time} & set(self.ignore):
+            raise InputError(f"--ignore {name}: the column is needed as target, id or time; name it once only")
 
     @property
     def has_classes(self) -> bool:
@@ -55,7 +60,13 @@ class Plan:
 
     def check_columns(self, names: tuple[str, ...]) -> None:
         """Every column that is named exists."""
-        wanted = {"--target": (self.target,), "--id": (self.id,), "--time": (self.time,), "--features": self.features}
+        wanted: dict[str, tuple[str | None, ...] | None] = {
+            "--target": (self.target,),
+            "--id": (self.id,),
+            "--time": (self.time,),
+            "--features": self.features,
+            "--ignore": self.ignore,
+        }
         for flag, columns in wanted.items():
             for name in columns or ():
                 if name is not None and name not in names:
@@ -121,12 +132,19 @@ class Plan:
         arguments: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in config.items()
         }
-        return cls(**arguments)
+        plan = cls(**arguments)
+        lists = ((plan.target, plan.task), plan.features or (), plan.ignore, plan.classes, plan.order or ())
+        names = [name for some in (*lists, (plan.id, plan.time)) for name in some if name is not None]
+        if not all(isinstance(name, str) for name in names) or type(plan.max_pending) is not int:
+            raise ValueError("an entry of the plan is not of its kind")
+        return plan
 
 
 def find_task(values: NDArray[Any]) -> tuple[str, str]:
     """What kind of label a column holds, by its first values, and why."""
     present = values[~is_missing(values)]
+    if not len(present):
+        return "regression", "no label has come yet; --task says what they will be"
     if values.dtype == object:
         numbers = np.array([_number(value) for value in present], dtype=np.float64)
         if np.isnan(numbers).any():

@@ -34,7 +34,7 @@ def read_answers(path: Path) -> Iterator[Answers]:
                     some = []
             if some:
                 yield _answers(some)
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path} is not a file of answers of `iegp stream` ({error!r})") from error
 
 

@@ -87,24 +87,26 @@ class Runner:
         self._saved_rows = job.counters.rows
         self._saved_time = time.monotonic()
         self._is_silent = False
+        self._broken: IegpError | None = None
 
     # -- the loop --------------------------------------------------------------------------------------------------
 
     def run(self, source: Source) -> None:
         """Until the source ends, the limit is reached or someone asks to stop; then a last checkpoint."""
-        try:
-            while not self.should_stop():
+        self.where.is_finished = False
+        while not self.should_stop():
+            try:
                 block = self._next_block(source)
                 if block is None:
                     break
-                self._absorb(block, source.is_live)
-                if self.watch is not None:
-                    self.watch(source)
-                if self._is_due():
-                    self.save(source)
-        except BadRow:
-            self.save(source)
-            raise
+                self._absorb(block, source)
+            except (BadRow, _Unreadable) as stopped:
+                self.save(source)
+                raise (stopped.reason if isinstance(stopped, _Unreadable) else stopped) from None
+            if self.watch is not None:
+                self.watch(source)
+            if self._is_due():
+                self.save(source)
         self.where.is_finished = not self.should_stop()
         self.save(source)
 
@@ -116,8 +118,14 @@ class Runner:
         for stored, was_answered in journal.batches_after(self.where.sequence):
             self._is_silent = was_answered and self._answers_cannot_be_cut_back
             batch, bad, self.where.position = _from_journal(stored)
-            self._take_in(batch, bad)
+            self.where.schema = stored.get("schema", self.where.schema)
             self.where.sequence = journal.sequence
+            try:
+                self._take_in(batch, bad)
+            except _StoppedAt as stopped:
+                # The run was to end at this record and was killed before it could be saved.
+                self.save()
+                raise stopped.reason from None
             self._is_silent = False
             n += 1
         return n
@@ -138,7 +146,7 @@ class Runner:
                 return None
         parts: list[Records] = []
         while wanted > 0:
-            records = source.read(wanted)
+            records = self._read(source, wanted, parts)
             if records is None:
                 break
             parts.append(records)
@@ -148,18 +156,33 @@ class Runner:
                 break
         return _Block(parts) if parts else None
 
+    def _read(self, source: Source, wanted: int, parts: list[Records]) -> Records | None:
+        """The next records. What was read before the source broke is absorbed first; the next reading fails again."""
+        if self._broken is None:
+            try:
+                return source.read(wanted)
+            except IegpError as error:
+                self._broken = error
+        if parts:
+            return None
+        raise _Unreadable(self._broken)
+
     # -- absorbing -------------------------------------------------------------------------------------------------
 
-    def _absorb(self, block: _Block, is_live: bool) -> None:
+    def _absorb(self, block: _Block, source: Source) -> None:
+        if not len(block.batch) and not block.bad:
+            # Blank lines, or someone woke us up: nothing to journal.
+            self.where.position = block.end
+            return
         stopper = block.bad[0] if block.bad and not self.skips_bad else None
         n_usable = len(block.batch) if stopper is None else stopper.before
         batch, end = block.batch.part(0, n_usable), block.position_before(n_usable)
         bad: list[BadRecord] = []
         if stopper is None:
             end, bad = block.end, block.bad
-        journal = self.files.journal if is_live else None
+        journal = self.files.journal if source.is_live else None
         if journal is not None:
-            journal.append(_to_journal(batch, bad, end))
+            journal.append(_to_journal(batch, bad, end) | self._new_schema(source))
             self.where.sequence = journal.sequence
         try:
             self._take_in(batch, bad)
@@ -171,6 +194,14 @@ class Runner:
             journal.mark_answered()
         if stopper is not None:
             raise BadRow(self.where.source, stopper.line, stopper.column, stopper.text, stopper.reason)
+
+    def _new_schema(self, source: Source) -> dict[str, Any]:
+        """What the source has decided about its columns since it was last stored: it cannot look at them again."""
+        schema = source.schema()
+        if schema == self.where.schema:
+            return {}
+        self.where.schema = schema
+        return {"schema": schema}
 
     def _take_in(self, batch: Batch, bad: list[BadRecord]) -> None:
         def on_bad(index: int, problem: Problem) -> None:
@@ -208,11 +239,13 @@ class Runner:
             self.where.schema = source.schema()
         if self.files.answers is not None:
             self.files.answers.output.sync()
-            self.where.out_position = self.files.answers.output.position
+            if self.files.answers.output.is_file:
+                self.where.out_position = self.files.answers.output.position
         if self.files.bad is not None:
             self.files.bad.sync()
             self.where.bad_position = self.files.bad.position
         if self.files.model is not None:
+            checkpoint.remember_beginning(self.where)
             checkpoint.write(self.files.model, self.job, self.where)
             if self.files.journal is not None:
                 self.files.journal.clear()
@@ -224,6 +257,14 @@ class _StoppedAt(Exception):
     def __init__(self, index: int, reason: BadRow) -> None:
         super().__init__()
         self.index = index
+        self.reason = reason
+
+
+class _Unreadable(Exception):
+    """The source broke; everything before is absorbed."""
+
+    def __init__(self, reason: IegpError) -> None:
+        super().__init__()
         self.reason = reason
 
 

@@ -1,0 +1,47 @@
+"""Progress: plain lines now and then where there is no terminal, a live line where there is one, nothing if quiet."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from stream_runs import sources
+from stream_runs.jobs import absorb, job_of
+
+from iegp.cli import watching
+from iegp.cli.finishing import top_expert
+from iegp.cli.watching import Watcher
+
+
+class Source:
+    bytes_read, size = 5, 10
+
+
+def shown(monkeypatch, terminal, quiet=False):
+    job = job_of()
+    absorb(job, sources.numbers(80))
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=200, markup=False)
+    watcher = Watcher(job, lambda: top_expert(job), quiet, console)
+    monkeypatch.setattr(watching, "_PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "_TERMINAL_SECONDS", 0.0)
+    with watcher:
+        watcher(Source())
+    return text.getvalue()
+
+
+def test_plain_lines_where_there_is_no_terminal(monkeypatch):
+    line = shown(monkeypatch, terminal=False)
+    assert line.startswith("80 rows, ")
+    for words in ("rows/s", "nMSE", "95 % covers", "RBF"):
+        assert words in line
+    assert "\x1b" not in line
+    assert line.count("\n") == 1
+
+
+def test_a_live_line_on_a_terminal(monkeypatch):
+    assert "50 %" in shown(monkeypatch, terminal=True)
+
+
+def test_nothing_if_quiet(monkeypatch):
+    assert shown(monkeypatch, terminal=True, quiet=True) == ""
