@@ -173,7 +173,11 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Learn more rows, in order; y is ignored. However a stream is cut into calls, the map is the same to 1e-8."""
+        """Learn more rows, in order; y is ignored.
+
+        However a stream is cut, the map is the same to 1e-8 (a tie between two starts, equal to rounding, may
+        fall either way). For the same cuts it is the same to the bit.
+        """
         del y
         self._continue(X)
         return self
