@@ -40,7 +40,8 @@ class _AdaRaker(MultiKernel):
 
     def _values(self, phi: Float) -> tuple[Float, Float]:
         """As if each row came next: on a copy, because its interval may begin with it."""
-        state = Hierarchy(*(array.copy() for array in self._state))
+        theta, log_kernel, log_interval, row = self._state
+        state = Hierarchy(theta.copy(), log_kernel.copy(), log_interval.copy(), row.copy())
         t = int(state.row[0]) + 1
         start_intervals(state, t, float(self.eta_0), float(self.max_rate), bool(self.restart))
         n_kernels = state.log_kernel.shape[1]
@@ -114,9 +115,9 @@ class AdaRaker(RegressionBaseline, _AdaRaker):
 class AdaRakerClassifier(ClassificationBaseline, _AdaRaker):
     """AdaRaker for two classes: logistic loss, probabilities from the logistic of the prediction.
 
-    Parameters are those of :class:`AdaRaker`, with ``n_frequencies=15`` (IE-GP paper) and ``penalty=5e-4`` (the authors'
-    code). The authors' code steps further, ``eta_0=10`` and ``max_rate=7.5`` for features of norm one, which is worse on
-    Banana.
+    Parameters are those of :class:`AdaRaker`, with ``n_frequencies=15`` (IE-GP paper) and ``penalty=5e-4`` (the
+    authors' code). The authors' code steps further, ``eta_0=10`` and ``max_rate=7.5`` for features of norm one, which
+    is worse on Banana.
     """
 
     _loss = LOGISTIC
