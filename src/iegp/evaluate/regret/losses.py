@@ -32,7 +32,7 @@ def gaussian(noise_var: float) -> Likelihood:
     return Likelihood(
         lambda z, y: 0.5 * ((y - z) ** 2 / noise_var + np.log(2.0 * np.pi * noise_var)),
         lambda z, y: (z - y) / noise_var,
-        lambda z, y: np.full(np.shape(z), 1.0 / noise_var),
+        lambda z, _: np.full(np.shape(z), 1.0 / noise_var),
         1.0 / noise_var,
     )
 
@@ -42,7 +42,7 @@ def logistic() -> Likelihood:
     return Likelihood(
         lambda z, y: np.logaddexp(0.0, -y * z),
         lambda z, y: -y * expit(-y * z),
-        lambda z, y: expit(z) * expit(-z),
+        lambda z, _: expit(z) * expit(-z),
         0.25,
     )
 
