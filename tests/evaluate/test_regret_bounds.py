@@ -260,17 +260,19 @@ def test_theorem_1_holds_with_the_error_that_the_features_have(kind, n, n_freque
         kernel = np.exp(-0.5 * ((x - x.T) / scale) ** 2)
         best = best_function(PRIOR_VAR * kernel, y, likelihood)
         twin = phi @ random_feature_twin(phi, best.coefficients, PRIOR_VAR)
-        bound = theorem1(
-            alpha_norm=PRIOR_VAR * np.abs(best.coefficients).sum(),
-            prior_var=PRIOR_VAR,
-            epsilon=kernel_error(phi, kernel),
-            derivative_bound=largest_slope(likelihood, y, best.values, twin),
-            n_rows=n,
-            n_frequencies=n_frequencies,
-            n_experts=len(SCALES),
-            curvature=likelihood.curvature,
-        )
-        assert ledger.losses.sum() - best.losses.sum() <= bound * (1.0 + 1e-9) + 1e-6
+        arguments = {
+            "alpha_norm": PRIOR_VAR * np.abs(best.coefficients).sum(),
+            "prior_var": PRIOR_VAR,
+            "epsilon": kernel_error(phi, kernel),
+            "derivative_bound": largest_slope(likelihood, y, best.values, twin),
+            "n_rows": n,
+            "n_frequencies": n_frequencies,
+            "n_experts": len(SCALES),
+            "curvature": likelihood.curvature,
+        }
+        loose, tight = theorem1(**arguments), theorem1(function_norm_squared=2.0 * best.penalty, **arguments)
+        assert ledger.losses.sum() - best.losses.sum() <= tight * (1.0 + 1e-9) + 1e-6
+        assert tight <= loose * (1.0 + 1e-9)
 
 
 def test_theorem_2_adds_up():

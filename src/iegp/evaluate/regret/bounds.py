@@ -106,6 +106,7 @@ def theorem1(
     n_frequencies: int,
     n_experts: int,
     curvature: float,
+    function_norm_squared: float | None = None,
 ) -> float:
     """Theorem 1, for a function ``sum alpha kappa(., x)`` of the RKHS; ``alpha_norm`` is C = prior_var sum |alpha|.
 
@@ -113,10 +114,17 @@ def theorem1(
     (:func:`kernel_error`) and ``derivative_bound`` the largest slope at both functions
     (:func:`~iegp.evaluate.regret.losses.largest_slope`); with an epsilon chosen beforehand, with the probability of
     :func:`theorem1_probability`.
+
+    C grows with the number of rows when labels are noisy. With ``function_norm_squared``, the squared RKHS norm
+    ``alpha' K alpha``, the first term is ``|f|²/2 + epsilon C²/(2 prior_var)`` instead of
+    ``(1 + epsilon) C²/(2 prior_var)``: ``|theta*|² = prior_var² alpha' Phi Phi' alpha <= prior_var |f|² + epsilon C²``.
     """
+    norm_squared = (1.0 + epsilon) * alpha_norm**2
+    if function_norm_squared is not None:
+        norm_squared = prior_var * function_norm_squared + epsilon * alpha_norm**2
     return (
         lemma1(
-            theta_norm_squared=(1.0 + epsilon) * alpha_norm**2,
+            theta_norm_squared=norm_squared,
             prior_var=prior_var,
             n_rows=n_rows,
             n_frequencies=n_frequencies,
