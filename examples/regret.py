@@ -79,7 +79,7 @@ def theorem() -> None:
         losses = -model.prequential(x, y).log_score
         own = [regret.best_function(RBF(scale)(x), y, likelihood) for scale in scales]
         m = regret.best_expert(own)
-        best, phi = own[m], feature_rows(x, np.ascontiguousarray(model.experts_[m].frequencies))
+        best, phi = own[m], feature_rows(x, np.ascontiguousarray(list(model.experts_)[m].frequencies))
         alpha_norm, epsilon = float(np.abs(best.coefficients).sum()), regret.kernel_error(phi, RBF(scales[m])(x))
         twin = phi @ regret.random_feature_twin(phi, best.coefficients, 1.0)
         loose, tight = (

@@ -24,7 +24,7 @@ def best_switching_sequence(losses: Float, max_switches: int) -> BestSequence:
 
     ``cost[s, m]`` is the least loss of a sequence that ends at m and may have switched s times.
 
-    >>> best_switching_sequence(np.array([[0.0, 1.0], [5.0, 0.0], [0.0, 1.0]]), 1).sequence
+    >>> best_switching_sequence(np.array([[0.0, 3.0], [5.0, 0.0], [0.0, 1.0]]), 1).sequence
     array([0, 1, 1])
     """
     table = checked_table(losses)
