@@ -53,6 +53,15 @@ def test_they_are_the_predictor_that_ends_section_2(kind):
     np.testing.assert_allclose(std**2, expected[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [ISSGPR, BatchRandomFeatureGP])
+def test_the_warm_up_may_be_learned_too(kind):
+    x, y = wave(50)
+    model = kind(n_frequencies=8, standardize=False, learn_warmup=True, random_state=0).warm_up(x[:40], y[:40])
+    phi = phi_of(model._frequencies, x)
+    mean, _ = rf_predictor(phi[:40], y[:40], phi[40:], model._prior_var, model._noise_var)
+    np.testing.assert_allclose(model.predict(x[40:]), mean, rtol=1e-6)
+
+
 def test_length_scales_tell_columns_that_matter():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((400, 2))

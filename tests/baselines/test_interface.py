@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -151,3 +153,28 @@ def test_every_public_name_is_there():
             assert getattr(baselines, name).__doc__
     with pytest.raises(AttributeError, match="no attribute 'Nobody'"):
         baselines.Nobody  # noqa: B018
+
+
+WITHOUT_TORCH = """
+import importlib.abc, sys
+
+class Hide(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("hidden", name="torch")
+
+sys.meta_path.insert(0, Hide())
+from iegp import baselines
+print(baselines.AdaRaker().eta_0)
+try:
+    baselines.SSGP
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_without_torch_only_ssgp_is_missing():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout.splitlines() == ["1.0", "SSGP needs PyTorch: pip install torch"]

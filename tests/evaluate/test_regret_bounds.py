@@ -17,6 +17,7 @@ from iegp.evaluate.regret import (
     best_function,
     best_parameter,
     best_switch_prob,
+    functions_on_own_rows,
     gaussian,
     kernel_error,
     largest_slope,
@@ -273,6 +274,38 @@ def test_theorem_1_holds_with_the_error_that_the_features_have(kind, n, n_freque
         loose, tight = theorem1(**arguments), theorem1(function_norm_squared=2.0 * best.penalty, **arguments)
         assert ledger.losses.sum() - best.losses.sum() <= tight * (1.0 + 1e-9) + 1e-6
         assert tight <= loose * (1.0 + 1e-9)
+
+
+@settings(max_examples=20)
+@given(**STREAMS)
+def test_theorem_2_holds_with_the_price_of_the_past(kind, n, n_frequencies, noise_var, seed):
+    """SIE-GP against a function of one RKHS in the first half and of another in the second, fitted there alone."""
+    x, y = adversary(kind, n, np.random.default_rng(seed))
+    likelihood, switch_prob = gaussian(noise_var), 0.05
+    ledger, features = followed(ensemble(SCALES, n_frequencies, noise_var, switch_prob), x, y)
+    kernels = [np.exp(-0.5 * ((x - x.T) / scale) ** 2) for scale in SCALES]
+    sequence = np.where(np.arange(n) < n // 2, 2, 1)
+    best = functions_on_own_rows([PRIOR_VAR * kernel for kernel in kernels], y, sequence, likelihood)
+    norms, excesses, slopes = [], [], []
+    for m, rows in ((2, slice(0, n // 2)), (1, slice(n // 2, n))):
+        theta = random_feature_twin(features[m][rows], best.coefficients[rows], PRIOR_VAR)
+        norms.append(PRIOR_VAR * np.abs(best.coefficients[rows]).sum())
+        excesses.append(past_excess(features[m][: rows.start], y[: rows.start], theta, noise_var))
+        slopes.append(largest_slope(likelihood, y[rows], best.values[rows], features[m][rows] @ theta))
+    bound = theorem2(
+        alpha_norms=norms,
+        prior_vars=[PRIOR_VAR] * 2,
+        segment_ends=[n // 2, n],
+        past_excesses=excesses,
+        epsilon=max(kernel_error(features[m], kernels[m]) for m in (1, 2)),
+        derivative_bound=max(slopes),
+        n_rows=n,
+        n_experts=len(SCALES),
+        switch_prob=switch_prob,
+        n_frequencies=n_frequencies,
+        curvature=likelihood.curvature,
+    )
+    assert ledger.losses.sum() - best.losses.sum() <= bound * (1.0 + 1e-9) + 1e-6
 
 
 def test_theorem_2_adds_up():
