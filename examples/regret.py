@@ -21,14 +21,18 @@ from iegp.typing import Float
 
 
 def fixed_ensemble(
-    scales: list[float], n_frequencies: int, noise_var: float, switch_prob: float = 0.0
+    scales: list[float],
+    n_frequencies: int,
+    noise_var: float,
+    switch_prob: float = 0.0,
+    drift_var: tuple[float, ...] = (0.0,),
 ) -> IEGPRegressor:
     """An ensemble as the lemmas assume it: everything fixed beforehand, nobody shut down."""
     return IEGPRegressor(
         [RBF(scale) for scale in scales],
         n_frequencies=n_frequencies,
         features="random",
-        drift_var=0.0,
+        drift_var=drift_var,
         weights="switching" if switch_prob else "bayes",
         switch_prob=switch_prob,
         shutdown=0.0,
@@ -121,8 +125,8 @@ def three_experts() -> None:
 def flip() -> None:
     """Lemma 3: y = +3, then y = -3, two identical experts that learn every row."""
     print("\nidentical experts, y = +3 then -3, noise variance 0.1, against theta = +3 then -3\n")
-    print("| T | regret | Lemma 3, printed | what holds |\n|---|---|---|---|")
-    noise_var = 0.1
+    print("| T | regret | Lemma 3, printed | what holds | regret with four drifts |\n|---|---|---|---|---|")
+    noise_var, drifts = 0.1, (0.0, 1e-3, 1e-1, 1.0)
     for n in (100, 1000, 10_000):
         y = np.where(np.arange(n) < n // 2, 3.0, -3.0)
         run = fixed_ensemble([1.0], 1, noise_var).prequential(np.zeros((n, 1)), y)
@@ -146,7 +150,9 @@ def flip() -> None:
             n_frequencies=1,
             curvature=likelihood.curvature,
         )
-        print(f"| {n} | {value:.0f} | {printed:.1f} | {holds:.0f} |")
+        drifting = fixed_ensemble([1.0], 1, noise_var, 1.0 / (n - 1), drifts).prequential(np.zeros((n, 1)), y)
+        followed = -drifting.log_score.sum() - likelihood.loss(y, y).sum()
+        print(f"| {n} | {value:.0f} | {printed:.1f} | {holds:.0f} | {followed:.0f} |")
 
 
 def switching(n_draws: int = 5) -> None:
