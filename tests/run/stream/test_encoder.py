@@ -21,14 +21,14 @@ class Seen:
     def __init__(self, records, size=1000, **plan):
         self.job = job_of(**plan)
         self.rows = []
-        encode = type(self.job.encoder).encode
+        filled = type(self.job.encoder).filled
 
-        def noted(batch):
-            x = encode(self.job.encoder, batch)
+        def noted(raw):
+            x = filled(self.job.encoder, raw)
             self.rows += x.tolist()
             return x
 
-        self.job.encoder.encode = noted
+        self.job.encoder.filled = noted
         absorb(self.job, records, size)
         self.names = [column.name for column in self.job.encoder.columns]
 
