@@ -15,7 +15,7 @@ from typing import Any
 
 from stream_runs.forked import become
 
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 
 
 @cache

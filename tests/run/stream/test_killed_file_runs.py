@@ -54,7 +54,7 @@ def cases(n: int) -> dict[str, Case]:
         "parquet to parquet": Case("in.parquet", "out.parquet", sources.numbers(n), often),
         "bad rows": Case("in.csv", "out.jsonl", sources.numbers(n), (*often, "--on-bad-row", "skip"), spoiled=broken),
         "classes": Case("in.csv", "out.csv", sources.classes(n // 3), often, "classification"),
-        "late labels": Case("in.jsonl", "out.jsonl", sources.late(n // 3), (*often, "--max-pending", "25")),
+        "late labels": Case("in.jsonl", "out.jsonl", sources.late(n // 4), (*often, "--max-pending", "25")),
         "text, time, gaps": Case("in.csv", "out.jsonl", sources.mixed(n // 2), (*often, "--time", "when")),
     }
 
