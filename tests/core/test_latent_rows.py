@@ -34,7 +34,7 @@ def make(seed=0, n=80, n_frequencies=11, columns=9, d=2, forgetting=1.0):
     size = 2 * n_frequencies
     belief = Belief(phi.T @ phi, phi.T @ y[:n], np.empty((size, size)), np.empty((size, size)))
     refresh(belief, NOISE / PRIOR)
-    problem = RowProblem(frequencies, belief.inverse, belief.second, NOISE, LATENT, np.inf, 1.0)
+    problem = RowProblem(frequencies, belief.inverse, belief.second, NOISE, LATENT, 1.0)
     twin = oracle.Expert(frequencies, NOISE, PRIOR, LATENT, y[:n], x[:n], forgetting)
     return belief, problem, twin, x, y, n
 
@@ -68,16 +68,14 @@ def test_refresh_is_what_it_says():
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_value_gradient_and_curvature(d):
     belief, problem, twin, x, y, n = make(d=d)
-    problem = problem._replace(pull_var=0.7)
-    centre, space = np.full(d, 0.3), make_workspace(len(problem.frequencies), d)
+    space = make_workspace(len(problem.frequencies), d)
     row, at = row_of(belief, y[n]), x[n] + 0.1
-    value, data_loss = evaluate(problem, row, at, centre, space)
-    pull = 0.5 * np.sum((at - centre) ** 2) / 0.7
-    assert value == pytest.approx(twin.loss(y[n], at) + pull)
+    value, data_loss = evaluate(problem, row, at, space)
+    assert value == pytest.approx(twin.loss(y[n], at))
     assert data_loss == pytest.approx(-twin.log_density(y[n], at))
     gradient, curvature = space.gradient.copy(), space.curvature.copy()
     numeric = [
-        (evaluate(problem, row, at + h, centre, space)[0] - evaluate(problem, row, at - h, centre, space)[0]) / 2e-6
+        (evaluate(problem, row, at + h, space)[0] - evaluate(problem, row, at - h, space)[0]) / 2e-6
         for h in 1e-6 * np.eye(d)
     ]
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
@@ -93,7 +91,7 @@ def test_a_row_ends_at_the_most_probable_position():
     belief, problem, twin, x, y, n = make()
     starts = x[n : n + 3] + 0.2
     found, space = np.empty(2), make_workspace(len(problem.frequencies), 2)
-    log_score = locate(problem, row_of(belief, y[n]), starts, np.zeros(2), 30, space, found)
+    log_score = locate(problem, row_of(belief, y[n]), starts, 30, space, found)
     expected = twin.best_position(y[n], starts)
     assert_allclose(found, expected, atol=1e-4)
     assert log_score == pytest.approx(twin.log_density(y[n], found))
@@ -105,7 +103,7 @@ def test_no_step_ever_makes_it_worse():
     found, space = np.empty(2), make_workspace(len(problem.frequencies), 2)
     losses = []
     for n_steps in range(8):
-        locate(problem, row_of(belief, y[n]), x[:1].copy(), np.zeros(2), n_steps, space, found)
+        locate(problem, row_of(belief, y[n]), x[:1].copy(), n_steps, space, found)
         losses.append(twin.loss(y[n], found))
     assert (np.diff(losses) <= 1e-12).all()
     assert losses[-1] < losses[0]

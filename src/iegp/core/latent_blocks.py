@@ -94,14 +94,12 @@ def absorb(belief: Belief, row: Row, space: Workspace) -> None:
 
 
 @compiled
-def start_from(neighbours: Int, positions: Float, starts: Float, centre: Float) -> None:
-    """Positions (k, d) of a row's neighbours, and their mean."""
+def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
+    """Positions (k, d) of a row's neighbours."""
     k, d = starts.shape
-    for c in range(d):
-        centre[c] = 0.0
-        for s in range(k):
+    for s in range(k):
+        for c in range(d):
             starts[s, c] = positions[neighbours[s], c]
-            centre[c] += starts[s, c] / k
 
 
 @compiled
@@ -158,16 +156,16 @@ def learn_block(
     space = make_workspace(len(problem.frequencies), d)
     crossed, phis = np.empty((b, n_features)), np.zeros((b, n_features))
     matmul_transposed(rows, belief.cross, crossed)
-    theta_y, starts, centre = np.empty(n_features), np.empty((k, d)), np.empty(d)
+    theta_y, starts = np.empty(n_features), np.empty((k, d))
     for t in range(b):
         if forgetting < 1.0:
             _forget(belief, crossed[t], forgetting, t)
         for s in range(t):
             _add_scaled(row_products[t, s] * forgetting ** (t - s), phis[s], crossed[t])
         symmetric_times(belief.inverse, crossed[t], theta_y)
-        start_from(neighbours[t], positions, starts, centre)
+        start_from(neighbours[t], positions, starts)
         row = Row(theta_y, row_products[t, t], float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, centre, n_steps, space, positions[first + t])
+        log_scores[t] = locate(problem, row, starts, n_steps, space, positions[first + t])
         _add_scaled(1.0, space.waves[0], phis[t])
         absorb(belief, row, space)
     _add_to_sums(belief, phis, rows, forgetting)
@@ -190,12 +188,12 @@ def place_block(
     space = make_workspace(len(problem.frequencies), d)
     crossed = np.empty((b, n_features))
     matmul_transposed(rows, belief.cross, crossed)
-    theta_y, starts, centre = np.empty(n_features), np.empty((k, d)), np.empty(d)
+    theta_y, starts = np.empty(n_features), np.empty((k, d))
     for t in range(b):
         symmetric_times(belief.inverse, crossed[t], theta_y)
-        start_from(neighbours[t], positions, starts, centre)
+        start_from(neighbours[t], positions, starts)
         square = 0.0
         for c in range(rows.shape[1]):
             square += rows[t, c] ** 2
         row = Row(theta_y, square, float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, centre, n_steps, space, placed[t])
+        log_scores[t] = locate(problem, row, starts, n_steps, space, placed[t])

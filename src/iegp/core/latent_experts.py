@@ -53,7 +53,6 @@ class LatentExperts(NamedTuple):
             self.second[m],
             float(self.noise_var[m]),
             float(settings.latent_var),
-            np.inf,
             scale,
         )
 

@@ -28,10 +28,10 @@ def place_partial(
     known = row[observed]
     partial = Row(seen @ known, float(known @ known), float(len(known)))
     space = make_workspace(len(problem.frequencies), positions.shape[1])
-    starts, centre = np.empty((len(neighbours), positions.shape[1])), np.empty(positions.shape[1])
-    start_from(neighbours, positions, starts, centre)
+    starts = np.empty((len(neighbours), positions.shape[1]))
+    start_from(neighbours, positions, starts)
     log_score = locate(
-        problem._replace(second=np.ascontiguousarray(seen @ seen.T)), partial, starts, centre, n_steps, space, placed
+        problem._replace(second=np.ascontiguousarray(seen @ seen.T)), partial, starts, n_steps, space, placed
     )
     completed = np.where(observed, row, space.waves[0] @ theta)
     return log_score, completed, partial, space

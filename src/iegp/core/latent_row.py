@@ -32,8 +32,6 @@ class RowProblem(NamedTuple):
     noise_var: float
     latent_var: float
     """Variance of the latent prior around zero."""
-    pull_var: float
-    """Variance of the latent prior around the row's neighbours; infinity for none."""
     longest_step: float
 
 
@@ -144,10 +142,10 @@ def make_workspace(n_frequencies: int, d: int) -> Workspace:
 
 
 @compiled
-def _prior_loss(problem: RowProblem, x: Float, centre: Float) -> float:
+def _prior_loss(problem: RowProblem, x: Float) -> float:
     loss = 0.0
     for c in range(x.size):
-        loss += 0.5 * x[c] ** 2 / problem.latent_var + 0.5 * (x[c] - centre[c]) ** 2 / problem.pull_var
+        loss += 0.5 * x[c] ** 2 / problem.latent_var
     return loss
 
 
@@ -164,7 +162,7 @@ def _data_loss(row: Row, misfit: float, variance: float) -> float:
 
 
 @compiled
-def evaluate(problem: RowProblem, row: Row, x: Float, centre: Float, space: Workspace) -> tuple[float, float]:
+def evaluate(problem: RowProblem, row: Row, x: Float, space: Workspace) -> tuple[float, float]:
     """Minus log posterior density at ``x`` and minus log predictive density of the row there.
 
     Leaves the gradient and the Gauss-Newton curvature of the former in the workspace.
@@ -186,19 +184,18 @@ def evaluate(problem: RowProblem, row: Row, x: Float, centre: Float, space: Work
             (_dot(slope, products[0]) - _dot(slope, row.theta_y)) / variance
             + by_spread * _dot(slope, space.by_inverse)
             + x[c] / problem.latent_var
-            + (x[c] - centre[c]) / problem.pull_var
         )
         for e in range(c + 1):
             curvature = _dot(waves[1 + e], products[1 + c]) / variance
             space.curvature[c, e] = curvature
             space.curvature[e, c] = curvature
-        space.curvature[c, c] += 1.0 / problem.latent_var + 1.0 / problem.pull_var
+        space.curvature[c, c] += 1.0 / problem.latent_var
     loss = _data_loss(row, misfit, variance)
-    return loss + _prior_loss(problem, x, centre), loss
+    return loss + _prior_loss(problem, x), loss
 
 
 @compiled
-def best_start(problem: RowProblem, row: Row, starts: Float, centre: Float, angles: Float) -> int:
+def best_start(problem: RowProblem, row: Row, starts: Float, angles: Float) -> int:
     """Which of the positions ``starts`` (k, d) is the most probable."""
     k, n_features = len(starts), len(problem.second)
     phi, by_second, by_inverse = np.empty((k, n_features)), np.empty((k, n_features)), np.empty((k, n_features))
@@ -209,7 +206,7 @@ def best_start(problem: RowProblem, row: Row, starts: Float, centre: Float, angl
     best, best_loss = 0, math.inf
     for s in range(k):
         misfit, variance = _moments(problem, row, phi[s], by_second[s], by_inverse[s])
-        loss = _data_loss(row, misfit, variance) + _prior_loss(problem, starts[s], centre)
+        loss = _data_loss(row, misfit, variance) + _prior_loss(problem, starts[s])
         if loss < best_loss:
             best, best_loss = s, loss
     return best
@@ -245,15 +242,13 @@ def damped_step(gradient: Float, curvature: Float, damping: float, longest: floa
 
 
 @compiled
-def locate(
-    problem: RowProblem, row: Row, starts: Float, centre: Float, n_steps: int, space: Workspace, x: Float
-) -> float:
+def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Workspace, x: Float) -> float:
     """Write the position of a row into ``x``; return the log predictive density of the row there.
 
     The best of ``starts`` (k, d) is improved by ``n_steps`` steps. The workspace describes ``x`` afterwards.
     """
     d = x.size
-    start = starts[best_start(problem, row, starts, centre, space.angles)]
+    start = starts[best_start(problem, row, starts, space.angles)]
     trial, step, gradient, curvature = np.empty(d), np.zeros(d), np.empty(d), np.empty((d, d))
     best, best_loss, damping, is_current = math.inf, math.inf, _DAMPING, False
     # The first evaluation is at the start, then one per step; one more if the last step was not taken.
@@ -262,7 +257,7 @@ def locate(
             break
         for c in range(d):
             trial[c] = start[c] if number == 0 else (x[c] + step[c] if number <= n_steps else x[c])
-        value, loss = evaluate(problem, row, trial, centre, space)
+        value, loss = evaluate(problem, row, trial, space)
         is_current = value < best or number == 0 or number == n_steps + 1
         if is_current:
             best, best_loss = value, loss

@@ -9,7 +9,7 @@ import numpy as np
 
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.sampling import METHODS
-from iegp.core.settings import _check_choice, _check_kernels, _check_range, _check_whole
+from iegp.core.settings import check_choice, check_kernels, check_range, check_whole
 from iegp.core.weights import RULES, transition_matrix
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -39,24 +39,24 @@ class LatentSettings:
     seed: int
 
     def __post_init__(self) -> None:
-        _check_kernels(self.kernels)
+        check_kernels(self.kernels)
         for kernel in self.kernels:
             if kernel.is_fitted_to_data:
                 raise InputError(
                     f"kernels contains {kernel!r}, whose length scale is fitted to labels, which there are none of "
                     "here; give numbers, in units of the latent space, such as RBF(0.5) and RBF(2.0)"
                 )
-        _check_choice("features", self.features, METHODS)
-        _check_choice("weights", self.weights, RULES)
+        check_choice("features", self.features, METHODS)
+        check_choice("weights", self.weights, RULES)
         for name, least in _WHOLE.items():
-            _check_whole(name, getattr(self, name), least)
-        _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
-        _check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
-        _check_range("forgetting", self.forgetting, 0.0, 1.0, "in (0, 1], 1 to forget nothing", open_left=True)
+            check_whole(name, getattr(self, name), least)
+        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
+        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
+        check_range("forgetting", self.forgetting, 0.0, 1.0, "in (0, 1], 1 to forget nothing", open_left=True)
         for name in ("latent_var", "start_spread"):
-            _check_range(name, getattr(self, name), 1e-6, 1e6, "a positive number, 1e-6 to 1e6")
+            check_range(name, getattr(self, name), 1e-6, 1e6, "a positive number, 1e-6 to 1e6")
         if self.max_stored is not None:
-            _check_whole("max_stored", self.max_stored, 2)
+            check_whole("max_stored", self.max_stored, 2)
             if self.max_stored < max(self.warmup, 2 * self.n_neighbors):
                 raise InputError(
                     f"max_stored={self.max_stored} is less than warmup={self.warmup} or twice n_neighbors="

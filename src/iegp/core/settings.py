@@ -45,24 +45,24 @@ class Settings:
     overdispersion: float | None = None
 
     def __post_init__(self) -> None:
-        _check_kernels(self.kernels)
-        _check_choice("features", self.features, METHODS)
-        _check_choice("weights", self.weights, RULES)
-        _check_choice("likelihood", self.likelihood, LIKELIHOOD_NAMES)
-        _check_choice("integration", self.integration, INTEGRATIONS)
-        _check_whole("n_frequencies", self.n_frequencies, 1)
-        _check_whole("warmup", self.warmup, 0)
-        _check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
-        _check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
+        check_kernels(self.kernels)
+        check_choice("features", self.features, METHODS)
+        check_choice("weights", self.weights, RULES)
+        check_choice("likelihood", self.likelihood, LIKELIHOOD_NAMES)
+        check_choice("integration", self.integration, INTEGRATIONS)
+        check_whole("n_frequencies", self.n_frequencies, 1)
+        check_whole("warmup", self.warmup, 0)
+        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
+        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):
             if getattr(self, name) is not None:
-                _check_range(
+                check_range(
                     name, getattr(self, name), 1e-100, 1e100, "'evidence' or a positive number, 1e-100 to 1e100"
                 )
         if not self.drift_var:
             raise InputError("drift_var is empty; give a number such as 0.0 (static) or 1e-3, or several")
         for value in self.drift_var:
-            _check_range("drift_var", value, 0.0, np.inf, "a number of at least 0", open_right=True)
+            check_range("drift_var", value, 0.0, np.inf, "a number of at least 0", open_right=True)
         if not self.noise_forgetting:
             raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
         for forgetting in self.noise_forgetting:
@@ -70,12 +70,12 @@ class Settings:
         if not self.sharpness:
             raise InputError("sharpness is empty; give 1.0 (probabilities as they are), or several such as (1.0, 2.0)")
         if self.overdispersion is not None:
-            _check_range("overdispersion", self.overdispersion, 0.0, 100.0, "'evidence' or a number from 0 to 100")
+            check_range("overdispersion", self.overdispersion, 0.0, 100.0, "'evidence' or a number from 0 to 100")
         if self.likelihood != "gaussian" and self.prior_var is not None:
             wanted = "'evidence' or a positive number, 1e-12 to 1e12 (a variance of log odds or log rates)"
-            _check_range("prior_var", self.prior_var, 1e-12, 1e12, wanted)
+            check_range("prior_var", self.prior_var, 1e-12, 1e12, wanted)
         for power in self.sharpness:
-            _check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
+            check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
 
     @property
     def has_nothing_to_fit(self) -> bool:
@@ -109,7 +109,7 @@ class Settings:
         return cls(**config)
 
 
-def _check_kernels(kernels: tuple[Kernel, ...]) -> None:
+def check_kernels(kernels: tuple[Kernel, ...]) -> None:
     if not kernels:
         raise InputError("kernels is empty; give at least one, such as iegp.kernels.RBF(1.0), or None for the default")
     for kernel in kernels:
@@ -129,23 +129,23 @@ def _check_rung(rung: object) -> None:
     if isinstance(rung, tuple):
         if len(rung) != 2:
             raise InputError(f"noise_forgetting contains {rung!r}; each entry must be {wanted}")
-        _check_range("noise_forgetting", rung[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
-        _check_range("noise_forgetting", rung[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
+        check_range("noise_forgetting", rung[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
+        check_range("noise_forgetting", rung[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
     elif rung is not None:
-        _check_range("noise_forgetting", rung, 0.0, 1.0, wanted, open_left=True)
+        check_range("noise_forgetting", rung, 0.0, 1.0, wanted, open_left=True)
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, choices))}")
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
+def check_whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
 
 
-def _check_range(
+def check_range(
     name: str, value: object, low: float, high: float, wanted: str, open_left: bool = False, open_right: bool = False
 ) -> None:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
