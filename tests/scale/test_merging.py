@@ -165,7 +165,7 @@ def test_what_only_rounding_would_be_left_of_is_refused():
     """Twenty rows are nearly all that twenty features know when the prior is a billion times wider than the noise."""
     X, y = stream(20)
     model = taught(warmed_up(prior_var=0.5e9), X, y)
-    with pytest.raises(InputError, match="almost all that expert .* knows"):
+    with pytest.raises(InputError, match=r"almost all that expert .* knows"):
         model.unlearn(X, y)
 
 
@@ -192,9 +192,9 @@ def test_what_cannot_be_merged_says_why(changes, message):
     base = warmed_up(**changes)
     first, second = taught(base, X[:15], y[:15]), taught(base, X[15:], y[15:])
     before = deepcopy(first)
-    with pytest.raises(InputError, match=f"cannot merge.*{message}"):
+    with pytest.raises(InputError, match=rf"cannot merge.*{message}"):
         first.merge(second)
-    with pytest.raises(InputError, match=f"cannot unlearn.*{message}"):
+    with pytest.raises(InputError, match=rf"cannot unlearn.*{message}"):
         first.unlearn(X[:2], y[:2])
     assert_same_model(first, before, 1e-300)
 
@@ -219,7 +219,7 @@ def test_an_unfinished_warm_up_is_refused():
     ],
 )
 def test_another_origin_is_named(changes, message):
-    with pytest.raises(InputError, match=f"the other model differs in {message}.*copy"):
+    with pytest.raises(InputError, match=rf"the other model differs in {message}.*copy"):
         warmed_up().merge(warmed_up(**changes))
 
 
@@ -238,7 +238,7 @@ def test_what_is_no_ancestor_is_refused():
     first, second, stranger = (taught(base, *part) for part in parts(X, y, [80, 150]))
     with pytest.raises(InputError, match="the ancestor knows things that a model does not"):
         first.merge(second, since=stranger)
-    with pytest.raises(InputError, match="this model has learned 80 rows .*the ancestor 200"):
+    with pytest.raises(InputError, match=r"this model has learned 80 rows .*the ancestor 200"):
         first.merge(second, since=taught(base, X, y))
 
 

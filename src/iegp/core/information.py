@@ -42,7 +42,7 @@ def stack(first: Factor, second: Factor) -> tuple[Factor, Float]:
     """
     n_features = len(first.matrix)
     stacked = np.block([[first.matrix, first.vector], [second.matrix, second.vector]])
-    triangle = np.linalg.qr(stacked, mode="r")
+    triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
     triangle[:n_features] *= np.where(np.diagonal(triangle)[:n_features] < 0.0, -1.0, 1.0)[:, None]
     disagreement = (triangle[n_features:, n_features:] ** 2).sum(axis=0)
     matrix = np.ascontiguousarray(np.triu(triangle[:n_features, :n_features]))

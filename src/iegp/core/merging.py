@@ -67,16 +67,13 @@ def merged_states(ensemble: Ensemble, first: State, second: State, origin: State
     added = first.noise_scale - origin.noise_scale + second.noise_scale + 0.5 * misfit
     scale = np.where(learned, added, first.noise_scale)
     reference = _noise_level(ensemble, shape, scale)
-    parts = [
-        sign * _learned_evidence(ensemble, *noise, reference)
-        for sign, noise in (
-            (1.0, (shape, scale)),
-            (-1.0, (first.noise_shape, first.noise_scale)),
-            (-1.0, (second.noise_shape, second.noise_scale)),
-            (1.0, (origin.noise_shape, origin.noise_scale)),
-        )
+    together = _learned_evidence(ensemble, shape, scale, reference)
+    apart = [
+        _learned_evidence(ensemble, state.noise_shape, state.noise_scale, reference)
+        for state in (first, second, origin)
     ]
-    gain = np.where(learned, np.sum(parts, axis=0), -0.5 * misfit / scale).sum(axis=1)
+    change = together - apart[0] - apart[1] + apart[2]
+    gain = np.where(learned, change, -0.5 * misfit / scale).sum(axis=1)
     log_weights = _sum_of_weights(first, second, origin) + n_outputs * log_det + gain
     rows = first.rows + second.rows - origin.rows
     return State(matrix, vector, shape, scale, log_weights - log_sum_exp(log_weights), rows)

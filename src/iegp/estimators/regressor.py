@@ -24,6 +24,7 @@ from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
 from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
+from iegp.scale import Fleet
 from iegp.typing import Float
 
 
@@ -241,6 +242,17 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
                 setattr(live, name, getattr(self, name))
         return live
 
+    @classmethod
+    def from_fleet(cls, fleet: Fleet, key: str | int) -> Self:
+        """The model of one key of a fleet, as an estimator of its own; the fleet keeps its state as it is."""
+        model = fleet.online(key)
+        estimator = cls(**parameters.from_settings(model.settings, cls._get_param_names()))
+        estimator._online, estimator._single_output = model, fleet.single_output
+        estimator.n_features_in_ = model.n_columns
+        if fleet.feature_names is not None:
+            estimator.feature_names_in_ = np.array(fleet.feature_names, dtype=object)
+        return estimator
+
     # -- predicting ------------------------------------------------------------------------------------------------
 
     @overload
@@ -270,8 +282,8 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         if not isinstance(other, IEGPRegressor):
             raise InputError(f"{name} is a {type(other).__name__}; only an IEGPRegressor can be merged")
         check_is_fitted(other)
-        names = [getattr(model, "feature_names_in_", None) for model in (self, other)]
-        if not np.array_equal(*names) or self._single_output != other._single_output:
+        names, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
+        if names != theirs or self._single_output != other._single_output:
             raise InputError(f"cannot merge: {name} differs in the names of its columns or the shape of y")
 
     def _own_header(self) -> dict[str, Any]:

@@ -24,6 +24,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     The model continues exactly where it was: the same predictions, to the bit.
     """
     header, arrays = modelfile.read(path)
+    if header.get("estimator") == "Fleet":
+        raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")
     try:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
