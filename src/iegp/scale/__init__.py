@@ -6,6 +6,20 @@ keyed states). Nothing here starts a cluster.
 
 from __future__ import annotations
 
-from iegp.scale.fleet import Fleet, FleetRun
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Fleet", "FleetRun"]
+from iegp.scale.fleet import Fleet
+from iegp.scale.fleet_run import FleetRun
+
+if TYPE_CHECKING:
+    from iegp.scale.history import fit_history
+
+__all__ = ["Fleet", "FleetRun", "fit_history"]
+
+
+def __getattr__(name: str) -> Any:
+    """Histories read Parquet files, and few who use an estimator need that."""
+    if name == "fit_history":
+        return importlib.import_module("iegp.scale.history").fit_history
+    raise AttributeError(f"module 'iegp.scale' has no attribute {name!r}")
