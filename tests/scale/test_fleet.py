@@ -168,7 +168,9 @@ def test_an_estimator_out_of_a_fleet(tmp_path):
     assert_same(model.predict(frame[:5]), base.predict(frame[:5]))
     assert model.get_params()["drift_var"] == base.get_params()["drift_var"]
     model.save(tmp_path / "model")
-    assert_same(load(tmp_path / "model").partial_fit(frame, y).predict(frame), base.partial_fit(frame, y).predict(frame))
+    assert_same(
+        load(tmp_path / "model").partial_fit(frame, y).predict(frame), base.partial_fit(frame, y).predict(frame)
+    )
     with pytest.raises(InputError, match=r"\['b', 'a'\]"):
         fleet.learn("x", frame[["b", "a"]], y)
     with pytest.raises(InputError, match="key 'nobody' is not in this fleet of 1 keys"):

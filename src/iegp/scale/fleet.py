@@ -187,7 +187,12 @@ class Fleet:
         array = np.empty(len(names), dtype=object)
         array[:] = names
         return FleetRun(
-            array, *outputs, log_score - np.log(scaling.y_scale).sum(), weights, labels.copy(), level  # type: ignore
+            array,
+            *outputs,
+            log_score - np.log(scaling.y_scale).sum(),
+            weights,
+            labels.copy(),
+            level,  # type: ignore
         )
 
     def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> tuple[Any, ...]:

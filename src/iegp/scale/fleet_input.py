@@ -34,7 +34,9 @@ def check_rows(X: Any, n_columns: int, names: tuple[str, ...] | None) -> Float:
         raise InputError(f"X has the columns {list(own)!r:.200}, but the template learned {list(names)!r:.200}")
     rows = _numbers("X", X)
     if rows.ndim != 2 or rows.shape[1] != n_columns:
-        raise InputError(f"X has shape {rows.shape}, but the template has {n_columns} columns: pass (rows, {n_columns})")
+        raise InputError(
+            f"X has shape {rows.shape}, but the template has {n_columns} columns: pass (rows, {n_columns})"
+        )
     return _finite("X", rows)
 
 

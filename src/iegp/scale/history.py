@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ def fit_history(
     target: str | None = None,
     features: Sequence[str] | None = None,
     part_rows: int = PART_ROWS,
+    progress: Callable[[int], object] | None = None,
 ) -> Model:
     """Learn a history in parallel; the result is that of one process that learned its rows in order (to 1e-8).
 
@@ -54,6 +55,8 @@ def fit_history(
         it. Several local processes need the usual ``if __name__ == "__main__":`` around a script.
     part_rows : int
         Rows per part; whole row groups of a Parquet file.
+    progress : callable, default=None
+        Called with the number of rows learned so far, after every part.
     """
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r} is not known; use one of {', '.join(map(repr, ENGINES))}")
@@ -70,9 +73,13 @@ def fit_history(
         n_workers = _n_workers(engine, n_workers)
         results = iter(()) if first is None else ENGINES[engine](draft.untaught(), _chain(first, parts), n_workers)
     tree: MergeTree | None = None
+    n_rows = 0
     for number, state in results:
         tree = tree or MergeTree(draft.online.experts.ensemble)
         tree.add(number, state)
+        n_rows += int(state.rows[0])
+        if progress is not None:
+            progress(n_rows)
     draft.finish(model, tree)
     return model
 

@@ -103,17 +103,27 @@ def find_files(dataset: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     path = Path(dataset)
     found = sorted(map(str, path.glob("**/*.parquet"))) if path.is_dir() else sorted(glob.glob(os.fspath(dataset)))
     if not found:
-        raise InputError(f"{os.fspath(dataset)!r} matches no Parquet file; give a folder, a pattern such as 'h/*.parquet'")
+        raise InputError(
+            f"{os.fspath(dataset)!r} matches no Parquet file; give a folder, a pattern such as 'h/*.parquet'"
+        )
     return found
 
 
 def columns_of(path: str, target: str, features: Sequence[str] | None) -> Columns:
     """The target, and all other columns of numbers unless some are asked for."""
+    return columns_among(_schema(path), target, features, path)
+
+
+def columns_in(path: str) -> list[str]:
+    """Names of all columns of a file."""
+    return list(_schema(path).names)
+
+
+def _schema(path: str) -> Any:
     try:
-        schema = pa.parquet.read_schema(path)
+        return pa.parquet.read_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet ({error!s:.200})") from error
-    return columns_among(schema, target, features, path)
 
 
 def columns_among(schema: Any, target: str, features: Sequence[str] | None, where: str) -> Columns:
