@@ -2,9 +2,10 @@
 
     python benchmarks/scale.py [--rows 1000000] [--keys 1000] [--workers 2]
 
-Wall-clock times mean little while the machine does other things, so processor time is printed beside them, and the load.
-The *floor* of a history is the time of the products it cannot do without, as plain ``np.matmul`` calls of the same shapes:
-features (B x d x F/2), whitening (B x F x F) and the update (F x B x F), with B = 6 F rows, for every expert.
+Wall-clock times mean little while the machine does other things, so processor time is printed beside them, and the
+load. The *floor* of a history is the time of the products it cannot do without, as plain ``np.matmul`` calls of the
+same shapes: features (B x d x F/2), whitening (B x F x F) and the update (F x B x F), with B = 6 F rows, for every
+expert.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def rows(n: int, seed: int = 0) -> tuple[Float, Float]:
     return x, np.sin(x[:, 0]) + 0.5 * x[:, 1] * x[:, 2] + 0.1 * rng.standard_normal(n)
 
 
-def static_model(**changes: object) -> IEGPRegressor:
-    return ie_gp(random_state=0, shutdown=0.0, **changes)
+def static_model() -> IEGPRegressor:
+    return ie_gp(random_state=0, shutdown=0.0)
 
 
 def load() -> str:
@@ -90,6 +91,36 @@ def merging() -> None:
     print(f"\nMerge of two models: {seconds.cpu * 1e3:.1f} ms of processor time, whatever the number of rows")
 
 
+def precision() -> None:
+    print("\nMerged, and unlearned, against one process: 11 RBF kernels with length scales 0.01 to 1000, 2,000 rows")
+    print(
+        f"{'prior/noise':>12} {'means':>9} {'stds':>9} {'log weights':>12} {'unlearned means':>16} {'log weights':>12}"
+    )
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3000, 3))
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(3000)
+    warm, first, second = slice(1000), slice(1000, 1700), slice(1700, 3000)
+    for ratio in 10.0 ** np.arange(2, 13, 2):
+        base = ie_gp(random_state=0, shutdown=0.0, prior_var=0.01 * ratio, noise_var=0.01).warm_up(x[warm], y[warm])
+        one, two = (deepcopy(base).partial_fit(x[part], y[part]) for part in (first, second))
+        whole = deepcopy(one).partial_fit(x[second], y[second])
+        gaps = [*differences(deepcopy(one).merge(two), whole, x[:500])]
+        gaps += differences(deepcopy(whole).unlearn(x[second], y[second]), one, x[:500])
+        mean, std, weights, mean_without, _, weights_without = gaps
+        print(f"{ratio:12.0e} {mean:9.0e} {std:9.0e} {weights:12.0e} {mean_without:16.0e} {weights_without:12.0e}")
+
+
+def differences(got: IEGPRegressor, wanted: IEGPRegressor, x: Float) -> list[float]:
+    """Largest errors of means, of standard deviations (relative), and of log weights in nats."""
+    ours, theirs = got.predict_dist(x), wanted.predict_dist(x)
+    nats = np.abs(got._online.state.log_weights - wanted._online.state.log_weights)
+    return [
+        float(np.abs(ours.mean - theirs.mean).max()),
+        float(np.abs(ours.std / theirs.std - 1.0).max()),
+        float(nats.max()),
+    ]
+
+
 def history(n_rows: int, most_workers: int) -> None:
     print(f"\nHistory of {n_rows:,} rows in Parquet files ({load()})")
     floor = floor_seconds()
@@ -103,16 +134,47 @@ def history(n_rows: int, most_workers: int) -> None:
     print(f"  absorbing rows, one core         {own * 1e6:7.1f} µs: {own / floor.cpu:.2f} x the floor")
     with tempfile.TemporaryDirectory() as folder:
         write_history(Path(folder), n_rows)
-        rates = {}
-        for n_workers in dict.fromkeys((1, most_workers)):
-            begun = time.perf_counter()
-            fit_history(folder, static_model(), target="y", n_workers=n_workers)
-            rates[n_workers] = n_rows / (time.perf_counter() - begun)
+        runs = {n_workers: timed_history(folder, n_rows, n_workers) for n_workers in dict.fromkeys((1, most_workers))}
+        for n_workers, run in runs.items():
             print(
-                f"  {n_workers} worker{'s' if n_workers > 1 else ' '}, start included        "
-                f"{rates[n_workers]:10,.0f} rows/s; 10^7 rows would take {1e7 / rates[n_workers] / 60:.1f} minutes"
+                f"  workers: {n_workers}, from start to end     {n_rows / run.wall:10,.0f} rows/s; between its first and "
+                f"last part {run.rate:,.0f} rows/s, 10^7 rows in {1e7 / run.rate / 60:.1f} minutes"
             )
-        print(f"  {most_workers} workers over one              {rates[most_workers] / rates[1]:10.2f} x ({load()})")
+        one, many = runs[1], runs[most_workers]
+        print(
+            f"  {most_workers} workers over one, between parts {many.rate / one.rate:10.2f} x as it was; "
+            f"{most_workers * one.cpu / many.cpu:.2f} x by processor time, on cores with nothing else to do ({load()})"
+        )
+
+
+class HistoryRun(NamedTuple):
+    wall: float
+    cpu: float
+    """Of all workers, their start included."""
+    rate: float
+    """Rows per second once all workers are up."""
+
+
+def timed_history(folder: str, n_rows: int, n_workers: int) -> HistoryRun:
+    marks: list[tuple[float, int]] = []
+    begun, cpu = time.perf_counter(), processor_seconds()
+    fit_history(
+        folder,
+        static_model(),
+        target="y",
+        n_workers=n_workers,
+        progress=lambda n: marks.append((time.perf_counter(), n)),
+    )
+    wall = time.perf_counter() - begun
+    first, last = marks[min(n_workers, len(marks)) - 1], marks[-1]
+    rate = (last[1] - first[1]) / (last[0] - first[0]) if last[0] > first[0] else n_rows / wall
+    return HistoryRun(wall, processor_seconds() - cpu, rate)
+
+
+def processor_seconds() -> float:
+    """Of this process and of all its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def write_history(folder: Path, n_rows: int) -> None:
@@ -132,7 +194,7 @@ def fleets(n_keys: int) -> None:
     for n_threads in (1, 2):
         single.n_jobs = n_threads
         seconds = best(lambda: single._learn(x[:20_000], y[:20_000, None]))
-        line(f"single model, blocks, {n_threads} thread{'s'[:n_threads - 1]}", 20_000, seconds)
+        line(f"single model, blocks, {n_threads} thread{'' if n_threads == 1 else 's'}", 20_000, seconds)
     for dtype in ("float64", "float32"):
         before = resident()
         fleet = Fleet(base, range(n_keys), dtype=dtype)
@@ -143,13 +205,33 @@ def fleets(n_keys: int) -> None:
             for n_threads in (1, 2):
                 fleet.n_jobs = n_threads
                 seconds = best(lambda keys=keys, n=n, fleet=fleet: fleet.learn(keys, x[:n], y[:n]))  # type: ignore[misc]
-                line(f"{dtype}, {per_key} rows per key, {n_threads} thread{'s'[:n_threads - 1]}", n, seconds)
+                line(f"{dtype}, {per_key} rows per key, {n_threads} thread{'' if n_threads == 1 else 's'}", n, seconds)
         grown = resident() - before
         print(
             f"  {dtype}: {fleet.bytes_per_key:,} bytes per key; the process grew by {grown / 2**20:.0f} MiB, "
             f"{grown / fleet.nbytes:.2f} x the sum of the states"
         )
         del fleet
+
+
+def float32_precision() -> None:
+    print(
+        "\nBeliefs stored as float32, rounded after every call: largest difference to float64 over 100 calls of 32 rows"
+    )
+    print(f"{'experts':>12} {'prior/noise':>12} {'means / std of y':>17} {'stds':>9}")
+    for name, drift_var in (("static", 0.0), ("random walk", 1e-3)):
+        for ratio in (1e2, 1e4, 1e6):
+            base = ie_gp(
+                random_state=0, shutdown=0.0, prior_var=0.01 * ratio, noise_var=0.01, drift_var=drift_var
+            ).warm_up(*rows(1000))
+            x, y = rows(3200, 1)
+            gaps = []
+            full, half = (Fleet(base, dtype=dtype) for dtype in ("float64", "float32"))
+            for i in range(0, 3200, 32):
+                one, two = (fleet.learn("key", x[i : i + 32], y[i : i + 32]) for fleet in (full, half))
+                gaps.append((np.abs(two.mean - one.mean).max() / y.std(), np.abs(two.std / one.std - 1.0).max()))
+            mean, std = np.max(gaps, axis=0)
+            print(f"{name:>12} {ratio:12.0e} {mean:17.0e} {std:9.0e}")
 
 
 def line(name: str, n: int, seconds: Seconds) -> None:
@@ -169,7 +251,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(machine.describe())
     merging()
+    precision()
     fleets(arguments.keys)
+    float32_precision()
     history(arguments.rows, arguments.workers)
 
 

@@ -15,7 +15,7 @@ import pytest
 import iegp
 from iegp import IEGPRegressor, errors
 
-PUBLIC = ["iegp", "iegp.kernels", "iegp.presets", "iegp.streams", "iegp.estimators", "iegp.adapters"]
+PUBLIC = ["iegp", "iegp.kernels", "iegp.presets", "iegp.streams", "iegp.estimators", "iegp.adapters", "iegp.scale"]
 # What importing the package may not bring in.
 OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]
 

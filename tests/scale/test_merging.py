@@ -35,7 +35,7 @@ def test_merging_equals_having_seen_both(noise, n_outputs):
         assert_same_model(first.merge(second), whole)
 
 
-@pytest.mark.parametrize("ratio", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("ratio", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_merging_at_extreme_priors(ratio, noise):
     X, y = stream(400)
@@ -45,9 +45,9 @@ def test_merging_at_extreme_priors(ratio, noise):
 
 
 def test_how_merging_degrades_beyond():
-    """The page on scale says so: at a ratio of 1e8 weights agree to 1e-6 nats."""
+    """Gracefully: at a ratio that evidence would never choose, six digits are left."""
     X, y = stream(400)
-    base = warmed_up(prior_var=0.5e8, kernels=[RBF(0.5), RBF(2.0), RBF(30.0)])
+    base = warmed_up(prior_var=0.5e12, kernels=[RBF(0.5), RBF(2.0), RBF(30.0)])
     first, second = (taught(base, *part) for part in parts(X, y, [230]))
     assert_same_model(first.merge(second), taught(base, X, y), 1e-6)
 

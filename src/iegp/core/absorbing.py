@@ -1,7 +1,7 @@
 """Learning a history: rows absorbed in large blocks when nobody needs their predictions.
 
-For experts that can be merged (static, Gaussian, Bayes weights) a block changes three things: the factor ``[R z]``, its
-determinant, and the sum of squared normalised innovations; the last two give the marginal likelihood, hence the weights.
+For experts that can be merged (static, Gaussian, Bayes weights) a block changes three things: the factor ``[R z]``,
+its determinant, and the sum of squared normalised innovations; the last two give the marginal likelihood.
 Leaving the one-step-ahead predictions out saves a factorisation of the size of the block, so blocks can be larger and
 nearly all work is two products per row and expert.
 """
@@ -20,7 +20,7 @@ from iegp.core.linalg import (
     cholesky_upper,
     gram_of_columns,
     matmul,
-    multiply_upper,
+    multiply_uppers,
     solve_from_right,
     solve_upper_transposed,
 )
@@ -39,8 +39,8 @@ BLOCK_FEATURES = 6
 def absorb_block(factor: Float, vector: Float, phi: Float, y: Float, misfit: Float) -> float:
     """Learn rows ``phi`` (B, F), ``y`` (B, D) in place; returns how much ``log det R`` grew.
 
-    Adds the squared normalised innovations to ``misfit`` (D,). As in ``static_block``, surprising rows are rotated in one
-    by one, so that no condition number is squared.
+    Adds the squared normalised innovations to ``misfit`` (D,). As in ``static_block``, surprising rows are rotated in
+    one by one, so that no condition number is squared.
     """
     n, n_features = phi.shape
     n_outputs = y.shape[1]
@@ -78,7 +78,7 @@ def absorb_block(factor: Float, vector: Float, phi: Float, y: Float, misfit: Flo
             misfit[d] -= pull[i, d] ** 2
     add_transposed_matmul(whitened, y, vector)
     solve_upper_transposed(growth, vector)
-    multiply_upper(growth, factor)
+    multiply_uppers(growth, factor)
     return log_det
 
 

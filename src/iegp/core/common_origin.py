@@ -28,8 +28,8 @@ def check_mergeable(model: Online, verb: str) -> None:
         )
     if np.any(ensemble.drift_ratio > 0.0):
         raise InputError(
-            f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when each "
-            f"row came. {use}, then go_live(drift_var=...)"
+            f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "
+            f"each row came. {use}, then go_live(drift_var=...)"
         )
     if ensemble.rule != BAYES:
         raise InputError(
@@ -64,8 +64,9 @@ def check_same_origin(first: Online, second: Online, since: Online | None) -> No
         for name, model in (("this model", first), ("the other model", second)):
             if model.n_seen < since.n_seen or model.n_warmup_learned != since.n_warmup_learned:
                 raise InputError(
-                    f"cannot merge: {name} has learned {model.n_seen} rows ({model.n_warmup_learned} in its warm-up), the "
-                    f"ancestor {since.n_seen} ({since.n_warmup_learned}); pass as since= the model both were copied from"
+                    f"cannot merge: {name} has learned {model.n_seen} rows ({model.n_warmup_learned} in its warm-up), "
+                    f"the ancestor {since.n_seen} ({since.n_warmup_learned}); pass as since= the model that both were "
+                    "copied from"
                 )
     elif first.n_warmup_learned and second.n_warmup_learned:
         raise InputError(

@@ -52,8 +52,8 @@ def stack(first: Factor, second: Factor) -> tuple[Factor, Float]:
 def remove(whole: Factor, rows: Float, targets: Float) -> Removed:
     """Take ``rows`` (n, F) with ``targets`` (n, D) out of ``whole``: other rows, or the R and z of an ancestor.
 
-    With ``W = rows inv(R)`` the new factor is ``C R`` where ``C'C = I - W'W``. The eigenvalues of ``C'C`` are the shares
-    of information left, so the smallest one says how many digits this costs. O(n F² + F³).
+    With ``W = rows inv(R)`` the new factor is ``C R`` where ``C'C = I - W'W``. The eigenvalues of ``C'C`` are the
+    shares of information left, so the smallest one says how many digits this costs. O(n F² + F³).
     """
     whitened = solve_triangular(whole.matrix, rows.T, trans="T", check_finite=False).T
     left = np.eye(len(whole.matrix)) - whitened.T @ whitened
@@ -69,6 +69,6 @@ def remove(whole: Factor, rows: Float, targets: Float) -> Removed:
 
 
 def share_of(part: Factor, whole: Factor) -> float:
-    """The largest share that ``part`` has in the information of ``whole``, over all directions: at most 1 if it is in it."""
+    """The largest share, over all directions, that ``part`` has in the information of ``whole``: at most 1 if in it."""
     whitened = solve_triangular(whole.matrix, part.matrix.T, trans="T", check_finite=False).T
     return float(np.linalg.norm(whitened, 2) ** 2)

@@ -1,8 +1,8 @@
 """Many independent models with the same experts: their states stacked, one compiled loop over the keys of a call.
 
 A *page* is a :class:`State` whose arrays have one more axis in front, one entry per key. Rows come sorted by key; each
-key's rows go through exactly what a single model does with them. The GIL is released, so pages, or parts of them, may be
-worked on in several threads as long as no key is in two of them.
+key's rows go through exactly what a single model does with them. The GIL is released, so pages, or parts of them, may
+be worked on in several threads as long as no key is in two of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Exact merging and unlearning: two models that learned two streams become the one that learned both.
 
-For static Gaussian experts the order of rows does not matter: an expert's belief is a sum of information, and the product
-of its one-step-ahead predictives is the marginal likelihood of all its rows, hence the Bayes weight. Merging two models
-stacks their factors ``[R z]`` and takes that of their common ancestor away once. Because both hold the ancestor, at
-least half of the information in every direction stays: that downdate is always well conditioned.
+For static Gaussian experts the order of rows does not matter: an expert's belief is a sum of information, and the
+product of its one-step-ahead predictives is the marginal likelihood of all its rows, hence the Bayes weight. Merging
+two models stacks their factors ``[R z]`` and takes that of their common ancestor away once. Because both hold the
+ancestor, at least half of the information in every direction stays: that downdate is always well conditioned.
 
 The marginal likelihood of two streams is *not* the product of those of the parts (the second is easier to predict after
 the first); what is missing follows in closed form from the determinants of the factors, from how far they disagree, and
@@ -166,21 +166,21 @@ def _check_left(expert: int, share_left: float, left: Factor, prior_ratio: float
         reason = f"only {weakest:.3g} of the prior would be left"
     elif share_left > -ANCESTOR_SLACK:
         raise InputError(
-            f"these rows cannot be unlearned: they are almost all that expert {expert} knows in some direction (a share "
-            f"of {max(share_left, 0.0):.1g} would be left, at least {MIN_SHARE_LEFT:g} is needed), so the result would "
-            "be rounding errors. Unlearn fewer rows, or learn the others anew"
+            f"these rows cannot be unlearned: they are almost all that expert {expert} knows in some direction (a "
+            f"share of {max(share_left, 0.0):.1g} would be left, at least {MIN_SHARE_LEFT:g} is needed), so the result "
+            "would be rounding errors. Unlearn fewer rows, or learn the others anew"
         )
     else:
         reason = "more information would go than there is"
     raise InputError(
-        f"these rows cannot be unlearned: they were not all learned ({reason} in expert {expert}). Pass rows exactly as "
-        "they were learned, each as often; the model is unchanged"
+        f"these rows cannot be unlearned: they were not all learned ({reason} in expert {expert}). Pass rows exactly "
+        "as they were learned, each as often; the model is unchanged"
     )
 
 
 def _check_noise_left(least: Float, scale: Float, learned: Bool) -> None:
     if np.any(learned & (scale < least * (1.0 - ANCESTOR_SLACK))):
         raise InputError(
-            "these rows cannot be unlearned: they have larger errors than all that was learned, so their labels are not "
-            "those that were learned. Pass rows exactly as they were learned; the model is unchanged"
+            "these rows cannot be unlearned: they have larger errors than all that was learned, so their labels are "
+            "not those that were learned. Pass rows exactly as they were learned; the model is unchanged"
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from iegp.core import keyed
 from iegp.core.likelihoods import GAUSSIAN
@@ -138,7 +138,7 @@ class Fleet:
     @property
     def expert_weights_(self) -> Float:
         """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
-        return np.exp(self._gather("log_weights"))
+        return np.asarray(np.exp(self._gather("log_weights")))
 
     def online(self, key: Key) -> Online:
         """A copy of one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it."""
@@ -173,27 +173,26 @@ class Fleet:
             self._learn(slots[i : i + CALL_ROWS], x[i : i + CALL_ROWS], targets[i : i + CALL_ROWS], level)
             for i in range(0, max(len(x), 1), CALL_ROWS)
         ]
-        mean, std, lower, upper, log_score, weights = (
-            None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        scaling = self._model.scaling
-        outputs = [
-            None if part is None else scaling.y_scale * part + shift
-            for part, shift in ((mean, scaling.y_mean), (std, 0.0), (lower, scaling.y_mean), (upper, scaling.y_mean))
-        ]
-        if self.single_output:
-            outputs = [None if part is None else part[:, 0] for part in outputs]
-            labels = labels[:, 0]
-        array = np.empty(len(names), dtype=object)
-        array[:] = names
+        columns: list[Any] = [None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)]
+        mean, std, lower, upper, log_score, weights = columns
         return FleetRun(
-            array,
-            *outputs,
-            log_score - np.log(scaling.y_scale).sum(),
-            weights,
-            labels.copy(),
-            level,  # type: ignore
+            keys=_objects(names),
+            mean=self._outputs(mean),
+            std=self._outputs(std, is_spread=True),
+            lower=None if lower is None else self._outputs(lower),
+            upper=None if upper is None else self._outputs(upper),
+            log_score=log_score - np.log(self._model.scaling.y_scale).sum(),
+            weights=weights,
+            # The caller's y may be a buffer that is about to be overwritten.
+            y=(labels[:, 0] if self.single_output else labels).copy(),
+            level=level,
         )
+
+    def _outputs(self, values: Any, is_spread: bool = False) -> Float:
+        """In the units and the shape of y."""
+        scaling = self._model.scaling
+        scaled = scaling.y_scale * values + (0.0 if is_spread else scaling.y_mean)
+        return np.asarray(scaled[:, 0] if self.single_output else scaled)
 
     def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> tuple[Any, ...]:
         """Mean, std, lower, upper, log score and weights of standardised rows, in their order."""
@@ -316,6 +315,12 @@ class Fleet:
         parts = [getattr(pages.filled(number), field) for number in range(len(pages.pages))]
         empty = np.empty((0, *getattr(self._model.state, field).shape))
         return np.concatenate([empty, *parts])
+
+
+def _objects(names: list[Key]) -> NDArray[Any]:
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
 
 
 def _unsorted(routed: Routed, sorted_rows: Float) -> Float:

@@ -118,8 +118,9 @@ class _Draft:
     def untaught(self) -> Online:
         model = replace(self.online, state=start(self.online.experts.ensemble))
         # Compiled here, once, so that workers find everything in the cache.
+        x, y = model.scaling.x_mean[None], model.scaling.y_mean[None]
         absorb_in_any_order(
-            model.experts.ensemble, model.state, np.zeros((1, model.n_columns)), np.zeros((1, model.n_outputs))
+            model.experts.ensemble, model.state, model.scaling.standardise_x(x), model.scaling.standardise_y(y)
         )
         return replace(model, state=start(model.experts.ensemble))
 

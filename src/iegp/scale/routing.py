@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def route(slots: Int, keys_per_page: int, n_threads: int) -> Routed:
     cuts = np.flatnonzero((pages[1:] != pages[:-1]) | (parts[1:] != parts[:-1])) + 1
     tasks = []
     bounds = [0, *cuts.tolist(), len(keys)] if len(keys) else []
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in pairwise(bounds):
         tasks.append(Task(int(pages[a]), keys[a:b] % keys_per_page, edges[a : b + 1]))
     return Routed(order, tasks)
 
