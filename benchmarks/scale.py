@@ -137,7 +137,7 @@ def history(n_rows: int, most_workers: int) -> None:
         runs = {n_workers: timed_history(folder, n_rows, n_workers) for n_workers in dict.fromkeys((1, most_workers))}
         for n_workers, run in runs.items():
             print(
-                f"  workers: {n_workers}, from start to end     {n_rows / run.wall:10,.0f} rows/s; between its first and "
+                f"  workers: {n_workers}, from start to end     {n_rows / run.wall:10,.0f} rows/s; between first and "
                 f"last part {run.rate:,.0f} rows/s, 10^7 rows in {1e7 / run.rate / 60:.1f} minutes"
             )
         one, many = runs[1], runs[most_workers]

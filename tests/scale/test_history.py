@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import numpy as np
@@ -30,7 +31,7 @@ def in_one_process(**changes):
 
 def pieces(*cuts):
     edges = [0, *cuts, len(X)]
-    return ((X[a:b], Y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True))
+    return ((X[a:b], Y[a:b]) for a, b in itertools.pairwise(edges))
 
 
 @pytest.fixture

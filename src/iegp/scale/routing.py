@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp.core.ensemble import FEW_ROWS
 from iegp.core.threads import one_blas_thread
 from iegp.typing import Int
 
@@ -55,6 +56,10 @@ def route(slots: Int, keys_per_page: int, n_threads: int) -> Routed:
 
 def run_tasks(work: Callable[[Task], None], tasks: Sequence[Task], n_threads: int) -> None:
     """Do all tasks, in threads; the first failure is raised when all have ended."""
+    if len(tasks) == 1 and tasks[0].edges[-1] <= FEW_ROWS:
+        # A handful of rows has no product that BLAS would spread, and holding it back takes longer than they do.
+        work(tasks[0])
+        return
     with one_blas_thread():
         if n_threads == 1 or len(tasks) < 2:
             for task in tasks:
