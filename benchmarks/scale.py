@@ -141,9 +141,13 @@ def history(n_rows: int, most_workers: int) -> None:
                 f"last part {run.rate:,.0f} rows/s, 10^7 rows in {1e7 / run.rate / 60:.1f} minutes"
             )
         one, many = runs[1], runs[most_workers]
+        start = max(many.cpu - one.cpu, 0.0)
+        ten_million = one.cpu * 1e7 / n_rows
         print(
-            f"  {most_workers} workers over one, between parts {many.rate / one.rate:10.2f} x as it was; "
-            f"{most_workers * one.cpu / many.cpu:.2f} x by processor time, on cores with nothing else to do ({load()})"
+            f"  {most_workers} workers over one: {many.rate / one.rate:.2f} x between parts, as it was ({load()}). By "
+            f"processor time ({one.cpu:.1f} s alone, {many.cpu:.1f} s together), on idle cores: "
+            f"{most_workers * one.cpu / many.cpu:.2f} x here, {most_workers * ten_million / (ten_million + start):.2f} x "
+            "at 10^7 rows"
         )
 
 

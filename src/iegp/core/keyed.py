@@ -115,12 +115,14 @@ def _learn_chunk(
         )
     else:
         n_drifts = n_beliefs // frequencies.shape[0]
+        # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
+        first = n - n
         for k in range(frequencies.shape[0]):
             a, b = k * n_drifts, (k + 1) * n_drifts
             blocks.replay_kernel(
                 x,
                 y,
-                0,
+                first,
                 n,
                 frequencies[k],
                 drift_ratio[a:b],
