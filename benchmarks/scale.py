@@ -1,6 +1,6 @@
 """Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns.
 
-    python benchmarks/scale.py [--rows 1000000] [--keys 1000] [--workers 2]
+    python benchmarks/scale.py [--rows 1000000] [--keys 1000] [--workers 2]    (0 rows or keys: leave that out)
 
 Wall-clock times mean little while the machine does other things, so processor time is printed beside them, and the
 load. The *floor* of a history is the time of the products it cannot do without, as plain ``np.matmul`` calls of the
@@ -141,13 +141,13 @@ def history(n_rows: int, most_workers: int) -> None:
                 f"last part {run.rate:,.0f} rows/s, 10^7 rows in {1e7 / run.rate / 60:.1f} minutes"
             )
         one, many = runs[1], runs[most_workers]
-        start = max(many.cpu - one.cpu, 0.0)
-        ten_million = one.cpu * 1e7 / n_rows
+        starting = max(many.cpu - one.cpu, 0.0)
+        long = one.cpu * 1e7 / n_rows
         print(
-            f"  {most_workers} workers over one: {many.rate / one.rate:.2f} x between parts, as it was ({load()}). By "
-            f"processor time ({one.cpu:.1f} s alone, {many.cpu:.1f} s together), on idle cores: "
-            f"{most_workers * one.cpu / many.cpu:.2f} x here, {most_workers * ten_million / (ten_million + start):.2f} x "
-            "at 10^7 rows"
+            f"  {most_workers} workers over one: {many.rate / one.rate:.2f} x between parts, as it was ({load()}).\n"
+            f"  By processor time ({one.cpu:.1f} s alone, {many.cpu:.1f} s together), on idle "
+            f"cores: {most_workers * one.cpu / many.cpu:.2f} x here, "
+            f"{most_workers * long / (long + starting):.2f} x at 10^7 rows"
         )
 
 
@@ -254,11 +254,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     print(machine.describe())
-    merging()
-    precision()
-    fleets(arguments.keys)
-    float32_precision()
-    history(arguments.rows, arguments.workers)
+    if arguments.keys:
+        merging()
+        precision()
+        fleets(arguments.keys)
+        float32_precision()
+    if arguments.rows:
+        history(arguments.rows, arguments.workers)
 
 
 if __name__ == "__main__":

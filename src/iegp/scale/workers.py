@@ -1,7 +1,7 @@
 """Who learns the parts of a history: this process, other processes here, or a Ray cluster.
 
-An engine is a function of the model, the parts and a number of workers that yields the number and the state of each part
-when it is done. A few more parts than workers are on their way at any time, so memory stays bounded.
+An engine is a function of the model, the parts and a number of workers that yields the number and the state of each
+part when it is done. A few more parts than workers are on their way at any time, so memory stays bounded.
 """
 
 from __future__ import annotations
