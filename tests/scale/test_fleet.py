@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scale.static_models import stream
 
 from iegp import Fleet, IEGPClassifier, IEGPRegressor, load
+from iegp.core.online import begin
 from iegp.errors import InputError, ModelFileError
 from iegp.kernels import RBF
 from iegp.scale import pages
@@ -230,7 +232,7 @@ def test_what_cannot_be_a_template():
     with pytest.raises(InputError, match=r"warm-up is not over \(40 of 64 rows\)"):
         Fleet(IEGPRegressor(**template().get_params()).fit(X, y))
     with pytest.raises(InputError, match="only IEGPRegressor"):
-        Fleet(IEGPClassifier([RBF()], n_frequencies=4, warmup=32).fit(X, y > 0))
+        Fleet(SimpleNamespace(_online=begin(IEGPClassifier(random_state=0)._settings(2), 2, 2)))
     with pytest.raises(InputError, match="dtype='float16'"):
         Fleet(template(), dtype="float16")
     with pytest.raises(InputError, match="level=2"):

@@ -45,13 +45,16 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("noise", [None, 1.0, (None, 1.0)], ids=str)
 @pytest.mark.parametrize("learn_warmup", [False, True])
-@pytest.mark.parametrize("part_rows", [1, 90, 5000])
+@pytest.mark.parametrize("part_rows", [90, 5000])
 def test_parts_equal_one_process(noise, learn_warmup, part_rows):
-    if part_rows == 1 and noise is not None:
-        pytest.skip("one row per part is slow; once is enough")
     changes = {"noise_forgetting": noise, "learn_warmup": learn_warmup}
     model = fit_history(pieces(10, 500, 501), fresh(**changes), n_workers=1, part_rows=part_rows)
     assert_same_model(model, in_one_process(**changes))
+
+
+def test_one_row_per_part():
+    model = fit_history((X[:200], Y[:200]), fresh(), n_workers=1, part_rows=1)
+    assert_same_model(model, fresh().warm_up(X[:64], Y[:64]).partial_fit(X[64:200], Y[64:200]))
 
 
 def test_the_number_of_workers_changes_not_a_bit(files):

@@ -127,6 +127,14 @@ def test_unlearning_what_was_learned(noise, n_outputs):
         assert_same_model(model, taught(base, X[:cut], y[:cut]))
 
 
+def test_static_experts_of_one_kernel_share_its_frequencies():
+    X, y = stream(100)
+    base = warmed_up(drift_var=(0.0, 0.0))
+    assert_same_model(taught(base, X[:40], y[:40]).merge(taught(base, X[40:], y[40:])), taught(base, X, y))
+    assert_same_model(taught(base, X, y).unlearn(X[40:], y[40:]), taught(base, X[:40], y[:40]))
+    assert len(taught(base, X, y).go_live(drift_var=1e-3, noise_forgetting=None).experts_) == 3
+
+
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 79), min_size=1, max_size=40, unique=True))
 def test_unlearning_any_rows(chosen):

@@ -99,7 +99,7 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     with one_blas_thread():
         for b in range(n_beliefs):
             whole = Factor(before.matrix[b], before.vector[b])
-            left = remove(whole, feature_rows(x, ensemble.frequencies[b]), y)
+            left = remove(whole, feature_rows(x, ensemble.frequencies[b // ensemble.n_drifts]), y)
             _check_left(b, left.share_left, left.factor, float(ensemble.prior_ratio[b]))
             matrix[b], vector[b] = left.factor
             log_det[b] = whole.log_det() - left.factor.log_det()
