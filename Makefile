@@ -9,7 +9,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-river bench-speed lint format clean
+.PHONY: run test test-slow test-plain bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-river bench-scale bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -43,7 +43,7 @@ test-slow: $(READY)  ## long streams and accuracy on the paper's data
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
 
-bench: bench-speed bench-stream bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics  ## all benchmark tables
+bench: bench-speed bench-stream bench-scale bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics  ## all benchmark tables
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
@@ -51,6 +51,9 @@ bench-speed: $(READY)
 
 bench-stream: $(READY)
 	$(BIN)/python benchmarks/stream.py
+
+bench-scale: $(READY)
+	$(BIN)/python benchmarks/scale.py
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py

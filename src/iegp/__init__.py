@@ -23,9 +23,11 @@ if _TYPE_CHECKING:
         RandomFourierFeatures,
         load,
     )
+    from iegp.scale import Fleet
 
 __all__ = [
     "IEGPLVM",
+    "Fleet",
     "IEGPClassifier",
     "IEGPCountRegressor",
     "IEGPOrdinalClassifier",
@@ -48,7 +50,7 @@ _ESTIMATORS = (
     "RandomFourierFeatures",
     "load",
 )
-_ROOMS = ("adapters", "evaluate", "plots", "presets", "streams")
+_ROOMS = ("adapters", "evaluate", "plots", "presets", "scale", "streams")
 
 
 def __getattr__(name: str) -> _Any:
@@ -56,10 +58,12 @@ def __getattr__(name: str) -> _Any:
     are slow to import, and few need all of them."""
     if name in _ESTIMATORS:
         return getattr(importlib.import_module("iegp.estimators"), name)
+    if name == "Fleet":
+        return importlib.import_module("iegp.scale").Fleet
     if name in _ROOMS:
         return importlib.import_module(f"iegp.{name}")
     raise AttributeError(f"module 'iegp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ESTIMATORS, *_ROOMS})
+    return sorted({*globals(), "Fleet", *_ESTIMATORS, *_ROOMS})

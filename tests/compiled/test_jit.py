@@ -51,7 +51,7 @@ TYPICAL = [
 @needs_numba
 @pytest.mark.parametrize(
     "function",
-    [blocks.replay_kernel, ens._predict, ens._few_rows, ens._weigh],
+    [blocks.replay_kernel, ens.predict_into, ens._few_rows, ens.weigh],
     ids=lambda f: f.__name__,
 )
 def test_one_signature_per_function_over_typical_calls(function):

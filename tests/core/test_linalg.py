@@ -103,3 +103,13 @@ def test_wrappers_do_not_touch_their_inputs():
     linalg.add_transposed_matmul(np.ascontiguousarray(a.T), b, np.zeros((3, 2)))
     assert_array_equal(a, before[0])
     assert_array_equal(b, before[1])
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 100])
+def test_two_triangles(n):
+    rng = np.random.default_rng(n)
+    a, b = (np.triu(rng.normal(size=(n, n))) for _ in range(2))
+    wanted = a @ b
+    # What lies below the left one's diagonal is never read.
+    linalg.multiply_uppers(a + np.tril(np.full((n, n), np.nan), -1), b)
+    np.testing.assert_allclose(b, wanted, atol=1e-13)

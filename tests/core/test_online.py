@@ -150,7 +150,7 @@ def test_model_is_as_it_was_if_scoring_raises(monkeypatch, n_more):
     _, model = learned(PLAIN, x[:120], y[:120])
     before = snapshot(model)
     # A few rows are one compiled call, which nothing can interrupt; with more, the weights come after the beliefs.
-    monkeypatch.setattr(online.ens, "_weigh" if n_more > online.ens.FEW_ROWS else "_few_rows", explode)
+    monkeypatch.setattr(online.ens, "weigh" if n_more > online.ens.FEW_ROWS else "_few_rows", explode)
     with pytest.raises(Boom):
         online.learn(model, x[120 : 120 + n_more], y[120 : 120 + n_more])
     assert_unchanged(model, before)

@@ -23,6 +23,7 @@ PUBLIC = [
     "iegp.estimators",
     "iegp.adapters",
     "iegp.evaluate.regret",
+    "iegp.scale",
 ]
 # What importing the package may not bring in.
 OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]

@@ -147,6 +147,35 @@ def report(
     raise typer.Exit(_module("reporting").report(run, out))
 
 
+@app.command(name="fit-history")
+def fit_history(
+    source: Annotated[str, typer.Argument(help="Parquet files: a folder or a quoted pattern.")],
+    target: Annotated[str, Given("--target", "-t", help="The column to predict, a number.")],
+    save: Annotated[str, Given(help="The model; `iegp.load` brings it back.")],
+    engine: Annotated[str, Given(help="local: processes on this machine; ray: a Ray cluster.")] = "local",
+    workers: Annotated[int | None, Given(help="How many. [dim]\\[one per core][/dim]")] = None,
+    features: Annotated[str | None, Given(help="Use these columns only: a,b,c.")] = None,
+    ignore: Annotated[str | None, Given(help="Do not use these columns: a,b,c.")] = None,
+    live: Annotated[bool, Given("--live", help="Save a model that follows changes from here on.")] = False,
+    seed: Annotated[int, Given(help="Of the random features.")] = 0,
+    overwrite: Annotated[bool, Given("--overwrite", help="Replace --save if it exists.")] = False,
+    quiet: Annotated[bool, Given("--quiet", "-q", help="No progress, errors only.")] = False,
+) -> None:
+    """Learn years of Parquet files in parallel, exactly as if one process had read them in order.
+
+    The model is static; with --live it then becomes one that follows a stream, started from all that was learned.
+
+    [bold]Examples[/bold]
+
+      iegp fit-history 'history/*.parquet' --target power --save power.model
+
+      iegp fit-history history --target power --engine ray --live --save power.model
+    """
+    flags = dict(locals())
+    module = _module("history")
+    raise typer.Exit(module.learn_history(module.HistoryOptions(**flags)))
+
+
 @app.command()
 def embed(
     source: Annotated[str, typer.Argument(help="Rows of numbers: .csv, .tsv, .parquet, .jsonl, or .npz with an X.")],

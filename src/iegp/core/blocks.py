@@ -24,7 +24,7 @@ from iegp.core.linalg import (
     gram_of_rows,
     matmul,
     matmul_transposed,
-    multiply_upper,
+    multiply_uppers,
     solve_from_right,
     solve_lower,
     solve_upper_transposed,
@@ -82,7 +82,7 @@ def static_block(factor: Float, vector: Float, phi: Float, y: Float, means: Floa
     cholesky_upper(growth)
     add_transposed_matmul(whitened_phi, y, vector)
     solve_upper_transposed(growth, vector)
-    multiply_upper(growth, factor)
+    multiply_uppers(growth, factor)
 
 
 @compiled

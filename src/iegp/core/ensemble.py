@@ -43,14 +43,15 @@ def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     n, n_outputs = len(x), state.vector.shape[2]
     shape = n, ensemble.n_experts, n_outputs
     used, loc, scales, dof = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
-    _predict(ensemble, state, who_is_who(ensemble, state), x, used, loc, scales, dof)
+    predict_into(ensemble, state, who_is_who(ensemble, state), x, used, loc, scales, dof)
     return Mixture.trusted(used, loc, scales, dof, single_output=False)
 
 
 @compiled
-def _predict(
+def predict_into(
     ensemble: Ensemble, state: State, who: Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
 ) -> None:
+    """Weights (n, experts), centres, scales and degrees of freedom (n, experts, D) of every row's mixture."""
     n, n_experts, n_outputs = loc.shape
     n_beliefs = ensemble.drift_ratio.size
     means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
@@ -112,7 +113,7 @@ def _learn_chunk(
         return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows)
     n, n_outputs = y.shape
     n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
-    rows = _Rows(
+    rows = Rows(
         means=np.zeros((n_beliefs, n, n_outputs)),
         variances=np.ones((n_beliefs, n)),
         log_scores=np.empty((n, n_experts)),
@@ -138,7 +139,7 @@ def _learn_chunk(
     return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used, pit)
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Room for what a chunk of rows shows; shapes as in the functions that fill it."""
 
     means: Float
@@ -153,7 +154,7 @@ class _Rows(NamedTuple):
 
 
 @compiled
-def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows) -> None:
+def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: Rows) -> None:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     blocks.step_rows(
         x,
@@ -166,10 +167,10 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
         rows.means,
         rows.variances,
     )
-    _weigh(ensemble, state, who, y, rows)
+    weigh(ensemble, state, who, y, rows)
 
 
-def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
+def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
     n_drifts = ensemble.n_drifts
     kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
@@ -184,11 +185,11 @@ def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, r
     # Cut where blocks of either kind end, so that results do not depend on the number of threads.
     block = blocks.block_rows(ensemble.frequencies.shape[1], False)
     run_in_pieces(work, wrap_around(costs, len(x), block, min(n_threads, len(kernels))))
-    _weigh(ensemble, state, who, y, rows)
+    weigh(ensemble, state, who, y, rows)
 
 
 @compiled
-def _weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: _Rows) -> None:
+def weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: Rows) -> None:
     """Score the experts, learn their noise, weigh them, and sum the mixture up."""
     noise.score_rows(
         rows.means,

@@ -79,6 +79,18 @@ def fit_experts(settings: Settings, keys: Sequence[int], x: Float, y: Float, n_o
         return Experts(kernels, _assemble(settings, kernels, fits, keys))
 
 
+def with_other_ladders(settings: Settings, experts: Experts, keys: Sequence[int], noise_var: Float) -> Experts:
+    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise ladder of ``settings``.
+
+    ``noise_var`` (n_kernels, D) is where the noise starts.
+    """
+    known = experts.ensemble
+    ratios = known.prior_ratio[:: known.n_drifts]
+    fits = [_Fit(float(ratio), level, np.empty(0)) for ratio, level in zip(ratios, noise_var, strict=True)]
+    ensemble = _assemble(settings, experts.kernels, fits, keys)
+    return Experts(experts.kernels, ensemble._replace(frequencies=known.frequencies))
+
+
 def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
     """Maximum evidence: exact for Gaussian labels, Laplace's for others."""
     if settings.likelihood == "gaussian":

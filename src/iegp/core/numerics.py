@@ -41,3 +41,10 @@ CONSTANT_SPREAD = 8.0 * EPS
 # A value this many standard deviations (of the warm-up rows) away is refused: its square, and the angle of its
 # features, would overflow and poison the model for good.
 FARTHEST_VALUE = 1.0e300
+
+# Rows are unlearned while at least this share of an expert's information stays in every direction. The relative error
+# of what is left is rounding divided by it.
+MIN_SHARE_LEFT = 1.0e-6
+
+# By how much the information of an ancestor, or of the prior, may seem to exceed that of its descendant: rounding.
+ANCESTOR_SLACK = 1.0e-6

@@ -51,6 +51,8 @@ class Online:
     is_warming_up: bool
     column_keys: tuple[int, ...]
     fills_gaps: bool = False
+    n_warmup_learned: int = 0
+    """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
 
     @property
     def n_seen(self) -> int:
@@ -105,7 +107,8 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
     if not settings.learn_warmup:
         model = replace(model, state=ens.start(model.experts.ensemble))
     empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
-    return replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False)
+    n_learned = len(x) if settings.learn_warmup else 0
+    return replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False, n_warmup_learned=n_learned)
 
 
 def predict(model: Online, x: Float) -> Mixture:
@@ -241,6 +244,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
         model.is_warming_up = False
+        model.n_warmup_learned = n
 
 
 def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:

@@ -119,6 +119,14 @@ def _flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    """Constructor arguments with these names that lead to ``settings``: the inverse of :func:`settings_from`."""
+    given = dict(vars(settings)) | {"random_state": settings.seed, "switch_prob": settings.switch_array()}
+    for name in ("prior_var", "noise_var", "overdispersion"):
+        given[name] = "evidence" if given[name] is None else given[name]
+    return {name: given[name] for name in names if name in given}
+
+
 def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     """Constructor arguments as plain data. A random generator cannot be stored: its seed lies in the settings."""
     config = dict(parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from iegp.core import online
+from iegp.core.going_live import gone_live
 from iegp.core.kernels import Kernel
+from iegp.core.merging import merged, unlearned
 from iegp.core.mixture import Mixture
 from iegp.core.online import Online
 from iegp.core.settings import Rung, Settings
@@ -21,6 +24,7 @@ from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
 from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
+from iegp.scale import Fleet
 from iegp.typing import Float
 
 
@@ -183,6 +187,72 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
             self._warm_up(rows, labels)
         return self
 
+    # -- histories -------------------------------------------------------------------------------------------------
+
+    def merge(self, other: IEGPRegressor, since: IEGPRegressor | None = None) -> Self:
+        """Learn all that another model has learned, as if this one had seen its rows too. ``other`` is not changed.
+
+        Exact, whatever the order of rows, for static experts (``drift_var=0.0``) with ``weights="bayes"``,
+        ``shutdown=0.0`` and ``noise_forgetting=None`` or ``1.0``; everything else is refused with a reason. Both models
+        must be copies of one that was warmed up and had learned nothing (``learn_warmup=False``), or ``since`` must be
+        the model both were copied from, as it was then: what it knew counts once. That two copies of a taught model
+        are merged without ``since`` cannot be seen. The cost does not depend on the number of rows.
+        """
+        self._check_relative(other, "the other model")
+        if since is not None:
+            self._check_relative(since, "since")
+        self._online = merged(self._online, other._online, None if since is None else since._online)
+        return self
+
+    def unlearn(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget these rows exactly, as if they had never come; the same models as in :meth:`merge` can.
+
+        Rows must be passed as they were learned. What the warm-up decided (scaling, hyperparameters) stays. Refused
+        where rows were surely not learned, and where they are nearly all that an expert knows about something: what
+        would be left then is rounding. Rows that were never learned but resemble others that were cannot be told.
+        """
+        check_is_fitted(self)
+        rows, labels = self._continue(X, y, True)
+        self._online = unlearned(self._online, rows, labels)
+        return self
+
+    def go_live(
+        self,
+        *,
+        drift_var: float | Sequence[float] = DRIFT_VAR,
+        weights: str = "stacking",
+        noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
+    ) -> IEGPRegressor:
+        """A model that follows a stream from here on, its drifting experts started from this one's static posteriors.
+
+        For static models past their warm-up, whatever their weights. Kernels, scaling and all other settings are kept.
+        A tenth of the weight is spread evenly over the new experts, so that none is out of reach. This model is not
+        changed.
+        """
+        check_is_fitted(self)
+        changes = {"drift_var": drift_var, "weights": weights, "noise_forgetting": noise_forgetting}
+        live = type(self)(**(self.get_params(deep=False) | changes))
+        # Settings are those the model was started with; parameters may have been set since.
+        wanted = live._settings(self._online.n_outputs)
+        ladders = {name: getattr(wanted, name) for name in changes}
+        live._online = gone_live(self._online, replace(self._online.settings, **ladders))
+        live._single_output = self._single_output
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(live, name, getattr(self, name))
+        return live
+
+    @classmethod
+    def from_fleet(cls, fleet: Fleet, key: str | int) -> Self:
+        """The model of one key of a fleet, as an estimator of its own; the fleet keeps its state as it is."""
+        model = fleet.online(key)
+        estimator = cls(**parameters.from_settings(model.settings, cls._get_param_names()))
+        estimator._online, estimator._single_output = model, fleet.single_output
+        estimator.n_features_in_ = model.n_columns
+        if fleet.feature_names is not None:
+            estimator.feature_names_in_ = np.array(fleet.feature_names, dtype=object)
+        return estimator
+
     # -- predicting ------------------------------------------------------------------------------------------------
 
     @overload
@@ -205,6 +275,16 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
 
     # -- private ---------------------------------------------------------------------------------------------------
+
+    def _check_relative(self, other: object, name: str) -> None:
+        """Another model that may share an ancestor with this one."""
+        check_is_fitted(self)
+        if not isinstance(other, IEGPRegressor):
+            raise InputError(f"{name} is a {type(other).__name__}; only an IEGPRegressor can be merged")
+        check_is_fitted(other)
+        names, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
+        if names != theirs or self._single_output != other._single_output:
+            raise InputError(f"cannot merge: {name} differs in the names of its columns or the shape of y")
 
     def _own_header(self) -> dict[str, Any]:
         return {"single_output": self._single_output}

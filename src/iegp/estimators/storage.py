@@ -30,6 +30,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
             f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories); "
             "use `iegp predict`, or go on with `iegp stream --resume`"
         )
+    if header.get("estimator") == "Fleet":
+        raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")
     try:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))

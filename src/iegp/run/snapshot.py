@@ -31,6 +31,7 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         "settings": model.settings.to_config(),
         "kernels": [kernel.to_config() for kernel in model.experts.kernels],
         "is_warming_up": model.is_warming_up,
+        "n_warmup_learned": model.n_warmup_learned,
     }
     if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
@@ -65,7 +66,11 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             is_warming_up=config["is_warming_up"],
             column_keys=tuple(config.get("column_keys", range(len(scaling.x_mean)))),
             fills_gaps=config.get("fills_gaps", False),
+            n_warmup_learned=0,
         )
+        # Files that do not say: as many as there can have been.
+        most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
+        model.n_warmup_learned = config.get("n_warmup_learned", most)
         _check_counts(model)
         _check_columns(model)
         _check_arrays(model)
@@ -98,6 +103,8 @@ def _check_counts(model: Online) -> None:
         raise ValueError("the ladder of rungs has another length than its settings")
     if type(model.is_warming_up) is not bool:
         raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
+    if type(model.n_warmup_learned) is not int or not 0 <= model.n_warmup_learned <= model.n_seen:
+        raise ValueError(f"n_warmup_learned is {model.n_warmup_learned!r}")
     if type(settings.seed) is not int or settings.seed < 0:
         raise ValueError(f"the seed is {settings.seed!r}")
 

@@ -1,0 +1,25 @@
+"""When one machine or one stream is not enough: fleets of models by key, and histories learned by many workers.
+
+Touch this room to change how work is spread; what is computed, and why it may be spread, is in ``iegp.core`` (merging,
+keyed states). Nothing here starts a cluster.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from iegp.scale.fleet import Fleet
+from iegp.scale.fleet_run import FleetRun
+
+if TYPE_CHECKING:
+    from iegp.scale.history import fit_history
+
+__all__ = ["Fleet", "FleetRun", "fit_history"]
+
+
+def __getattr__(name: str) -> Any:
+    """Histories read Parquet files, and few who use an estimator need that."""
+    if name == "fit_history":
+        return importlib.import_module("iegp.scale.history").fit_history
+    raise AttributeError(f"module 'iegp.scale' has no attribute {name!r}")

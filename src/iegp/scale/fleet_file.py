@@ -1,0 +1,86 @@
+"""Fleets in files: the template as in a model file, then the states of all keys, page by page."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iegp.core.online import Online
+from iegp.core.state import State
+from iegp.errors import IegpError, ModelFileError
+from iegp.run import modelfile, snapshot
+from iegp.scale.fleet_input import Key, check_keys
+from iegp.scale.pages import BELIEFS
+from iegp.typing import Arrays, Float
+
+_KIND = "Fleet"
+
+
+class Stored(NamedTuple):
+    """A fleet as it lay in a file."""
+
+    model: Online
+    single_output: bool
+    names: tuple[str, ...] | None
+    dtype: str
+    keys: list[Key]
+    arrays: Arrays
+    n_pages: int
+
+    def parts(self, field: str) -> list[Float]:
+        """One field of the states of all keys, in consecutive pieces."""
+        return [self.arrays[f"page.{number}.{field}"] for number in range(self.n_pages)]
+
+
+def write(path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State]) -> None:
+    config, arrays = snapshot.take(model)
+    for number, page in enumerate(pages):
+        arrays |= {f"page.{number}.{name}": array for name, array in page._asdict().items()}
+    whole = {"estimator": _KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
+    modelfile.write(path, whole | header, arrays)
+
+
+def read(path: str | os.PathLike[str], dtypes: tuple[str, ...]) -> Stored:
+    """A fleet whose parts fit together, or a :class:`ModelFileError`."""
+    header, arrays = modelfile.read(path)
+    if header.get("estimator") != _KIND:
+        raise ModelFileError(f"{os.fspath(path)} holds no fleet but a single model; use iegp.load")
+    try:
+        names = header["feature_names"]
+        stored = Stored(
+            snapshot.restore(header["online"], arrays),
+            header["single_output"],
+            None if names is None else tuple(map(str, names)),
+            header["dtype"],
+            check_keys(header["keys"]),
+            arrays,
+            int(header["n_pages"]),
+        )
+        _check(stored, dtypes)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, IegpError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+    return stored
+
+
+def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
+    model = stored.model
+    if stored.dtype not in dtypes:
+        raise ValueError(f"dtype is {stored.dtype!r}")
+    if type(stored.single_output) is not bool or (stored.single_output and model.n_outputs != 1):
+        raise ValueError(f"single_output is {stored.single_output!r} with {model.n_outputs} outputs")
+    if model.is_warming_up or model.settings.likelihood != "gaussian":
+        raise ValueError("the template cannot be one")
+    if stored.names is not None and len(stored.names) != model.n_columns:
+        raise ValueError(f"feature_names are not {model.n_columns}")
+    if len(set(stored.keys)) != len(stored.keys):
+        raise ValueError("a key is there twice")
+    for name, start in model.state._asdict().items():
+        dtype = np.dtype(stored.dtype if name in BELIEFS else np.float64)
+        parts = stored.parts(name)
+        if any(part.shape[1:] != start.shape or part.dtype != dtype for part in parts):
+            raise ValueError(f"the states have another {name} than the template")
+        if sum(map(len, parts)) != len(stored.keys):
+            raise ValueError(f"there are {len(stored.keys)} keys, but not as many of {name}")

@@ -1,0 +1,66 @@
+"""What a fleet answers: one prediction per row, in the order of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.evaluate.metrics import coverage, nmse, pnll
+from iegp.typing import Float
+
+
+@dataclass(frozen=True, repr=False)
+class FleetRun:
+    """One entry per row of the call, each predicted by its key's model before its label was used.
+
+    ``mean`` and ``std`` have the shape of y; ``lower`` and ``upper`` too, and are ``None`` unless a ``level`` was asked
+    for; ``log_score`` (n,) is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts)
+    are those used for the prediction.
+    """
+
+    keys: NDArray[Any]
+    mean: Float
+    std: Float
+    lower: Float | None
+    upper: Float | None
+    log_score: Float
+    weights: Float
+    y: Float
+    level: float | None = None
+
+    def of(self, key: object) -> FleetRun:
+        """The rows of one key."""
+        chosen = np.flatnonzero(self.keys == key)
+        parts: dict[str, Any] = {
+            name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in vars(self).items()
+        }
+        return FleetRun(**parts)
+
+    def __len__(self) -> int:
+        return len(self.log_score)
+
+    @property
+    def nmse(self) -> float:
+        """Mean squared error over the variance of y."""
+        return nmse(self.y, self.mean)
+
+    @property
+    def pnll(self) -> float:
+        """Mean predictive negative log-likelihood."""
+        return pnll(self.log_score)
+
+    @property
+    def coverage(self) -> float:
+        """Share of labels inside the interval; NaN where no level was asked for."""
+        if self.lower is None or self.upper is None:
+            return float("nan")
+        return coverage(self.y, self.lower, self.upper)
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} row" + ("" if len(self) == 1 else "s")
+        keys = len(set(self.keys.tolist()))
+        score = f": mean log score {-self.pnll:.4g}" if len(self) else ""
+        return f"FleetRun({count} of {keys} key{'' if keys == 1 else 's'}{score})"
