@@ -45,6 +45,25 @@ class DeviceExperts(NamedTuple):
     def n_features(self) -> int:
         return 2 * int(self.frequencies.shape[1])
 
+    def part(self, state: DeviceState, first: int, last: int) -> tuple[DeviceExperts, DeviceState]:
+        """Beliefs of some kernels, numbered anew; their states are those of ``state`` itself, no copies."""
+        n_static = sum(self.is_static)
+        n_drifting = len(self.is_static) - n_static
+        still, moving = slice(first * n_static, last * n_static), slice(first * n_drifting, last * n_drifting)
+        skipped = first * len(self.is_static)
+        experts = self._replace(
+            frequencies=self.frequencies[first:last],
+            drift=self.drift[moving],
+            static_beliefs=self.static_beliefs[still] - skipped,
+            drifting_beliefs=self.drifting_beliefs[moving] - skipped,
+        )
+        return experts, state._replace(
+            static_root=state.static_root[:, still],
+            static_mean=state.static_mean[:, still],
+            drifting_covariance=state.drifting_covariance[:, moving],
+            drifting_mean=state.drifting_mean[:, moving],
+        )
+
 
 class DeviceState(NamedTuple):
     """States of n keys, one entry of the first axis each. Beliefs have the fleet's dtype, the rest is float64."""

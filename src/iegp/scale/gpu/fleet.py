@@ -28,9 +28,6 @@ from iegp.scale.gpu.plan import Step
 from iegp.scale.pages import BELIEFS
 from iegp.typing import Float, Int
 
-# What working on a group of keys may take beside the states; about this many copies of its features.
-WORK_BYTES = 4 * 2**30
-WORK_COPIES = 6
 # States that are turned into those of the CPU, or back, at once.
 CONVERT_BYTES = 256 * 2**20
 # Products leave covariances symmetric up to rounding; from time to time that is made exact.
@@ -89,8 +86,7 @@ class TorchFleet:
         self._scaling = [torch.tensor(array, dtype=torch.float64, device=self.device) for array in model.scaling]
         self._last_call: tuple[Any, list[Step]] | None = None
         self._last_slots: tuple[Int, int, list[Step]] | None = None
-        row = WORK_COPIES * self._experts.n_beliefs * self._experts.n_features * torch.finfo(self._experts.dtype).bits // 8
-        self._rows_at_once = max(1, WORK_BYTES // row)
+        self._rows_at_once = max(1, keyed_rows.WORK_BYTES // keyed_rows.bytes_per_row(self._experts))
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -124,6 +120,16 @@ class TorchFleet:
     def expert_weights_(self) -> Float:
         """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
         return _numpy(self._pages.field("log_weights").exp())
+
+    @property
+    def frequencies(self) -> Tensor:
+        """(n_kernels, n_frequencies, d): of all experts, in standardised inputs."""
+        return self._experts.frequencies
+
+    def standardised(self, X: Any, y: Any) -> tuple[Tensor, Tensor]:
+        """Rows (n, d) and labels (n, D) on the device, in the units that experts work in."""
+        rows = self._rows(X)
+        return self._standardised(rows, self._labels(y, len(rows)))
 
     def online(self, key: Key) -> Online:
         """A copy of one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it."""

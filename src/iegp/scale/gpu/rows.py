@@ -14,6 +14,10 @@ from iegp.scale.gpu.experts import DeviceExperts, DeviceState
 from iegp.scale.gpu.features import features
 from iegp.scale.gpu.static import Ahead
 
+# What working on rows may take beside the states: about this many copies of their features.
+WORK_BYTES = 4 * 2**30
+WORK_COPIES = 6
+
 
 class Shown(NamedTuple):
     """What r rows of n keys showed, each predicted before it was learned; standardised units."""
@@ -35,6 +39,11 @@ class Components(NamedTuple):
     dof: Tensor
 
 
+def bytes_per_row(experts: DeviceExperts) -> int:
+    """Memory that learning takes beside the states, per row of a key."""
+    return int(WORK_COPIES * experts.n_beliefs * experts.n_features * torch.finfo(experts.dtype).bits // 8)
+
+
 def learn(
     experts: DeviceExperts, state: DeviceState, x: Tensor, y: Tensor, counts: Tensor | None
 ) -> tuple[Shown, Components]:
@@ -46,8 +55,12 @@ def learn(
     valid = None if counts is None else (torch.arange(r, device=x.device) < counts[:, None]).double()
     if valid is not None:
         y = y * valid[..., None]
-    phi = features(x, experts.frequencies, valid, experts.dtype)
-    ahead = _learn_beliefs(experts, state, phi, y.to(experts.dtype), counts)
+    ahead = _joined_parts(
+        [
+            _learn_beliefs(part, own, features(x, part.frequencies, valid, part.dtype), y.to(part.dtype), counts)
+            for part, own in _in_parts(experts, state, n * r)
+        ]
+    )
     residuals = y[:, :, None, :] - ahead.means
     squares = (residuals.square() / ahead.variances).clamp_max(noise.LARGEST_SQUARE)
 
@@ -79,8 +92,12 @@ def learn(
 def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[Shown, Components]:
     """Predict rows ``x`` (n, r, d), each as if it came next. Nothing is changed, and there are no log scores."""
     n, r, _ = x.shape
-    phi = features(x, experts.frequencies, None, experts.dtype)
-    ahead = _predict_beliefs(experts, state, phi)
+    ahead = _joined_parts(
+        [
+            _predict_beliefs(part, own, features(x, part.frequencies, None, part.dtype))
+            for part, own in _in_parts(experts, state, n * r)
+        ]
+    )
     n_rungs, n_outputs = len(experts.rungs), ahead.means.shape[-1]
     scale = state.noise_scale.view(n, 1, experts.n_beliefs, n_rungs, n_outputs)
     shape = torch.where(state.noise_shape.isinf(), 1.0, state.noise_shape)[:, None, None, :, None]
@@ -162,6 +179,19 @@ def _predict_beliefs(experts: DeviceExperts, state: DeviceState, phi: Tensor) ->
         beliefs = _rows(state.drifting_covariance), _rows(state.drifting_mean)
         parts.append(drifting.predict(*beliefs, _flat_phi(experts, phi, False), experts.drift.repeat(n)))
     return _joined(experts, parts, n)
+
+
+def _in_parts(experts: DeviceExperts, state: DeviceState, n_rows: int) -> list[tuple[DeviceExperts, DeviceState]]:
+    """Kernels that are worked on together. Several keys are few enough already; one may have thousands of kernels."""
+    n_parts = -(-n_rows * bytes_per_row(experts) // WORK_BYTES)
+    if len(state.rows) > 1 or n_parts <= 1:
+        return [(experts, state)]
+    step = max(1, experts.n_kernels // n_parts)
+    return [experts.part(state, k, k + step) for k in range(0, experts.n_kernels, step)]
+
+
+def _joined_parts(parts: list[Ahead]) -> Ahead:
+    return parts[0] if len(parts) == 1 else Ahead(*(torch.cat(pair, dim=2) for pair in zip(*parts, strict=True)))
 
 
 def _rows(tensor: Tensor) -> Tensor:
