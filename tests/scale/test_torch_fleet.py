@@ -189,7 +189,7 @@ def test_a_thousand_experts(device, monkeypatch):
 def test_switching_among_many_experts(device):
     log_weights = torch.log_softmax(torch.randn(3, 100, dtype=torch.float64, device=device) * 5.0, dim=-1)
     transitions = torch.softmax(torch.randn(100, 100, dtype=torch.float64, device=device), dim=-1)
-    rule = weights.Rule(weights.SWITCHING, transitions, 1.0, 0.0)
+    rule = weights.Rule(weights.SWITCHING, transitions.log(), 1.0, 0.0)
     wanted = (log_weights.exp() @ transitions).log()
     assert_same(weights.diffuse(log_weights, rule).cpu(), wanted.cpu(), 1e-12)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from iegp.scale.gpu import fused
 from iegp.scale.gpu.static import Ahead
 
 
@@ -16,6 +17,8 @@ def predict(covariance: Tensor, mean: Tensor, phi: Tensor, drift: Tensor) -> Ahe
 
 def learn_row(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor) -> Ahead:
     """One step of the walk, predict, then learn one row per belief, in place. ``drift`` (N,) is 0 where there is no row."""
+    if fused.is_possible_for_beliefs(covariance):
+        return Ahead(*fused.learn_row(covariance, mean, phi, y, drift))
     covariance.diagonal(dim1=-2, dim2=-1).add_(drift[:, None])
     gain = torch.bmm(covariance, phi.mT)
     variance = 1.0 + torch.maximum(torch.bmm(phi, gain), drift[:, None, None])
@@ -27,9 +30,7 @@ def learn_row(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: T
     return Ahead(means, variance[..., 0])
 
 
-def learn_block(
-    covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor, counts: Tensor | int
-) -> Ahead:
+def learn_block(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor, counts: Tensor | int) -> Ahead:
     """Predict then learn r rows per belief, of which the first ``counts`` (N,) are real, in place."""
     r = phi.shape[1]
     steps = torch.arange(1, r + 1, dtype=phi.dtype, device=phi.device)
@@ -40,7 +41,7 @@ def learn_block(
     latent.diagonal(dim1=-2, dim2=-1).add_(1.0)
     lower, info = torch.linalg.cholesky_ex(latent)
     rest = torch.nonzero(info)[:, 0]
-    kept = covariance[rest], mean[rest]
+    kept = (covariance[rest], mean[rest]) if len(rest) else None
 
     cross += walked * phi
     means = torch.bmm(phi, mean)
@@ -51,7 +52,7 @@ def learn_block(
     covariance.baddbmm_(cross.mT, cross, alpha=-1.0)
     covariance.diagonal(dim1=-2, dim2=-1).add_((drift * counts)[:, None])
     ahead = Ahead(means, lower.diagonal(dim1=-2, dim2=-1).square())
-    if len(rest):
+    if kept is not None:
         real = counts[rest] if isinstance(counts, Tensor) else torch.full_like(rest, counts)
         _learn_row_by_row(covariance, mean, phi, y, drift, real, rest, *kept, ahead)
     return ahead

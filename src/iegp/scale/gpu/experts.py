@@ -96,7 +96,7 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
         static_beliefs=torch.tensor(numbers[is_static], device=device),
         drifting_beliefs=torch.tensor(numbers[~is_static], device=device),
         rungs=tuple(Rung(float(f), float(t)) for f, t in zip(ensemble.forgetting, ensemble.tails, strict=True)),
-        rule=Rule(ensemble.rule, tensor(ensemble.transitions), float(ensemble.rate), float(ensemble.shutdown)),
+        rule=Rule(ensemble.rule, tensor(ensemble.transitions).log(), float(ensemble.rate), float(ensemble.shutdown)),
         dtype=dtype,
     )
 

@@ -153,9 +153,7 @@ class TorchFleet:
         self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[False] = ...
     ) -> FleetRun: ...
     @overload
-    def learn(
-        self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]
-    ) -> TorchRun: ...
+    def learn(self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]) -> TorchRun: ...
     def learn(
         self, keys: Any, X: Any, y: Any, level: float | None = None, *, as_tensors: bool = False
     ) -> FleetRun | TorchRun:
@@ -169,7 +167,9 @@ class TorchFleet:
         if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
             raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
         if level is not None and as_tensors:
-            raise InputError(f"level={level!r} with as_tensors=True: intervals are computed on the CPU, ask for one of them")
+            raise InputError(
+                f"level={level!r} with as_tensors=True: intervals are computed on the CPU, ask for one of them"
+            )
         rows = self._rows(X)
         named = None if self._is_last(keys, len(rows)) else planning.distinct(keys, len(rows))
         labels = self._labels(y, len(rows))
@@ -194,7 +194,9 @@ class TorchFleet:
         chosen = np.arange(len(self)) if slots is None else np.asarray(slots)
         k, r, d = X.shape
         if chosen.shape != (k,) or not ((chosen >= 0) & (chosen < len(self))).all():
-            raise InputError(f"slots has shape {chosen.shape}; give {k} numbers from 0 to {len(self) - 1}, one per key of X")
+            raise InputError(
+                f"slots has shape {chosen.shape}; give {k} numbers from 0 to {len(self) - 1}, one per key of X"
+            )
         last = self._last_slots
         if last is None or last[1] != r or not np.array_equal(last[0], chosen):
             self._last_slots = last = chosen.copy(), r, self._plan(np.repeat(chosen, r))
@@ -355,7 +357,12 @@ class TorchFleet:
         return planning.plan(slots, self._pages.starts, self._rows_at_once, self.device)
 
     def _is_last(self, keys: Any, n_rows: int) -> bool:
-        return self._last_call is not None and len(np.shape(keys)) == 1 and len(keys) == n_rows and planning.are_same(keys, self._last_call[0])
+        return (
+            self._last_call is not None
+            and len(np.shape(keys)) == 1
+            and len(keys) == n_rows
+            and planning.are_same(keys, self._last_call[0])
+        )
 
     def _rows(self, X: Any) -> Float | Tensor:
         if isinstance(X, Tensor):
@@ -426,4 +433,7 @@ def _mixture(parts: keyed_rows.Components) -> list[Tensor]:
     """Centres, scales and degrees of freedom, each (n, r, n_experts, D)."""
     n, r, n_beliefs, n_rungs, n_outputs = parts.scales.shape
     dof = parts.dof[:, :, None, :, None]
-    return [part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_rungs, n_outputs) for part in (parts.loc, parts.scales, dof)]
+    return [
+        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_rungs, n_outputs)
+        for part in (parts.loc, parts.scales, dof)
+    ]

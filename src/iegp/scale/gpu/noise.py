@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from iegp.core.numerics import NOISE_FLOOR
-from iegp.core.student import GAUSSIAN_DOF, MANY_DOF
+from iegp.core.student import GAUSSIAN_DOF, MANY_DOF, student_log_normaliser
+from iegp.scale.gpu import fused
 
 # One absurd label cannot turn the noise into infinity for ever.
 LARGEST_SQUARE = 1.0e300
@@ -84,6 +85,8 @@ def _conjugate_at_once(scale: Tensor, squares: Tensor, floors: Tensor, forgettin
 
 def _heavy_tailed(scale: Tensor, squares: Tensor, rung: Rung) -> Tensor:
     """A step of expectation-maximisation per row, which no closed form runs ahead of."""
+    if fused.is_possible(squares):
+        return fused.heavy_tailed(scale, squares, rung.forgetting, rung.tail)
     after = torch.empty_like(squares)
     pulls = (1.0 - rung.forgetting) * (rung.tail + 1.0) * squares
     for t in range(squares.shape[1]):
@@ -99,10 +102,13 @@ def log_density(residuals: Tensor, scales: Tensor, dof: Tensor | float) -> Tenso
     if not isinstance(dof, Tensor):
         if dof > GAUSSIAN_DOF:
             return torch.where(r < 1e150, -0.5 * r.square(), -math.inf) - scales.log() - _HALF_LOG_2PI
-        dof = torch.tensor(dof, dtype=r.dtype, device=r.device)
-    t = r / dof.sqrt()
-    log1p_square = torch.where(t > 1e9, 2.0 * t.log(), torch.log1p(t.square()))
-    return _log_normaliser(dof) - 0.5 * (dof + 1.0) * log1p_square - scales.log()
+        return student_log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / math.sqrt(dof)) - scales.log()
+    return _log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / dof.sqrt()) - scales.log()
+
+
+def _log1p_square(t: Tensor) -> Tensor:
+    """``log(1 + t²)`` without overflow of the square."""
+    return torch.where(t > 1e9, 2.0 * t.log(), torch.log1p(t.square()))
 
 
 def _log_normaliser(dof: Tensor) -> Tensor:

@@ -77,11 +77,13 @@ def learn(
         density = noise.log_density(residuals, spread, dof[..., None, None] if isinstance(dof, Tensor) else dof)
         dofs = dof if isinstance(dof, Tensor) else torch.full((n, r), dof, dtype=torch.float64, device=x.device)
         parts.append((density.sum(-1), spread, dofs))
-    scores, scales, dof_table = (torch.stack(column, dim=d) for column, d in zip(zip(*parts, strict=True), (3, 3, 2), strict=True))
+    scores, scales, dof_table = (
+        torch.stack(column, dim=d) for column, d in zip(zip(*parts, strict=True), (3, 3, 2), strict=True)
+    )
     scores = scores.view(n, r, -1)
     if is_alive is not None:
         scores = scores.masked_fill(~is_alive.view(n, 1, -1), -math.inf)
-    weighed = weights.weigh(scores, state.log_weights, experts.rule, valid)
+    weighed = weights.weigh(scores, state.log_weights, experts.rule, counts)
     state.log_weights.copy_(weighed.log_weights)
     state.rows.add_(r if counts is None else counts[:, None])
     components = Components(ahead.means[:, :, :, None], scales, dof_table)
@@ -125,7 +127,13 @@ def summarise(used: Tensor, components: Components) -> tuple[Tensor, Tensor]:
 
 
 def _learn_noise(
-    rung: noise.Rung, scale: Tensor, shape: Tensor, squares: Tensor, last: Tensor | None, is_alive: Tensor | None, k: int
+    rung: noise.Rung,
+    scale: Tensor,
+    shape: Tensor,
+    squares: Tensor,
+    last: Tensor | None,
+    is_alive: Tensor | None,
+    k: int,
 ) -> tuple[Tensor, Tensor | float]:
     """Squared noise scale (n, r, B, D) and degrees of freedom that rows are predicted with; learns them in place."""
     if not (rung.is_conjugate or rung.is_heavy_tailed):
@@ -149,9 +157,7 @@ def _entry(table: Tensor, last: Tensor | None) -> Tensor:
     return table[torch.arange(len(table), device=table.device), last]
 
 
-def _learn_beliefs(
-    experts: DeviceExperts, state: DeviceState, phi: Tensor, y: Tensor, counts: Tensor | None
-) -> Ahead:
+def _learn_beliefs(experts: DeviceExperts, state: DeviceState, phi: Tensor, y: Tensor, counts: Tensor | None) -> Ahead:
     """One-step-ahead means (n, r, B, D) and variances (n, r, B, 1), as float64."""
     n, r, n_outputs = y.shape
     parts = []
@@ -213,7 +219,9 @@ def _flat(experts: DeviceExperts, phi: Tensor, y: Tensor, is_static: bool) -> tu
 
 def _joined(experts: DeviceExperts, parts: list[Ahead], n: int) -> Ahead:
     """Predictions of static and of drifting beliefs, put in the order of the beliefs."""
-    tables = [Ahead(p.means.view(n, -1, *p.means.shape[1:]), p.variances.view(n, -1, p.variances.shape[1])) for p in parts]
+    tables = [
+        Ahead(p.means.view(n, -1, *p.means.shape[1:]), p.variances.view(n, -1, p.variances.shape[1])) for p in parts
+    ]
     if len(tables) == 1:
         means, variances = tables[0]
     else:

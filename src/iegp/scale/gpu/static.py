@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from iegp.core.numerics import MAX_BLOCK_LEVERAGE
+from iegp.scale.gpu import fused
 
 # In float32 seven digits are there to lose, not sixteen.
 MAX_BLOCK_LEVERAGE_FLOAT32 = 1.0e2
@@ -39,6 +40,8 @@ def predict(root: Tensor, mean: Tensor, phi: Tensor) -> Ahead:
 
 def learn_row(root: Tensor, mean: Tensor, phi: Tensor, y: Tensor) -> Ahead:
     """Predict then learn one row per belief, ``phi`` (N, 1, F) and ``y`` (N, 1, D), in place."""
+    if fused.is_possible_for_beliefs(root):
+        return Ahead(*fused.learn_row(root, mean, phi, y, None))
     whitened = torch.bmm(phi, root)
     variance = 1.0 + whitened.square().sum(-1, keepdim=True)
     means = torch.bmm(phi, mean)
@@ -59,7 +62,7 @@ def learn_block(root: Tensor, mean: Tensor, phi: Tensor, y: Tensor) -> Ahead:
     # Written so that a NaN counts as surprising.
     surprising = ~(covariance.diagonal(dim1=-2, dim2=-1).amax(-1) <= 1.0 + limit) | (info != 0)
     rest = torch.nonzero(surprising)[:, 0]
-    kept = root[rest], mean[rest]
+    kept = (root[rest], mean[rest]) if len(rest) else None
 
     inverse, inverse_plus = torch.linalg.solve_triangular(torch.stack((lower, lower + eye)), eye, upper=False)
     means = torch.bmm(phi, mean)
@@ -70,7 +73,7 @@ def learn_block(root: Tensor, mean: Tensor, phi: Tensor, y: Tensor) -> Ahead:
     mean.baddbmm_(gain, torch.bmm(inverse.mT, innovations))
     root.baddbmm_(gain, torch.bmm(torch.bmm(inverse.mT, inverse_plus), whitened), alpha=-1.0)
     ahead = Ahead(means, lower.diagonal(dim1=-2, dim2=-1).square())
-    if len(rest):
+    if kept is not None:
         _learn_row_by_row(root, mean, phi, y, rest, *kept, ahead)
     return ahead
 

@@ -14,16 +14,17 @@ from torch import Tensor
 
 from iegp.core.numerics import STACKING_FLOOR
 from iegp.core.weights import BAYES, STACKING, SWITCHING
+from iegp.scale.gpu import fused
 
 # Up to this many experts the switching step is summed in logs, so that nothing underflows.
 FEW_EXPERTS = 64
 
 
 class Rule(NamedTuple):
-    """How experts are weighed; ``transitions`` is (n_experts, n_experts), for switching."""
+    """How experts are weighed; ``log_transitions`` is (n_experts, n_experts), for switching."""
 
     code: int
-    transitions: Tensor
+    log_transitions: Tensor
     rate: float
     shutdown: float
 
@@ -41,14 +42,17 @@ def diffuse(log_weights: Tensor, rule: Rule) -> Tensor:
     if rule.code != SWITCHING:
         return log_weights
     if log_weights.shape[-1] <= FEW_EXPERTS:
-        return torch.logsumexp(log_weights[:, :, None] + rule.transitions.log(), dim=1)
-    stay = rule.transitions.diagonal()
-    incoming = log_weights.exp() @ (rule.transitions - torch.diag(stay))
-    return torch.logaddexp(stay.log() + log_weights, incoming.log())
+        return torch.logsumexp(log_weights[:, :, None] + rule.log_transitions, dim=1)
+    stay = rule.log_transitions.diagonal()
+    incoming = log_weights.exp() @ rule.log_transitions.exp().fill_diagonal_(0.0)
+    return torch.logaddexp(stay + log_weights, incoming.log())
 
 
-def weigh(log_scores: Tensor, log_weights: Tensor, rule: Rule, valid: Tensor | None) -> Weighed:
-    """Run the meta-learner over log scores (n, r, experts). ``valid`` (n, r) is 0 for rows that only pad a key."""
+def weigh(log_scores: Tensor, log_weights: Tensor, rule: Rule, counts: Tensor | None) -> Weighed:
+    """Run the meta-learner over log scores (n, r, experts), of which the first ``counts`` (n,) rows are real."""
+    if fused.is_possible_for_weights(log_weights, rule.code):
+        return Weighed(*fused.weigh(log_scores, log_weights, *rule, counts))
+    valid = None if counts is None else torch.arange(log_scores.shape[1], device=counts.device) < counts[:, None]
     if rule.code == BAYES and log_scores.shape[1] > 1:
         done = _bayes_at_once(log_scores, log_weights, rule, valid)
         if done is not None:
@@ -58,7 +62,7 @@ def weigh(log_scores: Tensor, log_weights: Tensor, rule: Rule, valid: Tensor | N
         ahead[:, t] = diffuse(log_weights, rule)
         learned, total = _learn(log_scores[:, t], ahead[:, t], rule)
         log_score[:, t] = total
-        log_weights = learned if valid is None else torch.where(valid[:, t, None] > 0, learned, log_weights)
+        log_weights = learned if valid is None else torch.where(valid[:, t, None], learned, log_weights)
     return Weighed(ahead, log_score, log_weights)
 
 
