@@ -1,10 +1,11 @@
 """Fleets on a GPU: rows per second, the ratio to the CPU's fleet, and how far the two are apart.
 
-    python benchmarks/fleet_gpu.py [--small] [--device cuda] [--keys 1000] [--jobs 2] [--profile] [--large-only]
+    python benchmarks/fleet_gpu.py [--small] [--device cuda] [--keys 1000] [--jobs 2] [--profile]
+        [--no-fused] [--only fleets|large] [--kinds 1]
 
-Needs, beside ``src/`` on PYTHONPATH (or the package installed): Python >= 3.11, torch (with CUDA for a GPU), numpy, scipy,
-scikit-learn, numba, threadpoolctl, safetensors, pyarrow, rich, typer. Nothing is downloaded. Without a GPU it runs with
-PyTorch on the CPU, which says nothing about speed: use ``--small`` to see that it works.
+Needs, beside ``src/`` on PYTHONPATH (or the package installed): Python >= 3.11, torch (with CUDA for a GPU), numpy,
+scipy, scikit-learn, numba, threadpoolctl, safetensors. Nothing is downloaded. Without a GPU it runs with PyTorch on the
+CPU, which says nothing about speed: use ``--small`` to see that it works.
 
 Every figure is the median of several calls after a warm-up call, with the device's queue emptied before and after. *On
 the device* means that data is there already, keys are routed (``learn_slots``) and answers stay there; *from NumPy* is
@@ -25,6 +26,7 @@ import torch
 from iegp import Fleet, IEGPRegressor
 from iegp.kernels import RBF
 from iegp.scale import TorchEnsemble, TorchFleet
+from iegp.scale.gpu import fused
 from iegp.typing import Float
 
 D_IN = 21
@@ -100,11 +102,11 @@ def profile(task: Callable[[], object]) -> None:
         torch.cuda.synchronize()
     kernels = sum(event.count for event in seen.key_averages() if event.key in ("cudaLaunchKernel", "cuLaunchKernel"))
     print(f"    kernels launched: {kernels}")
-    print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=12, max_name_column_width=60))
+    print(seen.key_averages().table(sort_by="self_cuda_time_total", row_limit=15, max_name_column_width=60))
 
 
-def fleets(size: Size, device: str, jobs: int, profiles: bool) -> None:
-    for kind, changes in KINDS.items():
+def fleets(size: Size, device: str, jobs: int, profiles: bool, n_kinds: int) -> None:
+    for kind, changes in list(KINDS.items())[:n_kinds]:
         base = template(size.experts, size.frequencies, changes)
         print(f"\n{kind}: {size.keys} keys, M = {size.experts}, F = {2 * size.frequencies}, d = {D_IN}")
         for rows_per_key in (32, 1):
@@ -156,7 +158,9 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=2, help="threads of the CPU's fleet")
     parser.add_argument("--profile", action="store_true", help="show where a call spends its time (needs a GPU)")
-    parser.add_argument("--large-only", action="store_true", help="only large ensembles and sums of features")
+    parser.add_argument("--no-fused", action="store_true", help="plain PyTorch, without kernels of our own")
+    parser.add_argument("--only", choices=("fleets", "large"), default=None)
+    parser.add_argument("--kinds", type=int, default=len(KINDS), help="how many kinds of ensembles, from the first on")
     arguments = parser.parse_args()
     size = SMALL if arguments.small else FULL
     if arguments.keys is not None:
@@ -164,9 +168,11 @@ def main() -> None:
     is_gpu = arguments.device.startswith("cuda")
     name = torch.cuda.get_device_name(arguments.device) if is_gpu else "CPU (PyTorch)"
     print(f"{name}, torch {torch.__version__}, numpy {np.__version__}")
-    if not arguments.large_only:
-        fleets(size, arguments.device, arguments.jobs, arguments.profile and is_gpu)
-    large(size, arguments.device)
+    fused.ENABLED = not arguments.no_fused
+    if arguments.only != "large":
+        fleets(size, arguments.device, arguments.jobs, arguments.profile and is_gpu, arguments.kinds)
+    if arguments.only != "fleets":
+        large(size, arguments.device)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ def predict(covariance: Tensor, mean: Tensor, phi: Tensor, drift: Tensor) -> Ahe
 
 
 def learn_row(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor) -> Ahead:
-    """One step of the walk, predict, then learn one row per belief, in place. ``drift`` (N,) is 0 where there is no row."""
+    """One step of the walk, predict, then learn one row per belief, in place.
+
+    ``drift`` (N,) is 0 where there is no row, only padding.
+    """
     if fused.is_possible_for_beliefs(covariance):
         return Ahead(*fused.learn_row(covariance, mean, phi, y, drift))
     covariance.diagonal(dim1=-2, dim2=-1).add_(drift[:, None])

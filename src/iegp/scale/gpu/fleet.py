@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -104,7 +105,7 @@ class TorchFleet:
     @property
     def bytes_per_key(self) -> int:
         """Size of one key's state."""
-        return self._pages.bytes_per_key
+        return int(self._pages.bytes_per_key)
 
     @property
     def nbytes(self) -> int:
@@ -119,7 +120,8 @@ class TorchFleet:
     @property
     def expert_weights_(self) -> Float:
         """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
-        return _numpy(self._pages.field("log_weights").exp())
+        weights: Float = _numpy(self._pages.field("log_weights").exp())
+        return weights
 
     @property
     def frequencies(self) -> Tensor:
@@ -161,8 +163,8 @@ class TorchFleet:
 
         ``keys`` is one per row, or a single one for all; new ones start from the template. A NumPy array of keys is
         quickest, and the same array as in the last call costs nothing. ``X`` and ``y`` may be tensors. ``as_tensors``
-        leaves the answer on the device, without waiting for it. ``level`` asks for central intervals, which are computed
-        on the CPU. Bad input is found before any key learns anything.
+        leaves the answer on the device, without waiting for it. ``level`` asks for central intervals, which are
+        computed on the CPU. Bad input is found before any key learns anything.
         """
         if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
             raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
@@ -188,8 +190,8 @@ class TorchFleet:
         """Learn r rows of each of k keys, without looking at the values: for data that is on the device already.
 
         ``slots`` (k,) are places of the keys in :attr:`keys`, ``None`` for all of them; ``X`` is (k, r, d) and ``y``
-        (k, r) or (k, r, D), float64 tensors on the fleet's device, finite. The answer has a row per key and row, (k * r,
-        ...), key by key.
+        (k, r) or (k, r, D), float64 tensors on the fleet's device, finite. The answer has a row per key and row,
+        (k * r, ...), key by key.
         """
         chosen = np.arange(len(self)) if slots is None else np.asarray(slots)
         k, r, d = X.shape
@@ -224,7 +226,9 @@ class TorchFleet:
         intervals = None
         if level is not None:
             tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-            intervals = quantiles(*map(_numpy, (used, *kept)), tails)
+            loc, scales, dof = map(_numpy, kept)
+            lower, upper = quantiles(_numpy(used), loc, scales, dof, tails)
+            intervals = lower, upper
         *_, y_mean, y_scale = self._scaling
         run = TorchRun(y_mean + y_scale * mean, y_scale * std, log_score - y_scale.log().sum(), used)
         return run, intervals
@@ -249,7 +253,7 @@ class TorchFleet:
         y = _numpy(labels) if isinstance(labels, Tensor) else labels.copy()
         parts = mean, std, lower, upper, y
         if self.single_output:
-            mean, std, lower, upper, y = (None if part is None else part[:, 0] for part in parts)  # type: ignore[assignment]
+            mean, std, lower, upper, y = (None if part is None else part[:, 0] for part in parts)
         return FleetRun(names, mean, std, lower, upper, log_score, weights, y, level)
 
     # -- predicting ------------------------------------------------------------------------------------------------
@@ -270,8 +274,8 @@ class TorchFleet:
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
-        _, _, used, *mixture = self._predict(keys, X, keeps_mixture=True)
-        return Mixture.trusted(used, *mixture, self.single_output)
+        _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
+        return Mixture.trusted(used, loc, scales, dof, self.single_output)
 
     def _predict(self, keys: Any, X: Any, keeps_mixture: bool) -> list[Float]:
         rows = self._rows(X)
@@ -310,8 +314,8 @@ class TorchFleet:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically: the same file that :class:`iegp.Fleet` writes and reads.
 
-        Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded again
-        goes on equal to 1e-8 (float64), not to the bit.
+        Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
+        again goes on equal to 1e-8 (float64), not to the bit.
         """
         header = {"single_output": self.single_output, "dtype": self.dtype, "keys": self.keys}
         header["feature_names"] = None if self.feature_names is None else list(self.feature_names)
@@ -333,7 +337,7 @@ class TorchFleet:
             end = done + len(parts[0])
             cuts = {a for a, _ in fleet._pages.pieces(fleet._convert_keys) if done < a < end}
             bounds = sorted({done, end, *cuts})
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+            for a, b in pairwise(bounds):
                 fleet._pages.fill(a, State(*(part[a - done : b - done] for part in parts)))
             done = end
         return fleet

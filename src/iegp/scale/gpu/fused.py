@@ -1,10 +1,12 @@
-"""The few steps that plain PyTorch does in too many passes, as single kernels (Triton, which comes with PyTorch for GPUs).
+"""The few steps that plain PyTorch does in too many passes, as single kernels.
+
+They are written in Triton, which comes with PyTorch for GPUs.
 
 - One row per key: a belief is read once and written once, where three products would read it three times.
 - Rules that need the row before (weights, heavy-tailed noise): one kernel instead of dozens per row.
 
-Every function here has a twin in plain PyTorch next to where it is called, which is used where this one is not possible.
-With ``TRITON_INTERPRET=1`` they run on the CPU too, slowly, for tests.
+Every function here has a twin in plain PyTorch next to where it is called, which is used where this one is not
+possible. With ``TRITON_INTERPRET=1`` they run on the CPU too, slowly, for tests.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ except ModuleNotFoundError:
 
 # Set to False to use plain PyTorch throughout.
 ENABLED = True
-# A belief has to fit in the registers of one multiprocessor.
-MOST_FEATURES = 128
+# A belief is worked on in tiles of some rows, small enough for several beliefs to be on their way at once.
+TILE_ENTRIES = 4096
+MOST_FEATURES = 512
 MOST_EXPERTS = 1024
 MOST_SWITCHING_EXPERTS = 64
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -62,77 +65,100 @@ def _power_of_two(n: int) -> int:
 # -- one row per belief ------------------------------------------------------------------------------------------------
 
 
-# Untyped below: the language of kernels is Triton's, and sizes in capitals are compiled in.
+# Untyped below: the language of kernels is Triton's, and what is marked constexpr is compiled in.
 @_kernel
-def _static_row(root, mean, phi, y, means, variances, n_outputs, n: tl.constexpr, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
-    belief = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, SIZE)
-    inside = i < n
-    square = belief * n * n + i[:, None] * n + i[None, :]
-    both = inside[:, None] & inside[None, :]
-    old = tl.load(root + square, mask=both, other=0.0)
-    f = tl.load(phi + belief * n + i, mask=inside, other=0.0)
-    whitened = tl.sum(old * f[:, None], axis=0)
-    variance = 1.0 + tl.sum(whitened * whitened, axis=0)
-    gain = tl.sum(old * whitened[None, :], axis=1)
-    pivot = tl.sqrt(variance)
-    shrink = whitened / (pivot * (pivot + 1.0))
-    tl.store(root + square, old - gain[:, None] * shrink[None, :], mask=both)
-    tl.store(variances + belief, variance)
+def _learn_means(mean, phi, y, gains, means, belief, variance, n_outputs, n: tl.constexpr, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
+    j = tl.arange(0, SIZE)
+    inside = j < n
+    f = tl.load(phi + belief * n + j, mask=inside, other=0.0)
+    gain = tl.load(gains + belief * n + j, mask=inside, other=0.0)
     for d in range(n_outputs):
-        own = (belief * n + i) * n_outputs + d
+        own = (belief * n + j) * n_outputs + d
         m = tl.load(mean + own, mask=inside, other=0.0)
         predicted = tl.sum(f * m, axis=0)
         label = tl.load(y + belief * n_outputs + d)
         tl.store(means + belief * n_outputs + d, predicted)
         tl.store(mean + own, m + gain * ((label - predicted) / variance), mask=inside)
+
+
+@_kernel
+def _static_row(  # type: ignore[no-untyped-def]
+    root, mean, phi, y, gains, means, variances, n_outputs, n: tl.constexpr, TILE: tl.constexpr, SIZE: tl.constexpr
+):
+    belief = tl.program_id(0).to(tl.int64)
+    matrix = root + belief * n * n
+    j = tl.arange(0, SIZE)
+    whitened = tl.zeros((SIZE,), dtype=root.dtype.element_ty)
+    for start in range(0, n, TILE):
+        i = start + tl.arange(0, TILE)
+        tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=(i < n)[:, None] & (j < n)[None, :], other=0.0)
+        f = tl.load(phi + belief * n + i, mask=i < n, other=0.0)
+        whitened += tl.sum(tile * f[:, None], axis=0)
+    variance = 1.0 + tl.sum(whitened * whitened, axis=0)
+    pivot = tl.sqrt(variance)
+    shrink = whitened / (pivot * (pivot + 1.0))
+    for start in range(0, n, TILE):
+        i = start + tl.arange(0, TILE)
+        both = (i < n)[:, None] & (j < n)[None, :]
+        # The second look at the matrix finds it in the cache.
+        tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=both, other=0.0)
+        gain = tl.sum(tile * whitened[None, :], axis=1)
+        tl.store(gains + belief * n + i, gain, mask=i < n)
+        tl.store(matrix + i[:, None] * n + j[None, :], tile - gain[:, None] * shrink[None, :], mask=both)
+    tl.store(variances + belief, variance)
+    tl.debug_barrier()
+    _learn_means(mean, phi, y, gains, means, belief, variance, n_outputs, n, SIZE)
 
 
 @_kernel
 def _drifting_row(  # type: ignore[no-untyped-def]
-    covariance, mean, phi, y, drift, means, variances, n_outputs, n: tl.constexpr, SIZE: tl.constexpr
-):
+    covariance, mean, phi, y, drift, gains, means, variances, n_outputs, n: tl.constexpr, TILE: tl.constexpr,
+    SIZE: tl.constexpr,
+):  # fmt: skip
     belief = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, SIZE)
-    inside = i < n
-    square = belief * n * n + i[:, None] * n + i[None, :]
-    both = inside[:, None] & inside[None, :]
+    matrix = covariance + belief * n * n
     step = tl.load(drift + belief)
-    old = tl.load(covariance + square, mask=both, other=0.0)
-    old += tl.where(i[:, None] == i[None, :], step, 0.0)
-    f = tl.load(phi + belief * n + i, mask=inside, other=0.0)
-    # S is symmetric to the bit, so that sums over rows and over columns are the same numbers.
-    gain = tl.sum(old * f[None, :], axis=1)
-    latent = tl.sum(gain * f, axis=0)
-    variance = 1.0 + tl.maximum(latent, step)
-    scaled = gain / tl.sqrt(variance)
-    tl.store(covariance + square, old - scaled[:, None] * scaled[None, :], mask=both)
+    j = tl.arange(0, SIZE)
+    whole = tl.load(phi + belief * n + j, mask=j < n, other=0.0)
+    for start in range(0, n, TILE):
+        i = start + tl.arange(0, TILE)
+        tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=(i < n)[:, None] & (j < n)[None, :], other=0.0)
+        f = tl.load(phi + belief * n + i, mask=i < n, other=0.0)
+        tl.store(gains + belief * n + i, tl.sum(tile * whole[None, :], axis=1) + step * f, mask=i < n)
+    tl.debug_barrier()
+    across = tl.load(gains + belief * n + j, mask=j < n, other=0.0)
+    variance = 1.0 + tl.maximum(tl.sum(across * whole, axis=0), step)
+    scale = 1.0 / tl.sqrt(variance)
+    across *= scale
+    for start in range(0, n, TILE):
+        i = start + tl.arange(0, TILE)
+        both = (i < n)[:, None] & (j < n)[None, :]
+        tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=both, other=0.0)
+        # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
+        down = tl.load(gains + belief * n + i, mask=i < n, other=0.0) * scale
+        tile += tl.where(i[:, None] == j[None, :], step, 0.0)
+        tl.store(matrix + i[:, None] * n + j[None, :], tile - down[:, None] * across[None, :], mask=both)
     tl.store(variances + belief, variance)
-    for d in range(n_outputs):
-        own = (belief * n + i) * n_outputs + d
-        m = tl.load(mean + own, mask=inside, other=0.0)
-        predicted = tl.sum(f * m, axis=0)
-        label = tl.load(y + belief * n_outputs + d)
-        tl.store(means + belief * n_outputs + d, predicted)
-        tl.store(mean + own, m + gain * ((label - predicted) / variance), mask=inside)
+    _learn_means(mean, phi, y, gains, means, belief, variance, n_outputs, n, SIZE)
 
 
 def learn_row(matrix: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor | None) -> tuple[Tensor, Tensor]:
     """Means (N, 1, D) and variances (N, 1) of one row per belief, learned in place; static without ``drift``."""
-    means, variances = torch.empty_like(y), y.new_empty((len(y), 1))
     n, n_outputs = mean.shape[1:]
+    y, phi = y.contiguous(), phi.contiguous()
+    means, variances, gains = torch.empty_like(y), y.new_empty((len(y), 1)), torch.empty_like(phi)
     size = _power_of_two(n)
-    inputs = (matrix, mean, phi.contiguous(), y.contiguous())
     # Known to the compiler, F says how the rows of a matrix are aligned.
-    options = {"n": n, "SIZE": size, "num_warps": 8 if size > 64 else 4}
+    options = {"n": n, "TILE": min(size, TILE_ENTRIES // size), "SIZE": size, "num_warps": 4}
     if drift is None:
-        _static_row[(len(y),)](*inputs, means, variances, n_outputs, **options)
+        _static_row[(len(y),)](matrix, mean, phi, y, gains, means, variances, n_outputs, **options)
     else:
-        _drifting_row[(len(y),)](*inputs, drift.contiguous(), means, variances, n_outputs, **options)
+        walk = drift.contiguous()
+        _drifting_row[(len(y),)](matrix, mean, phi, y, walk, gains, means, variances, n_outputs, **options)
     return means, variances
 
 
-# -- rules that need the row before --------------------------------------------------------------------------------------
+# -- rules that need the row before ------------------------------------------------------------------------------------
 
 
 @_kernel

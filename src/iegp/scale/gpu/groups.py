@@ -28,8 +28,8 @@ class Group(NamedTuple):
 def grouped(slots: Int, page_starts: Int, rows_at_once: int) -> Iterator[Group]:
     """Rows of a call by ``slots`` (n,), their keys' numbers; ``page_starts`` are the first slots of the pages.
 
-    A key with more than ``BLOCK_ROWS`` rows is in several groups, which come in the order of its rows. A group has about
-    ``rows_at_once`` rows at most, which bounds the memory that working on it takes.
+    A key with more than ``BLOCK_ROWS`` rows is in several groups, which come in the order of its rows. A group has
+    about ``rows_at_once`` rows at most, which bounds the memory that working on it takes.
     """
     order = np.argsort(slots, kind="stable")
     ordered = slots[order]

@@ -38,9 +38,9 @@ class TorchEnsemble:
     """One model of any number of experts on a device: a fleet with a single key, without the key.
 
     ``template`` is an ``IEGPRegressor`` past its warm-up; what it has learned is where this starts. Weights and
-    predictions are those that the template would give (to 1e-8 in float64). Memory is that of the beliefs, 8 F² bytes per
-    kernel and drift, and ``WORK_BYTES`` of :mod:`iegp.scale.gpu.rows`. ``IEGPRegressor.from_fleet(ensemble.fleet,
-    ensemble.KEY)`` turns it into an estimator again.
+    predictions are those that the template would give (to 1e-8 in float64). Memory is that of the beliefs, 8 F² bytes
+    per kernel and drift, and ``WORK_BYTES`` of :mod:`iegp.scale.gpu.rows`.
+    ``IEGPRegressor.from_fleet(ensemble.fleet, ensemble.KEY)`` turns it into an estimator again.
     """
 
     KEY = "stream"

@@ -1,8 +1,8 @@
 """The rungs of the noise ladder (``iegp.core.noise``) over the rows of many keys at once.
 
 Every function takes the noise scale before the rows, (n, B, D) for n keys and B beliefs, and the normalised squared
-innovations ``squares`` (n, r, B, D), and gives the scale after each row, (n, r, B, D). Rows that only pad a key come last,
-so that what a key keeps is the entry of its last real row.
+innovations ``squares`` (n, r, B, D), and gives the scale after each row, (n, r, B, D). Rows that only pad a key come
+last, so that what a key keeps is the entry of its last real row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Rung(NamedTuple):
-    """One way of learning the noise; ``forgetting`` is NaN where it is fixed, ``tail`` where noise is not heavy-tailed."""
+    """One way of learning the noise; NaN as ``forgetting`` keeps it fixed, NaN as ``tail`` is noise without heavy tails."""
 
     forgetting: float
     tail: float
@@ -51,7 +51,7 @@ def shapes_before(shape: Tensor, forgetting: float, r: int) -> Tensor:
 
 
 def scales_after(rung: Rung, scale: Tensor, squares: Tensor, shapes: Tensor | None) -> Tensor:
-    """Noise scale after each row, where it is learned. ``shapes`` (n, r) are those of :func:`shapes_before`, for conjugate rungs."""
+    """Noise scale after each row, where it is learned; ``shapes`` (n, r) as of :func:`shapes_before` if conjugate."""
     if rung.is_conjugate:
         assert shapes is not None
         floors = NOISE_FLOOR * (shapes + 0.5)[..., None, None]
@@ -72,8 +72,8 @@ def _conjugate_row_by_row(scale: Tensor, squares: Tensor, floors: Tensor, forget
 def _conjugate_at_once(scale: Tensor, squares: Tensor, floors: Tensor, forgetting: float) -> Tensor:
     """The recursion ``s_t = max(f s_{t-1} + b_t, c_t)`` for all rows at once.
 
-    Without floors it is ``f^{t+1} s + T_t`` with ``T_t = sum f^{t-u} b_u``. A floor met at row u replaces what came before
-    it, so that the answer is ``T_t + f^t max(f s, max over u <= t of (c_u - T_u) / f^u)``.
+    Without floors it is ``f^{t+1} s + T_t`` with ``T_t = sum f^{t-u} b_u``. A floor met at row u replaces what came
+    before it, so that the answer is ``T_t + f^t max(f s, max over u <= t of (c_u - T_u) / f^u)``.
     """
     t = torch.arange(squares.shape[1], dtype=squares.dtype, device=squares.device)
     decay = torch.where(t[:, None] >= t, forgetting ** (t[:, None] - t).clamp_min(0.0), 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 
@@ -63,7 +65,7 @@ class DevicePages:
         """Ranges of slots, each of at most ``most_keys`` keys of one page."""
         edges = {0, self.n_keys, *range(0, self.n_keys, most_keys), *self.starts.tolist()}
         bounds = sorted(edge for edge in edges if edge <= self.n_keys)
-        return list(zip(bounds[:-1], bounds[1:], strict=True))
+        return list(pairwise(bounds))
 
     def field(self, name: str) -> torch.Tensor:
         """One of the small fields, of all keys."""

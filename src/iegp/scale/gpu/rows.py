@@ -159,7 +159,7 @@ def _entry(table: Tensor, last: Tensor | None) -> Tensor:
 
 def _learn_beliefs(experts: DeviceExperts, state: DeviceState, phi: Tensor, y: Tensor, counts: Tensor | None) -> Ahead:
     """One-step-ahead means (n, r, B, D) and variances (n, r, B, 1), as float64."""
-    n, r, n_outputs = y.shape
+    n, r = y.shape[:2]
     parts = []
     if len(experts.static_beliefs):
         own_phi, own_y = _flat(experts, phi, y, True)

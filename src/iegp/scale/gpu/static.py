@@ -6,8 +6,8 @@ factor ``L L' = I + U U'`` of the block,
 
     P_new = P - (P U') L'^-1 (L + I)^-1 U,        P_new P_new' = S - S Phi' (I + Phi S Phi')^-1 Phi S  exactly.
 
-Only matrices of the size of the block are solved with. Nothing squares a condition number as long as no row of the block
-is very surprising; blocks with such a row are absorbed row by row (Potter's form), as on the CPU.
+Only matrices of the size of the block are solved with. Nothing squares a condition number as long as no row of the
+block is very surprising; blocks with such a row are absorbed row by row (Potter's form), as on the CPU.
 """
 
 from __future__ import annotations

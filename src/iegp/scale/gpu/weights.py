@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Weights each row is predicted with, as logs (n, r, experts), the mixture's log score (n, r), weights afterwards."""
+    """Log weights each row is predicted with (n, r, experts), the mixture's log score (n, r), log weights afterwards."""
 
     ahead: Tensor
     log_score: Tensor
