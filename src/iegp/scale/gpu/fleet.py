@@ -164,7 +164,8 @@ class TorchFleet:
         ``keys`` is one per row, or a single one for all; new ones start from the template. A NumPy array of keys is
         quickest, and the same array as in the last call costs nothing. ``X`` and ``y`` may be tensors. ``as_tensors``
         leaves the answer on the device, without waiting for it. ``level`` asks for central intervals, which are
-        computed on the CPU. Bad input is found before any key learns anything.
+        computed on the CPU. Bad input is found before any key learns anything; an interrupt (Ctrl-C), or a device that
+        runs out of memory, leaves keys in between: go on from the last file.
         """
         if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
             raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
@@ -361,12 +362,7 @@ class TorchFleet:
         return planning.plan(slots, self._pages.starts, self._rows_at_once, self.device)
 
     def _is_last(self, keys: Any, n_rows: int) -> bool:
-        return (
-            self._last_call is not None
-            and len(np.shape(keys)) == 1
-            and len(keys) == n_rows
-            and planning.are_same(keys, self._last_call[0])
-        )
+        return self._last_call is not None and planning.are_same(keys, self._last_call[0]) and len(keys) == n_rows
 
     def _rows(self, X: Any) -> Float | Tensor:
         if isinstance(X, Tensor):

@@ -27,7 +27,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Rung(NamedTuple):
-    """One way of learning the noise; NaN as ``forgetting`` keeps it fixed, NaN as ``tail`` is noise without heavy tails."""
+    """One way of learning the noise; NaN as ``forgetting`` keeps it fixed, NaN as ``tail`` means no heavy tails."""
 
     forgetting: float
     tail: float

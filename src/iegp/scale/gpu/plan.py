@@ -106,17 +106,18 @@ def distinct(keys: Any, n_rows: int) -> Named:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         return Named(check_keys(values[order]), rank[which])
+    if _is_single(keys) and n_rows:
+        return Named(check_keys([keys]), np.zeros(n_rows, dtype=np.int64))
     names = check_keys(keys, n_rows)
     numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return Named(list(numbers), np.array([numbers[name] for name in names], dtype=np.int64))
 
 
 def are_same(keys: Any, before: Any) -> bool:
-    """Whether two calls were given the same keys; quick, and never wrong by saying yes."""
-    if isinstance(keys, np.ndarray) and isinstance(before, np.ndarray):
-        return keys.dtype == before.dtype and keys.shape == before.shape and bool((keys == before).all())
-    # True == 1 and 1.0 == 1, but only one of them is a key.
-    return isinstance(keys, str) and isinstance(before, str) and keys == before
+    """Whether two calls were given the same array of keys; quick, and never wrong by saying yes."""
+    if not _is_plain(keys) or not isinstance(before, np.ndarray):
+        return False
+    return keys.dtype == before.dtype and keys.shape == before.shape and bool((keys == before).all())
 
 
 def as_objects(keys: Any, n_rows: int) -> Any:
@@ -124,8 +125,13 @@ def as_objects(keys: Any, n_rows: int) -> Any:
     if _is_plain(keys):
         return keys.astype(object)
     names = np.empty(n_rows, dtype=object)
-    names[:] = check_keys(keys, n_rows)
+    names[:] = check_keys([keys])[0] if _is_single(keys) else check_keys(keys, n_rows)
     return names
+
+
+def _is_single(keys: Any) -> bool:
+    """Whether one key stands for all rows."""
+    return isinstance(keys, str | int | np.integer)
 
 
 def _is_plain(keys: Any) -> bool:

@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Log weights each row is predicted with (n, r, experts), the mixture's log score (n, r), log weights afterwards."""
+    """Log weights that rows are predicted with (n, r, experts), the mixture's log score (n, r), log weights after them."""
 
     ahead: Tensor
     log_score: Tensor
