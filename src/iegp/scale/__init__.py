@@ -13,13 +13,24 @@ from iegp.scale.fleet import Fleet
 from iegp.scale.fleet_run import FleetRun
 
 if TYPE_CHECKING:
+    from iegp.scale.gpu.fleet import TorchFleet
+    from iegp.scale.gpu.large import TorchEnsemble
     from iegp.scale.history import fit_history
 
-__all__ = ["Fleet", "FleetRun", "fit_history"]
+__all__ = ["Fleet", "FleetRun", "TorchEnsemble", "TorchFleet", "fit_history"]
+
+_GPU = {"TorchFleet": "iegp.scale.gpu.fleet", "TorchEnsemble": "iegp.scale.gpu.large"}
 
 
 def __getattr__(name: str) -> Any:
-    """Histories read Parquet files, and few who use an estimator need that."""
+    """Histories read Parquet files, GPUs need PyTorch, and few who use an estimator need either."""
     if name == "fit_history":
         return importlib.import_module("iegp.scale.history").fit_history
+    if name in _GPU:
+        try:
+            return getattr(importlib.import_module(_GPU[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError(f'{name} needs PyTorch, which is not installed; pip install "iegp[gpu]"') from error
     raise AttributeError(f"module 'iegp.scale' has no attribute {name!r}")
