@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from iegp.scale.gpu import fused
+from iegp.scale.gpu.factors import factors
 from iegp.scale.gpu.static import Ahead
 
 
@@ -42,14 +43,13 @@ def learn_block(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift:
     latent = torch.bmm(cross, phi.mT)
     latent += drift[:, None, None] * torch.minimum(steps[:, None], steps) * torch.bmm(phi, phi.mT)
     latent.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    lower, info = torch.linalg.cholesky_ex(latent)
-    rest = torch.nonzero(info)[:, 0]
+    lower, inverse, _, is_bad = factors(latent, with_plus=False)
+    rest = torch.nonzero(is_bad)[:, 0]
     kept = (covariance[rest], mean[rest]) if len(rest) else None
 
     cross += walked * phi
     means = torch.bmm(phi, mean)
-    solved = torch.linalg.solve_triangular(lower, torch.cat((cross, y - means), dim=-1), upper=False)
-    cross, innovations = solved[..., : cross.shape[-1]], solved[..., cross.shape[-1] :]
+    cross, innovations = torch.bmm(inverse, cross), torch.bmm(inverse, y - means)
     means = torch.baddbmm(means, lower.tril(-1), innovations)
     mean.baddbmm_(cross.mT, innovations)
     covariance.baddbmm_(cross.mT, cross, alpha=-1.0)

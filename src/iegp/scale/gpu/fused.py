@@ -3,6 +3,7 @@
 They are written in Triton, which comes with PyTorch for GPUs.
 
 - One row per key: a belief is read once and written once, where three products would read it three times.
+- Small factors and their inverses: one kernel instead of library calls made for larger matrices.
 - Rules that need the row before (weights, heavy-tailed noise): one kernel instead of dozens per row.
 
 Every function here has a twin in plain PyTorch next to where it is called, which is used where this one is not
@@ -35,6 +36,7 @@ ENABLED = True
 TILE_ENTRIES = 4096
 MOST_FEATURES = 512
 MOST_EXPERTS = 1024
+MOST_ROWS = 64
 MOST_SWITCHING_EXPERTS = 64
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _LANES = 256
@@ -47,6 +49,10 @@ def is_possible(tensor: Tensor) -> bool:
 
 def is_possible_for_beliefs(matrix: Tensor) -> bool:
     return is_possible(matrix) and matrix.shape[-1] <= MOST_FEATURES
+
+
+def is_possible_for_blocks(matrices: Tensor) -> bool:
+    return is_possible(matrices) and matrices.shape[-1] <= MOST_ROWS
 
 
 def is_possible_for_weights(log_weights: Tensor, rule: int) -> bool:
@@ -156,6 +162,63 @@ def learn_row(matrix: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tenso
         walk = drift.contiguous()
         _drifting_row[(len(y),)](matrix, mean, phi, y, walk, gains, means, variances, n_outputs, **options)
     return means, variances
+
+
+# -- factors of blocks -------------------------------------------------------------------------------------------------
+
+
+@_kernel
+def _factor(  # type: ignore[no-untyped-def]
+    matrices, upper, inverse, inverse_plus, is_bad, n, WITH_PLUS: tl.constexpr, SIZE: tl.constexpr
+):
+    block = tl.program_id(0).to(tl.int64) * n * n
+    i, j = tl.arange(0, SIZE)[:, None], tl.arange(0, SIZE)[None, :]
+    one = tl.arange(0, SIZE)
+    # The other triangle is the mirror image.
+    place = tl.where(i >= j, i * n + j, j * n + i)
+    left = tl.load(matrices + block + place, mask=(i < n) & (j < n), other=0.0)
+    solved = tl.where(i == j, 1.0, tl.zeros((SIZE, SIZE), dtype=matrices.dtype.element_ty))
+    solved_plus = solved
+    smallest = tl.full((), float("inf"), dtype=matrices.dtype.element_ty)
+    for k in range(n):
+        # Column k of what is left, as a column and, what is left being symmetric, as a row.
+        column = tl.sum(tl.where(j == k, left, 0.0), axis=1)
+        square = tl.sum(tl.where(one == k, column, 0.0), axis=0)
+        smallest = tl.where(square > 0.0, tl.minimum(smallest, square), -1.0)
+        pivot = tl.sqrt(square)
+        column = tl.where(one >= k, column / pivot, 0.0)
+        tl.store(upper + block + k * n + one, column, mask=one < n)
+        below = tl.where(i > k, column[:, None], 0.0)
+        row = tl.sum(tl.where(i == k, solved, 0.0), axis=0) / pivot
+        tl.store(inverse + block + k * n + one, row, mask=one < n)
+        solved = solved - below * row[None, :]
+        if WITH_PLUS:
+            row_plus = tl.sum(tl.where(i == k, solved_plus, 0.0), axis=0) / (pivot + 1.0)
+            tl.store(inverse_plus + block + k * n + one, row_plus, mask=one < n)
+            solved_plus = solved_plus - below * row_plus[None, :]
+        left = left - below * column[None, :]
+    tl.store(is_bad + tl.program_id(0), smallest < 0.0)
+
+
+def factors(matrices: Tensor, with_plus: bool) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Cholesky factor L, inv(L), inv(L + I) and what failed, of ``matrices`` (N, r, r)."""
+    matrices = matrices.contiguous()
+    upper, inverse = torch.empty_like(matrices), torch.empty_like(matrices)
+    inverse_plus = torch.empty_like(matrices) if with_plus else None
+    is_bad = torch.empty(len(matrices), dtype=torch.bool, device=matrices.device)
+    size = max(16, _power_of_two(matrices.shape[-1]))
+    _factor[(len(matrices),)](
+        matrices,
+        upper,
+        inverse,
+        inverse if inverse_plus is None else inverse_plus,
+        is_bad,
+        matrices.shape[-1],
+        WITH_PLUS=with_plus,
+        SIZE=size,
+        num_warps=max(1, size * size // 256),
+    )
+    return upper.mT, inverse, inverse_plus, is_bad
 
 
 # -- rules that need the row before ------------------------------------------------------------------------------------

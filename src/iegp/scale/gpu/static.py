@@ -19,6 +19,7 @@ from torch import Tensor
 
 from iegp.core.numerics import MAX_BLOCK_LEVERAGE
 from iegp.scale.gpu import fused
+from iegp.scale.gpu.factors import factors
 
 # In float32 seven digits are there to lose, not sixteen.
 MAX_BLOCK_LEVERAGE_FLOAT32 = 1.0e2
@@ -58,13 +59,13 @@ def learn_block(root: Tensor, mean: Tensor, phi: Tensor, y: Tensor) -> Ahead:
     whitened = torch.bmm(phi, root)
     covariance = torch.baddbmm(eye, whitened, whitened.mT)
     limit = MAX_BLOCK_LEVERAGE if phi.dtype == torch.float64 else MAX_BLOCK_LEVERAGE_FLOAT32
-    lower, info = torch.linalg.cholesky_ex(covariance)
+    lower, inverse, inverse_plus, is_bad = factors(covariance, with_plus=True)
+    assert inverse_plus is not None
     # Written so that a NaN counts as surprising.
-    surprising = ~(covariance.diagonal(dim1=-2, dim2=-1).amax(-1) <= 1.0 + limit) | (info != 0)
+    surprising = ~(covariance.diagonal(dim1=-2, dim2=-1).amax(-1) <= 1.0 + limit) | is_bad
     rest = torch.nonzero(surprising)[:, 0]
     kept = (root[rest], mean[rest]) if len(rest) else None
 
-    inverse, inverse_plus = torch.linalg.solve_triangular(torch.stack((lower, lower + eye)), eye, upper=False)
     means = torch.bmm(phi, mean)
     innovations = torch.bmm(inverse, y - means)
     # Row t regresses on the innovations of the rows before it: no look ahead.
