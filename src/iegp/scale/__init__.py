@@ -14,12 +14,16 @@ from iegp.scale.fleet_run import FleetRun
 
 if TYPE_CHECKING:
     from iegp.scale.history import fit_history
+    from iegp.scale.sharded.options import RayOptions
+    from iegp.scale.sharded.ray_fleet import RayFleet
 
-__all__ = ["Fleet", "FleetRun", "fit_history"]
+__all__ = ["Fleet", "FleetRun", "RayFleet", "RayOptions", "fit_history"]
 
 
 def __getattr__(name: str) -> Any:
-    """Histories read Parquet files, and few who use an estimator need that."""
+    """Histories read Parquet files, and few who use an estimator need that, or a cluster."""
     if name == "fit_history":
         return importlib.import_module("iegp.scale.history").fit_history
+    if name in ("RayFleet", "RayOptions"):
+        return getattr(importlib.import_module("iegp.scale.sharded.ray_fleet"), name)
     raise AttributeError(f"module 'iegp.scale' has no attribute {name!r}")
