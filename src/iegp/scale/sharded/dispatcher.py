@@ -163,7 +163,7 @@ class Dispatcher:
         for line in self.lines:
             line.send(self._window)
             if line.saving is None and line.has_unsaved and self.journal.newest - line.asked_to_save >= self._every:
-                line.saving = line.actor.checkpoint.remote()
+                line.saving, line.to_be_saved = line.actor.checkpoint.remote(), line.last_sent
                 line.asked_to_save = self.journal.newest
         from_line = {task: line for line in self.lines for task in line.in_flight}
         from_line |= {line.saving: line for line in self.lines if line.saving is not None}
@@ -209,7 +209,10 @@ class Dispatcher:
         try:
             line.saved = max(line.saved, self._get(line.shard, task))
         except self._passing_errors():
-            return
+            pass
+        if line.saved < line.to_be_saved:
+            # It died over it, and what came back has stored less: ask again, or the journal grows.
+            line.asked_to_save = self.journal.newest - self._every
         self._forget()
 
     def _forget(self) -> None:

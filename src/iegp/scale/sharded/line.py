@@ -23,11 +23,16 @@ class Line:
         self.in_flight: dict[Any, int] = {}
         self.saving: Any = None
         self.asked_to_save = 0
+        self.to_be_saved = 0
 
     @property
     def last(self) -> int:
         """The batch that the shard will have learned when all is done."""
         return self._numbers[-1] if self._numbers else self._before
+
+    @property
+    def last_sent(self) -> int:
+        return self._numbers[self._next - 1] if self._next else self._before
 
     @property
     def is_quiet(self) -> bool:
@@ -50,11 +55,10 @@ class Line:
         """Send what is to be sent, no more than ``window`` batches at a time."""
         while self._next < len(self._numbers) and len(self.in_flight) < window:
             number = self._numbers[self._next]
-            previous = self._numbers[self._next - 1] if self._next else self._before
             batch, rows = self._journal.read(number)
             chosen = rows[self.shard]
             keys = [batch.keys[row] for row in chosen]
-            task = self.actor.learn.remote(number, previous, keys, batch.X[chosen], batch.y[chosen], batch.level)
+            task = self.actor.learn.remote(number, self.last_sent, keys, batch.X[chosen], batch.y[chosen], batch.level)
             self.in_flight[task] = number
             self._next += 1
 

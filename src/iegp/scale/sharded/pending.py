@@ -10,16 +10,18 @@ import numpy as np
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.sharded.checkpoint import Answer
 from iegp.scale.sharded.journal import Routed
-from iegp.typing import Float
+
+Wait = Callable[[Callable[[], bool], float | None], None]
 
 
 class Pending:
     """What :meth:`RayFleet.submit` gives: the answers to one batch, when all of its shards have given theirs."""
 
-    def __init__(self, routed: Routed, wait: Callable[[Callable[[], bool], float | None], None]) -> None:
+    def __init__(self, routed: Routed, wait: Wait, columns: Answer | None = None) -> None:
+        """``columns`` are the answers to a batch without rows, which no shard gives."""
         self._batch, self._rows = routed
         self._wait = wait
-        self._columns: dict[str, Float] = {}
+        self._columns = {} if columns is None else columns
         self.missing = set(self._rows)
         """Shards whose answer is not there yet."""
 

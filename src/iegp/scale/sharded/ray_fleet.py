@@ -15,15 +15,18 @@ from iegp.scale.fleet import Fleet, Template
 from iegp.scale.fleet_input import Key, check_keys, check_labels, check_rows
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.sharded import checkpoint, layout
+from iegp.scale.sharded.batch import Batch
 from iegp.scale.sharded.checkpoint import Checkpoint
 from iegp.scale.sharded.cluster import need_ray
 from iegp.scale.sharded.dispatcher import Dispatcher
 from iegp.scale.sharded.homes import rows_by_shard
+from iegp.scale.sharded.journal import Routed
 from iegp.scale.sharded.layout import Layout
 from iegp.scale.sharded.options import RayOptions, check_whole_number
 from iegp.scale.sharded.parts import cut, empty_like, joined
 from iegp.scale.sharded.pending import Pending
 from iegp.scale.sharded.rehash import rehash
+from iegp.scale.sharded.shard import answer_of
 from iegp.typing import Float
 
 DEFAULTS = RayOptions()
@@ -163,16 +166,22 @@ class RayFleet:
         be learned once, whatever happens. Bad input is refused before that.
         """
         template, model = self._template, self._template._model
-        # Nothing is learned here; it refuses a level that is not one.
+        # Refuses a level that is not one.
         no_labels = np.empty(0 if template.single_output else (0, model.n_outputs))
-        template.learn([], np.empty((0, model.n_columns)), no_labels, level)
+        no_answers = template.learn([], np.empty((0, model.n_columns)), no_labels, level)
         # Copies: the caller may use its arrays again while a shard has yet to learn these.
         rows = check_rows(X, model.n_columns, template.feature_names).copy()
         names = check_keys(keys, len(rows))
         labels = check_labels(y, len(rows), model.n_outputs, template.single_output).copy()
         model.scaling.standardise_x(rows)  # refuses numbers that are too large
         model.scaling.standardise_y(labels)
-        return self._open_dispatcher().submit(names, rows, labels[:, 0] if template.single_output else labels, level)
+        dispatcher = self._open_dispatcher()
+        if template.single_output:
+            labels = labels[:, 0]
+        if not names:
+            nothing = Batch(dispatcher.journal.newest, self.n_rows, names, rows, labels, level)
+            return Pending(Routed(nothing, {}), dispatcher.wait, answer_of(no_answers))
+        return dispatcher.submit(names, rows, labels, level)
 
     def flush(self) -> None:
         """Wait until all accepted batches are learned and answered."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from iegp.scale.fleet_input import Key
+from iegp.scale.fleet_run import FleetRun
 from iegp.scale.sharded import checkpoint, compiled_code
 from iegp.scale.sharded.checkpoint import Answer, Checkpoint
 from iegp.typing import Float
@@ -19,6 +20,10 @@ class Gap(NamedTuple):
 
     applied: int
     """The last batch that the shard has learned; everything after it must be sent again."""
+
+
+def answer_of(run: FleetRun) -> Answer:
+    return {name: getattr(run, name) for name in ROW_FIELDS if getattr(run, name) is not None}
 
 
 class Shard:
@@ -54,7 +59,7 @@ class Shard:
             # Some keys may have learned their rows and others not: back to where all was well, then tell the driver.
             self._restore()
             raise
-        answer = {name: getattr(run, name) for name in ROW_FIELDS if getattr(run, name) is not None}
+        answer = answer_of(run)
         self._applied = number
         self._answers[number] = answer
         self._answers = {n: kept for n, kept in self._answers.items() if n > number - self._window}
