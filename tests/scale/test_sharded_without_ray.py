@@ -201,7 +201,7 @@ def test_whatever_dies_nothing_is_lost_or_learned_twice(
             pending.append(fleet.submit(*batch))
             assert len(fleet._dispatcher._pending) <= window
             journal = fleet._dispatcher.journal
-            assert deaths or journal.newest - journal.oldest <= 2 * every + window
+            assert deaths or journal.newest - journal.oldest <= 2 * (every + window)
             if number % 10 == 4:
                 np.testing.assert_array_equal(fleet.predict("z", batch[1]), Fleet(template()).predict("z", batch[1]))
         for got, run in zip(pending, runs, strict=True):
