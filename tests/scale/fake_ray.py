@@ -75,6 +75,7 @@ class FakeRay:
     def __init__(self, seed: int = 0, deaths: float = 0.0, stale: float = 0.0, lost: float = 0.0) -> None:
         self._random = random.Random(seed)
         self._deaths, self._stale, self._lost = deaths, stale, lost
+        self._n_calls = 0
         self.n_deaths = 0
         self.most_waiting = 0
         self.actors: list[Actor] = []
@@ -132,6 +133,8 @@ class FakeRay:
 
     def _work(self, actor: Actor) -> None:
         """One call; the actor may die before it, or after it and before the answer has left."""
+        self._n_calls += 1
+        assert self._n_calls < 20_000, "no progress"
         if self._random.random() < self._deaths:
             self.kill(actor, no_restart=False)
             if self._random.random() < self._stale:

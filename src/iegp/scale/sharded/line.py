@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 from iegp.errors import ShardError
@@ -74,8 +74,8 @@ class Line:
         self.in_flight.clear()
 
     def send_again(self, number: int) -> None:
-        """The answer to one batch got lost."""
-        self._next = min(self._next, self._numbers.index(number))
+        """The answer to one batch got lost. (If the journal has forgotten it, it was a repetition nobody waits for.)"""
+        self._next = min(self._next, bisect_left(self._numbers, number))
         self.in_flight.clear()
 
     def done_up_to(self, newest: int) -> int:
