@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
+RAY_READY := $(VENV)/.ray-ready
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
 export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-river bench-scale bench-speed lint format clean
+.PHONY: run test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +20,10 @@ $(READY): pyproject.toml
 
 $(BENCH_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+$(RAY_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[ray]"
 	touch $@
 
 run: $(READY)  ## `iegp demo`: real data and the robot arm through the default model; reports in runs/demo/
@@ -43,6 +48,9 @@ test-slow: $(READY)  ## long streams and accuracy on the paper's data
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
 
+test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
+	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/scale/test_ray_history.py tests/scale/test_ray_fleet.py tests/scale/test_sharded_without_ray.py
+
 bench: bench-speed bench-stream bench-scale bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics  ## all benchmark tables
 
 bench-speed: $(READY)
@@ -54,6 +62,9 @@ bench-stream: $(READY)
 
 bench-scale: $(READY)
 	$(BIN)/python benchmarks/scale.py
+
+bench-ray: $(RAY_READY)
+	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/python benchmarks/fleet_ray.py
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py

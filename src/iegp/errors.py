@@ -5,7 +5,8 @@
     IegpError
     ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
-    └── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
+    ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
+    └── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; what was accepted is in its journal
 
 Every message names the value, says why it is wrong and what to try.
 """
@@ -27,3 +28,7 @@ class ModelFileError(IegpError, ValueError):
 
 class DatasetError(IegpError, LookupError):
     """A data set is unknown, absent, or does not match its checksum."""
+
+
+class ShardError(IegpError, RuntimeError):
+    """A shard of a fleet on a cluster has failed in a way that restarting it does not cure. No accepted row is lost."""

@@ -1,0 +1,51 @@
+"""How a fleet on a cluster works; none of it changes what it answers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from iegp.errors import InputError
+
+
+@dataclass(frozen=True)
+class RayOptions:
+    """How a :class:`RayFleet` works; none of it changes what it answers.
+
+    Parameters
+    ----------
+    checkpoint_every : int, default=100
+        Each shard is stored about once in so many batches; it may have to learn as many again when it comes back.
+    max_in_flight : int, default=8
+        Batches without an answer. When there are so many, ``submit`` waits.
+    cpus_per_shard : float, default=1
+        What Ray reserves for a shard; 0.5 lets two share a core.
+    log_memory : int, default=2**28
+        Bytes of recent batches that are kept in memory for shards that come back; others are read from the journal.
+    sync_journal : bool, default=False
+        Whether each batch is forced to the disk, so that it survives a power cut of the driver's machine, too.
+    filled_cache : path, optional
+        A folder of compiled code (``NUMBA_CACHE_DIR`` of an earlier run) that all machines see. Workers copy it
+        instead of compiling for the better part of a minute. By default that of this process, if it has one.
+    """
+
+    checkpoint_every: int = 100
+    max_in_flight: int = 8
+    cpus_per_shard: float = 1.0
+    log_memory: int = 2**28
+    sync_journal: bool = False
+    filled_cache: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_whole_number("checkpoint_every", self.checkpoint_every)
+        check_whole_number("max_in_flight", self.max_in_flight)
+        check_whole_number("log_memory", self.log_memory)
+        if not self.cpus_per_shard > 0:
+            raise InputError(f"cpus_per_shard={self.cpus_per_shard!r} must be positive, such as 1 or 0.5")
+
+
+def check_whole_number(name: str, value: object) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name}={value!r} must be a whole number, 1 or more")
