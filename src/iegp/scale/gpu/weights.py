@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Log weights that rows are predicted with (n, r, experts), the mixture's log score (n, r), log weights after."""
+    """Log weights rows are predicted with (n, r, experts), log score of the mixture (n, r), log weights afterwards."""
 
     ahead: Tensor
     log_score: Tensor
