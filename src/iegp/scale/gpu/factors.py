@@ -25,7 +25,7 @@ class Factors(NamedTuple):
 
 def factors(matrices: Tensor, with_plus: bool) -> Factors:
     """Factor ``matrices`` (N, r, r), of which the lower triangles count."""
-    # In float64 the kernel is slower than the library (an H200, blocks of 32 rows: 3.5 ms against 1.4); in float32, faster.
+    # In float64 the library is quicker (fleets on an H200: 6.5e6 against 4.8e6 rows/s), in float32 the kernel.
     if matrices.dtype == torch.float32 and fused.is_possible_for_blocks(matrices):
         return Factors(*fused.factors(matrices, with_plus))
     eye = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
