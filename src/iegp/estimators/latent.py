@@ -30,7 +30,7 @@ from iegp.typing import Arrays, Float, Int
 # Short, compared with the spread of the first picture: with these and 75 frequencies nearest neighbours on the map are
 # more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower
 # that error further, but only by dropping every row onto a row of the warm-up: a heap of dots, no map.
-LATENT_KERNELS = tuple(RBF(2.0 ** (k / 2.0)) for k in range(-3, 1))
+LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
 
 
 class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,7 +51,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Dimensions of the map.
     kernels : list of kernels, default=None
         One expert each, with length scales in units of the latent space; ``None`` is RBF of length scales
-        2^(k/2), k = -3, ..., 0. The paper's are in :func:`iegp.presets.ie_gplvm`.
+        0.35, 0.42 and 0.5. The paper's are in :func:`iegp.presets.ie_gplvm`.
     n_frequencies : int, default=75
         Random frequencies per expert. More show finer structure; the time for a row grows with their square.
     features : {"random", "orthogonal"}, default="random"
