@@ -28,8 +28,8 @@ from iegp.run import latent_snapshot, modelfile
 from iegp.typing import Arrays, Float, Int
 
 # Short, compared with the spread of the first picture: with these and 75 frequencies nearest neighbours on the map are
-# more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower that
-# error further, but only by dropping every row onto a row of the warm-up: a heap of dots, no map.
+# more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower
+# that error further, but only by dropping every row onto a row of the warm-up: a heap of dots, no map.
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 2.0)) for k in range(-3, 1))
 
 
