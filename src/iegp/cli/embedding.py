@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from iegp.typing import Arrays, Float
 
 # Rows that are learned together; fixed, so that a resumed run repeats the same blocks.
 BLOCK = 512
+# What a resumed run keeps as it was.
+_FIXED = ("label", "features", "ignore", "components", "warmup", "frequencies", "init", "max_stored", "seed")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Course:
     labels: list[str] = field(default_factory=list)
     position: tuple[int, int, int] = (0, 1, 0)
     prefix: tuple[int, str] = (0, "")
+    flags: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -81,9 +84,13 @@ def embed(options: EmbedOptions) -> int:
     say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True)
     _check(options)
     is_resumed = options.resume and options.save is not None and Path(options.save).exists()
-    course = _read(options) if is_resumed else Course(options.model(), prefix=prefix_of(Path(options.source), 4096))
     if is_resumed:
+        course = _read(options)
+        options = _as_before(options, course.flags)
         say.print(f"Resumed at row {course.n_rows:,}")
+    else:
+        flags = {name: getattr(options, name) for name in _FIXED}
+        course = Course(options.model(), prefix=prefix_of(Path(options.source), 4096), flags=flags)
     with StopSignals() as stop, open_rows(options, course.columns, course.position) as source, _bar(say) as bar:
         course.columns = source.columns
         _learn(options, course, source, stop, bar)
@@ -145,10 +152,14 @@ def _blocks(options: EmbedOptions, course: Course, source: RowSource) -> Iterato
         wanted = BLOCK - course.n_rows % BLOCK
         if options.limit is not None:
             wanted = min(wanted, options.limit - course.n_rows)
-        block = source.read(wanted) if wanted > 0 else None
-        if block is None:
+        parts: list[Block] = []
+        while wanted > 0 and (part := source.read(wanted)) is not None:
+            parts.append(part)
+            wanted -= len(part.rows)
+        if not parts:
             return
-        yield block
+        labels = [label for part in parts for label in part.labels]
+        yield Block(np.concatenate([part.rows for part in parts]), labels, parts[-1].position)
 
 
 # -- storing -----------------------------------------------------------------------------------------------------------
@@ -165,6 +176,7 @@ def _write(path: Path, course: Course) -> None:
         "labels": names,
         "position": list(course.position),
         "prefix": list(course.prefix),
+        "flags": course.flags,
     }
     modelfile.write(path, header, arrays | {"embed.labels": codes})
 
@@ -193,7 +205,25 @@ def _course(model: IEGPLVM, stored: dict[str, Any], arrays: Arrays) -> Course:
     length, digest = stored["prefix"]
     labels = [names[code] for code in codes.tolist()]
     columns = tuple(str(name) for name in stored["columns"])
-    return Course(model, columns, labels, (offset, line, record), (int(length), str(digest)))
+    flags = dict(stored["flags"])
+    if set(flags) != set(_FIXED) or not isinstance(flags["label"], str | None):
+        raise ValueError("the flags of the run are not known")
+    if len(labels) != (0 if flags["label"] is None or not model.__sklearn_is_fitted__() else model.n_samples_seen_):
+        raise ValueError("there is not one label for every row")
+    return Course(model, columns, labels, (offset, line, record), (int(length), str(digest)), flags)
+
+
+def _as_before(options: EmbedOptions, flags: dict[str, Any]) -> EmbedOptions:
+    """The flags the run was started with. What was said anew must agree; a default was not said."""
+    defaults = {entry.name: entry.default for entry in fields(EmbedOptions)}
+    for name in _FIXED:
+        now = getattr(options, name)
+        if now not in (defaults[name], flags[name]):
+            raise UsageError(
+                f"--{name.replace('_', '-')} {now} differs from {flags[name]} in {options.save}, and a resumed run "
+                "keeps what it was started with; leave the flag out, or start anew with --overwrite"
+            )
+    return replace(options, **flags)
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -67,13 +69,19 @@ class _Arrays:
 
     def __init__(self, wanted: Wanted, row: int) -> None:
         try:
-            with np.load(wanted.source, allow_pickle=False) as stored:
-                self._x = np.asarray(stored["X"], dtype=np.float64)
+            with open(wanted.source, "rb") as file:
+                stored = np.load(file, allow_pickle=False)
+                if not isinstance(stored, np.lib.npyio.NpzFile):
+                    raise ValueError("it is a single array, as np.save writes it")
+                x = stored["X"]
                 labels = None if wanted.label is None else stored[wanted.label]
-        except (KeyError, ValueError, OSError) as error:
+        except (KeyError, ValueError, OSError, EOFError, MemoryError, BadZipFile, zlib.error) as error:
             raise InputError(f"{wanted.source} cannot be read ({error}); it needs an array X, rows first") from error
-        if self._x.ndim != 2:
-            raise InputError(f"X in {wanted.source} has shape {self._x.shape}; rows of numbers are needed")
+        if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biuf":
+            raise InputError(
+                f"X in {wanted.source} has shape {x.shape} and type {x.dtype}; rows of real numbers are needed"
+            )
+        self._x = np.asarray(x, dtype=np.float64)
         if labels is not None and labels.shape != (len(self._x),):
             raise InputError(f"{wanted.label} in {wanted.source} has shape {labels.shape}, not one entry per row")
         self._labels = None if labels is None else [label_name(value) or "" for value in labels.tolist()]

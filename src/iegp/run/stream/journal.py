@@ -24,6 +24,7 @@ from iegp.errors import InputError
 _HEAD = struct.Struct("<IQI")
 # A longer record was never written: batches are bounded.
 _LONGEST = 1 << 30
+_READ = 1 << 26
 
 
 class Journal:
@@ -61,7 +62,7 @@ class Journal:
 
     def batches_after(self, sequence: int) -> Iterator[tuple[dict[str, Any], bool]]:
         """Batches after this number and whether each was answered; a torn end is cut off."""
-        content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        content = self._content()
         found: dict[int, dict[str, Any]] = {}
         answered: set[int] = set()
         position = 0
@@ -81,6 +82,15 @@ class Journal:
             if number > sequence:
                 self.sequence = number
                 yield found[number], number in answered
+
+    def _content(self) -> bytes:
+        """All of it: one read gives two GiB at most, and what it left out would look torn off."""
+        pieces: list[bytes] = []
+        at = 0
+        while piece := os.pread(self._descriptor, _READ, at):
+            pieces.append(piece)
+            at += len(piece)
+        return b"".join(pieces)
 
     def clear(self) -> None:
         """A checkpoint holds everything: start over. Numbers go on, so that an old record is known as such."""
