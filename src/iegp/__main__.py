@@ -1,6 +1,6 @@
 """``python -m iegp`` is the command ``iegp``."""
 
-from iegp.cli.app import main
+from iegp.cli.entry import main
 
 if __name__ == "__main__":
     main()

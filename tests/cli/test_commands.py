@@ -61,7 +61,7 @@ def test_predict_needs_no_label_and_no_order_of_columns(folder, tmp_path):
 
 def test_predict_takes_categories_for_text_whatever_they_look_like(tmp_path):
     write_config(tmp_path)
-    records = [{**r, "zip": "A1" if i == 0 else str(1000 + i % 2)} for i, r in enumerate(sources.numbers(60))]
+    records = [{**r, "zip": "A1" if i % 5 == 0 else str(1000 + i % 2)} for i, r in enumerate(sources.numbers(60))]
     sources.write(tmp_path / "in.csv", records)
     assert iegp(tmp_path, "stream", "in.csv", "--target", "y", "--config", "small.toml", "--save", "m").code == 0
     sources.write(tmp_path / "new.csv", [{"a": 0.0, "b": 0.0, "zip": zip} for zip in ("1000", "1001")])
@@ -235,3 +235,40 @@ def test_intervals_may_be_cheap(tmp_path):
     rows = [json.loads(line) for line in iegp(tmp_path, *command, "--intervals", "normal").out.splitlines()]
     for row in rows[1:]:
         assert row["upper"] - row["mean"] == pytest.approx(1.6448536269514722 * row["std"], rel=1e-9)
+
+
+def test_text_that_names_rows_is_left_out_and_said_so(tmp_path):
+    write_config(tmp_path)
+    records = [
+        {**r, "order": f"o{i}", "when": f"2024-01-01T00:{i:02d}:00", "kind": "ab"[i % 2]}
+        for i, r in enumerate(sources.numbers(60))
+    ]
+    sources.write(tmp_path / "in.csv", records)
+    done = iegp(tmp_path, "stream", "in.csv", "--target", "y", "--config", "small.toml", "--save", "m")
+    assert done.code == 0
+    assert "Not used: 'order'" in done.err
+    assert "--id order" in done.err
+    assert "--time when" in done.err
+    facts = json.loads(iegp(tmp_path, "inspect", "m", "--json").out)
+    assert facts["columns"] == ["a", "b", "kind=a", "kind=b"]
+
+
+def test_a_stray_text_in_the_target_stops_the_run_and_does_not_change_the_task(tmp_path):
+    write_config(tmp_path)
+    sources.write(
+        tmp_path / "in.csv", [{**r, "y": "?" if i == 20 else r["y"]} for i, r in enumerate(sources.numbers(60))]
+    )
+    done = iegp(tmp_path, "stream", "in.csv", "--target", "y", "--config", "small.toml")
+    assert done.code == 1
+    assert "Task: regression" in done.err
+    assert "line 22, column 'y': '?'" in done.err
+
+
+def test_rows_that_can_never_be_learned_are_counted(tmp_path):
+    write_config(tmp_path)
+    records = sources.numbers(30)
+    for record in records[::3]:
+        del record["y"]
+    sources.write(tmp_path / "in.jsonl", records)
+    done = iegp(tmp_path, "stream", "in.jsonl", "--target", "y", "--config", "small.toml")
+    assert "10 rows had neither a label nor an id" in done.err

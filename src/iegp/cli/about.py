@@ -70,6 +70,9 @@ def notes(job: Job) -> list[tuple[str, str]]:
         found.append(("Duplicate ids", f"{counters.duplicates:,} rows had an id that was there already: not learned"))
     if counters.unknown_ids:
         found.append(("Unknown ids", f"{counters.unknown_ids:,} labels belong to no row that waits: not learned"))
+    if counters.unnamed:
+        words = "rows had neither a label nor an id: they can never be learned; --id COLUMN says what names the rows"
+        found.append(("Without a label", f"{counters.unnamed:,} {words}"))
     if job.pending.rows:
         found.append(("Waiting", f"{len(job.pending.rows):,} rows wait for their labels"))
     if job.pending.n_dropped:
@@ -78,7 +81,7 @@ def notes(job: Job) -> list[tuple[str, str]]:
 
 
 def _by_column(counts: dict[str, int]) -> str:
-    most = sorted(counts.items(), key=lambda entry: -entry[1])
+    most = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     shown = ", ".join(f"{name} {count:,}" for name, count in most[:6])
     return shown if len(most) <= 6 else f"{shown} and {len(most) - 6} more columns"
 

@@ -27,7 +27,7 @@ def inspect(path: str, as_json: bool) -> int:
     try:
         header, _ = modelfile.read(path)
     except OSError as error:
-        raise ModelFileError(f"{path} cannot be read ({error.strerror})") from error
+        raise ModelFileError(f"{path} cannot be read ({error.strerror or 'is there such a file?'})") from error
     facts, model = _of_stream(path) if header.get("estimator") == checkpoint.KIND else _of_estimator(path, header)
     facts = {"file format": header["format"], "written by iegp": header.get("iegp", "?"), **facts}
     experts = [] if model is None else [_entry(expert) for expert in experts_of(model)]

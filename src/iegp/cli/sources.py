@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from iegp.cli.options import StreamOptions
 from iegp.run.stream.batch import Batch
+from iegp.run.stream.clock import read_time
+from iegp.run.stream.encoder import MOST_CATEGORIES
 from iegp.run.stream.plan import Plan
 from iegp.run.stream.runner import BLOCK
 from iegp.streams.records import Position, Records, Source, open_source
@@ -81,8 +83,8 @@ def is_live(options: StreamOptions) -> bool:
     return options.follow or is_pipe(options)
 
 
-def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any]]:
-    """The source from its start, labels as text, and the first of them (none if a live source was interrupted)."""
+def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | None]:
+    """The source from its start, labels as text, and its first records (none if a live source was interrupted)."""
     keep = {options.id or "id", options.target or "", options.time or ""} - {"", *(options.features or ())}
     source = _open(options, wakeup, keep, None, None)
     parts: list[Records] = []
@@ -96,10 +98,30 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, NDArray[Any
         if source.is_live:
             break
     batches = [Batch(part.columns, part.lines, part.offsets) for part in parts if len(part)]
-    labels = np.full(0, None, dtype=object)
-    if batches:
-        labels = Batch.joined(batches).columns.get(options.target or "", labels)
-    return (Peeked(source, parts[0] if parts else None) if source.is_live else source), labels
+    first = Batch.joined(batches) if batches else None
+    return (Peeked(source, parts[0] if parts else None) if source.is_live else source), first
+
+
+def labels_in(first: Batch | None, target: str) -> NDArray[Any]:
+    """The labels of the first records."""
+    none = np.full(0, None, dtype=object)
+    return none if first is None else first.columns.get(target, none)
+
+
+def names_not_properties(first: Batch | None, options: StreamOptions) -> dict[str, str]:
+    """Text columns with so many different values that they name rows rather than describe them, and what they may be.
+
+    Only among the first records of a file, and only columns that nobody asked for.
+    """
+    apart = {options.target, options.id, options.time, "id", *options.ignore, *(options.features or ())}
+    found = {}
+    for name, values in ({} if first is None else first.columns).items():
+        texts = [] if values.dtype != object else [str(value) for value in values if value is not None]
+        if name in apart or len(set(texts)) <= MOST_CATEGORIES:
+            continue
+        is_time = all(read_time(text) is not None for text in texts[:20])
+        found[name] = f"--time {name} makes features of it" if is_time else f"--id {name} if it names the rows"
+    return found
 
 
 def open_for(

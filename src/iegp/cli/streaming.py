@@ -13,11 +13,12 @@ from iegp.cli.finishing import finish, last_words, top_expert
 from iegp.cli.models import settings_of
 from iegp.cli.options import FREE_ON_RESUME, StreamOptions, UsageError, parse_every
 from iegp.cli.signals import StopSignals
-from iegp.cli.sources import is_live, is_pipe, open_first, open_for
+from iegp.cli.sources import is_live, is_pipe, labels_in, names_not_properties, open_first, open_for
 from iegp.cli.watching import Watcher
 from iegp.errors import IegpError, InputError
 from iegp.run.stream import checkpoint
 from iegp.run.stream.checkpoint import Where
+from iegp.run.stream.encoder import MOST_CATEGORIES
 from iegp.run.stream.job import Job
 from iegp.run.stream.journal import Journal
 from iegp.run.stream.outputs import AnswerFile, Output, format_of
@@ -121,15 +122,18 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     """A run that has seen nothing; None if someone asked to stop before there was a record to begin with."""
     if options.target is None:
         raise UsageError("which column is to be predicted? Say --target COLUMN")
-    source, labels = open_first(options, stop.wakeup)
+    source, first = open_first(options, stop.wakeup)
     try:
         if stop() and not source.names:
             source.close()
             return None
-        task, why = (options.task, "") if options.task else find_task(labels)
-        plan: Plan = _as_usage(lambda: _plan(options, task, source.names))
+        task, why = (options.task, "") if options.task else find_task(labels_in(first, options.target))
+        unused = {} if source.is_live else names_not_properties(first, options)
+        plan: Plan = _as_usage(lambda: _plan(options, task, source.names, tuple(unused)))
         if why:
             say.print(f"Task: {task} ({options.target!r}: {why})")
+        for name, advice in unused.items():
+            say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
         n_classes = len(plan.order or plan.classes)
         settings = settings_of(options.model, task, options.seed, options.parameters, n_classes)
         job = Job(plan, settings, given_columns=source.schema()["format"] != "jsonl")
@@ -148,14 +152,14 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     return job, where, source
 
 
-def _plan(options: StreamOptions, task: str, names: tuple[str, ...]) -> Plan:
+def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:
     plan = Plan(
         target=options.target or "",
         task=task,
         id=options.id if options.id is not None else _default_id(options, names),
         time=options.time,
         features=options.features,
-        ignore=options.ignore,
+        ignore=(*options.ignore, *unused),
         missing=options.missing,
         max_pending=options.max_pending,
         level=options.level,

@@ -102,10 +102,17 @@ def test_dropping_everything_is_refused(tmp_path: Path):
 
 
 def test_the_kind_is_decided_by_the_first_thousand_records(tmp_path: Path):
-    early = b"x\n" + b"1\n" * 999 + b"u\n"
-    late = b"x\n" + b"1\n" * 1000 + b"u\n"
+    early = b"x\n" + b"1\n" * 899 + b"u\n" * 101
+    late = b"x\n" + b"1\n" * 1000 + b"u\n" * 200
     assert good(read_all(write(tmp_path / "a.csv", early)))[0] == {"x": "1"}
-    assert [b.line for b in bad(read_all(write(tmp_path / "a.csv", late)))] == [1002]
+    assert [b.line for b in bad(read_all(write(tmp_path / "a.csv", late)))] == list(range(1002, 1202))
+
+
+def test_a_few_texts_among_numbers_are_bad_records_not_categories(tmp_path: Path):
+    reads = read_all(write(tmp_path / "a.csv", b"x\n" + b"1\n" * 30 + b"?\n" + b"2\n" * 30))
+    assert [(b.line, b.column, b.text) for b in bad(reads)] == [(32, "x", "?")]
+    assert "empty fields are missing" in bad(reads)[0].reason
+    assert len(good(reads)) == 60
 
 
 def test_a_mark_in_the_middle_of_a_file_is_a_character(tmp_path: Path):

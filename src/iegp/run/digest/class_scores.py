@@ -10,7 +10,7 @@ from iegp.run.digest.spells import FARTHEST, Spells
 from iegp.run.digest.stored import fill, prefixed
 from iegp.typing import Arrays, Float, Int
 
-COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known")
+COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log")
 RELIABILITY_BINS = 10
 
@@ -30,7 +30,7 @@ class ClassScores:
 
     def absorb(self, block: Float) -> None:
         row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
-        log_score, confidence, n_known = block[:, 2], block[:, 4], block[:, 5]
+        log_score, confidence, n_known, right = block[:, 2], block[:, 4], block[:, 5], block[:, 6] > 0.0
         seen = self._seen_before(label)
         guess = np.argmax(seen, axis=1)
         last = np.concatenate([self.tallies["last"], label])[:-1]
@@ -40,10 +40,13 @@ class ClassScores:
         compared = ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, np.log(naive), 0.0)
         one = np.ones(len(label))
-        columns = [one, predicted != label, guess != label, last != label, compared, log, naive_log]
+        # Classes that are not told apart here cannot be compared by number: the naive forecasts lose there.
+        told_apart = label < MOST_CLASSES
+        columns = [one, ~right, ~((guess == label) & told_apart), ~((last == label) & told_apart)]
+        columns += [compared, log, naive_log]
         self.spells.add(row, np.column_stack(columns))
         np.add.at(self.tallies["confusion"], (label, predicted), 1)
-        self._tally_confidence(confidence, predicted == label)
+        self._tally_confidence(confidence, right)
 
     def _seen_before(self, label: Int) -> Float:
         """How often each class came before each row, (m, classes)."""

@@ -179,7 +179,10 @@ class Digest:
         own = columns[None, :] == label[:, None]
         p_label = np.where(label == UNKNOWN, np.nan, np.sum(np.where(own, proba, 0.0), axis=1))
         points = np.column_stack([label, predicted, confidence, p_label])
-        return points, np.column_stack([answers.row, label, answers.log_score, predicted, confidence, n_known])
+        named = answers.predicted
+        right = np.array([name is not None and name == own for name, own in zip(named, answers.label, strict=True)])
+        numbers = [answers.row, label, answers.log_score, predicted, confidence, n_known, right]
+        return points, np.column_stack(numbers)
 
     def _columns(self, answers: Answers) -> tuple[Int, Float]:
         """Numbers of the classes, and their probabilities; before any class is known, all goes to the others."""

@@ -40,6 +40,8 @@ class Counters:
     duplicates: int = 0
     unknown_ids: int = 0
     bad: int = 0
+    unnamed: int = 0
+    """Rows without a label and without a name by which it could come later."""
 
     def to_config(self) -> dict[str, int]:
         return asdict(self)
@@ -306,6 +308,7 @@ class Job:
                 self.counters.duplicates += n
                 yield replace(answers, note=DUPLICATE)
                 continue
+            self.counters.unnamed += sum(place is None for place in waiting)
             self._remember(answers, x, waiting)
             yield answers
 

@@ -15,6 +15,8 @@ from iegp.typing import Bool
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
 MOST_WHOLE_CLASSES = 10
+# A target of which at least so much is numbers is one of numbers; the rest are bad records.
+MOSTLY_NUMBERS = 0.9
 # Fewer labels than this say nothing about how many values there are.
 ENOUGH_LABELS = 50
 
@@ -147,9 +149,9 @@ def find_task(values: NDArray[Any]) -> tuple[str, str]:
         return "regression", "no label has come yet; --task says what they will be"
     if values.dtype == object:
         numbers = np.array([_number(value) for value in present], dtype=np.float64)
-        if np.isnan(numbers).any():
+        if np.isnan(numbers).mean() > 1.0 - MOSTLY_NUMBERS:
             return "classification", "it is text"
-        present = numbers
+        present = numbers[~np.isnan(numbers)]
     whole = present[present == np.floor(present)]
     kinds = np.unique(whole)
     if len(present) >= ENOUGH_LABELS and len(whole) == len(present) and len(kinds) <= MOST_WHOLE_CLASSES:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from iegp.streams.records.csv_fast import CsvShape, parse_fast
 from iegp.streams.records.csv_fields import MISSING, is_number, split_fields
 
+# A column is one of numbers if at least so many of its values are; the others are then bad records, not categories.
+MOSTLY = 0.9
 HEAD_RECORDS = 1_000
 HEAD_BYTES = 1 << 20
 
@@ -25,7 +27,7 @@ def head_of(records: list[bytes]) -> list[bytes]:
 def find_kinds(
     records: list[bytes], names: Sequence[str], delimiter: str, keep_text: Collection[str]
 ) -> dict[str, str]:
-    """``"number"`` where every value that is not missing is a number, else ``"text"``. Bad records have no say."""
+    """``"number"`` where nearly all values that are there are numbers, else ``"text"``. Bad records have no say."""
     numbers = [name for name in names if name not in keep_text]
     if _are_all_numbers(records, names, numbers, delimiter):
         texts: set[str] = set()
@@ -41,10 +43,12 @@ def _are_all_numbers(records: list[bytes], names: Sequence[str], numbers: list[s
 
 
 def _columns_with_text(records: list[bytes], names: Sequence[str], delimiter: str) -> set[str]:
-    texts: set[str] = set()
+    n_present, n_numbers = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for record in records:
         fields = split_fields(record.decode("utf-8", "replace").rstrip("\r\n"), delimiter)
         if len(fields) == len(names):
-            pairs = zip(names, fields, strict=True)
-            texts.update(name for name, text in pairs if text not in MISSING and not is_number(text))
-    return texts
+            for name, text in zip(names, fields, strict=True):
+                if text not in MISSING:
+                    n_present[name] += 1
+                    n_numbers[name] += is_number(text)
+    return {name for name in names if n_numbers[name] < MOSTLY * n_present[name]}

@@ -51,5 +51,5 @@ def _by_suffix(path: str, is_gzip: bool) -> str:
     known = ", ".join(_SUFFIXES)
     raise InputError(
         f"The suffix of {path!r} does not say how it is written. Known are {known} (all but .parquet also with .gz"
-        f" after it), and '-' for JSON lines on standard input. Otherwise give format= ({', '.join(FORMATS)})."
+        f" after it), and '-' for JSON lines on standard input. Otherwise say --format ({', '.join(FORMATS)})."
     )

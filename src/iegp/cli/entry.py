@@ -1,0 +1,20 @@
+"""Where the command starts: nothing but signals, so that Ctrl-C is quiet while the rest is still being loaded."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+from types import FrameType
+
+
+def main() -> None:
+    """``iegp``."""
+    signal.signal(signal.SIGINT, _leave)
+    importlib.import_module("iegp.cli.app").main()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Nothing has been done yet that would have to be saved."""
+    del frame
+    os._exit(128 + number)
