@@ -244,7 +244,9 @@ class Runner:
         if self.files.answers is not None:
             self.files.answers.output.sync()
             if self.files.answers.output.is_file:
-                self.where.out_position = self.files.answers.output.position
+                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
+                is_folded = self.where.is_finished and self.files.answers.form == "parquet"
+                self.where.out_position = 0 if is_folded else self.files.answers.output.position
         if self.files.bad is not None:
             self.files.bad.sync()
             self.where.bad_position = self.files.bad.position
