@@ -245,12 +245,25 @@ def _make_ready(out: Path, model: Path | None, job: Job, where: Where) -> None:
     """Parquet cannot be continued: a finished file becomes what it was made from again, a stale one goes."""
     if format_of(str(out)) != "parquet":
         return
-    if model is not None and where.is_finished and out.is_file():
-        where.out_position = unfold_parquet(out)
+    if model is not None and where.is_finished:
+        where.out_position = _collected(out, job.counters.rows)
         where.is_finished = False
         checkpoint.write(model, job, where)
     # From here on a Parquet file is there only if the run is finished and the file complete.
     out.unlink(missing_ok=True)
+
+
+def _collected(out: Path, n_rows: int) -> int:
+    """Bytes of all answers of a finished run, collected again from Parquet where that was written already."""
+    spool = spool_of(out)
+    if spool.is_file():
+        return spool.stat().st_size
+    if not out.is_file() and n_rows:
+        raise InputError(
+            f"{out} is gone, but the run has written {n_rows:,} rows to it; bring it back, or start anew with "
+            "--overwrite instead of --resume"
+        )
+    return unfold_parquet(out) if out.is_file() else 0
 
 
 def _refuse_existing(options: StreamOptions) -> None:

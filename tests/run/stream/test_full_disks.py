@@ -191,3 +191,27 @@ def test_no_room_for_what_comes_after_does_not_hide_what_ended_the_run(tmp_path)
     done = iegp(tmp_path, *command, "--report", "page.html", "--quiet")
     assert done.code == 1
     assert "in.csv, line 4" in done.err
+
+
+def test_a_followed_file_goes_on_at_the_record_that_ended_a_run_which_could_not_be_saved(tmp_path):
+    """The batch is in the journal whole, but only the records before the bad one were learned."""
+    write_config(tmp_path)
+    lines = [json.dumps(record) + "\n" for record in sources.numbers(40)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join([*lines[:20], '{"a": 1.0, "y": "oops"}\n', *lines[20:]]))
+    command = ["stream", "log.jsonl", "--target", "y", "--task", "regression", "--config", "small.toml"]
+    command += ["--save", "m", "--out", "out.jsonl"]
+    done = iegp(tmp_path, *command, "--follow", "--limit", "5")
+    assert done.code == 0, done.err
+    size = (tmp_path / "m").stat().st_size
+    done = iegp(tmp_path, *command, "--follow", "--resume", file_limit=size // 2)
+    assert done.code == 1
+    assert "--resume" in done.err
+    done = iegp(tmp_path, *command, "--follow", "--resume")
+    assert done.code == 1
+    assert "log.jsonl, line 21, column 'y': 'oops'" in done.err
+    path.write_text("".join(lines))
+    done = iegp(tmp_path, *command, "--resume")
+    assert done.code == 0, done.err
+    assert json.loads(iegp(tmp_path, "inspect", "m", "--json").out)["rows learned"] == 40
+    assert len(sources.answers(tmp_path / "out.jsonl")) == 40

@@ -136,9 +136,19 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
         for _ in range(2):
             done = iegp(folder, *case.command, "--resume")
             assert done.code == 0, done.err
-            assert made(folder).keys() == before.keys()
-            for file in ("out.jsonl", "out.parquet", "run.model.bad.jsonl"):
-                assert made(folder).get(file) == before.get(file)
+            assert made(folder) == before
+
+
+def test_a_finished_parquet_run_whose_answers_are_gone_is_not_resumed(tmp_path):
+    case = SMALL["parquet to parquet"]
+    folder = case.prepare(tmp_path / "run")
+    assert iegp(folder, *case.command, "--limit", "1024").code == 0
+    before = (folder / "run.model").read_bytes()
+    (folder / "out.parquet").unlink()
+    done = iegp(folder, *case.command, "--resume")
+    assert done.code == 1
+    assert "out.parquet is gone, but the run has written 1,024 rows to it" in done.err
+    assert (folder / "run.model").read_bytes() == before
 
 
 def test_parquet_is_written_even_if_a_run_that_cannot_be_resumed_ends_early(tmp_path):

@@ -124,6 +124,8 @@ class Runner:
                 self._take_in(batch, bad)
             except _StoppedAt as stopped:
                 # The run was to end at this record and was killed before it could be saved.
+                if places := stored.get("places"):
+                    self.where.position = Position(*places[stopped.index])
                 self.save()
                 raise stopped.reason from None
             self._is_silent = False
@@ -182,7 +184,9 @@ class Runner:
             end, bad = block.end, block.bad
         journal = self.files.journal if source.is_live else None
         if journal is not None:
-            journal.append(_to_journal(batch, bad, end) | self._new_schema(source))
+            # A followed file can be read again: if the run ends at a record of the batch, it goes on there.
+            places = [] if source.size is None else [block.position_before(i) for i in range(n_usable)]
+            journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
             self.where.sequence = journal.sequence
         try:
             self._take_in(batch, bad)
@@ -240,7 +244,9 @@ class Runner:
         if self.files.answers is not None:
             self.files.answers.output.sync()
             if self.files.answers.output.is_file:
-                self.where.out_position = self.files.answers.output.position
+                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
+                is_folded = self.where.is_finished and self.files.answers.form == "parquet"
+                self.where.out_position = 0 if is_folded else self.files.answers.output.position
         if self.files.bad is not None:
             self.files.bad.sync()
             self.where.bad_position = self.files.bad.position
