@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -37,16 +38,15 @@ if COMPILED:
         COMPILED = False
 
 
-def _fingerprint() -> str:
-    """A digest of every source that may end up inside a compiled function."""
+@lru_cache
+def _fingerprint(room: str) -> str:
+    """A digest of every source that may end up inside a compiled function of this room: its own, and the core's."""
     digest = hashlib.sha256()
     here = Path(__file__)
-    for source in [here, *sorted((here.parent / "core").glob("**/*.py"))]:
-        digest.update(source.read_bytes())
+    for folder in sorted({"core", room}):
+        for source in [here, *sorted((here.parent / folder).glob("**/*.py"))]:
+            digest.update(source.read_bytes())
     return digest.hexdigest()
-
-
-_SOURCES = _fingerprint() if COMPILED else ""
 
 
 def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
@@ -57,7 +57,8 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    room = function.__module__.split(".")[1] if function.__module__.startswith("iegp.") else "core"
+    dispatcher._cache._cache_file._source_stamp = _fingerprint(room)
     wrapped: Callable[P, R] = dispatcher
     return wrapped
 

@@ -13,14 +13,24 @@ if TYPE_CHECKING:
     from iegp.plots.expert_weights_display import ExpertWeightsDisplay
     from iegp.plots.latent_map import plot_map
     from iegp.plots.prequential_display import PrequentialDisplay
+    from iegp.plots.regret_display import RegretDisplay
     from iegp.plots.stream import draw_run, plot_run
 
-__all__ = ["CalibrationDisplay", "ExpertWeightsDisplay", "PrequentialDisplay", "draw_run", "plot_map", "plot_run"]
+__all__ = [
+    "CalibrationDisplay",
+    "ExpertWeightsDisplay",
+    "PrequentialDisplay",
+    "RegretDisplay",
+    "draw_run",
+    "plot_map",
+    "plot_run",
+]
 
 _HOMES = {
     "CalibrationDisplay": "calibration_display",
     "ExpertWeightsDisplay": "expert_weights_display",
     "PrequentialDisplay": "prequential_display",
+    "RegretDisplay": "regret_display",
     "draw_run": "stream",
     "plot_map": "latent_map",
     "plot_run": "stream",

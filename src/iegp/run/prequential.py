@@ -67,6 +67,8 @@ class PrequentialRun:
         if len(self) <= self.n_blind:
             return f"PrequentialRun({count}, predicted before anything was known)"
         parts = [f"mean log score {-self.pnll:.4g}", f"{100 * self.level:g} % coverage {100 * self.coverage:.1f} %"]
+        if np.isnan(self.log_score[self.n_blind :]).all():
+            parts = ["no uncertainty"]
         # One label, or labels all alike, have no variance to compare with.
         if np.ptp(self.y[self.n_blind :], axis=0).min() > 0.0:
             parts.insert(0, f"nMSE {self.nmse:.4g}")

@@ -1,0 +1,110 @@
+"""Whom regret compares with: the best function of an expert once all the data are known.
+
+Both kinds minimise the sum of losses plus a penalty: half the squared norm in the expert's RKHS (eq:f_star), or
+``|theta|² / (2 prior_var)`` for a random-feature parameter, which makes the right-hand side of Lemma 1 smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from iegp.errors import InputError
+from iegp.evaluate.regret.losses import Likelihood
+from iegp.typing import Float, Int
+
+# Newton's method on a convex function: a handful of steps; halving a step this often means it has converged.
+_MAX_STEPS, _MAX_HALVINGS = 100, 40
+# Eigenvalues of a kernel matrix below this fraction of the largest are rounding.
+_RANK = 1e-13
+
+
+class Comparator(NamedTuple):
+    """A fixed function: its values and losses on the rows, and what its complexity costs."""
+
+    values: Float
+    """(T,)."""
+    losses: Float
+    """(T,)."""
+    penalty: float
+    """Half the squared RKHS norm, or ``|theta|² / (2 prior_var)``."""
+    coefficients: Float
+    """``alpha`` (T,) of ``sum alpha kappa(., x)``, or ``theta`` (F,)."""
+
+    @property
+    def objective(self) -> float:
+        """Sum of losses plus penalty."""
+        return float(self.losses.sum()) + self.penalty
+
+
+def best_parameter(phi: Float, y: Float, prior_var: float, likelihood: Likelihood) -> Comparator:
+    """The best random-feature parameter in hindsight, for features ``phi`` (T, F). O(T F² + F³) per Newton step."""
+    theta = _minimise(phi, y, 1.0 / prior_var, likelihood)
+    values = phi @ theta
+    return Comparator(values, likelihood.loss(values, y), 0.5 * float(theta @ theta) / prior_var, theta)
+
+
+def best_function(gram: Float, y: Float, likelihood: Likelihood) -> Comparator:
+    """The best function of an RKHS in hindsight, from the kernel matrix (T, T) *with* its prior variance. O(T³).
+
+    For Gaussian labels it is kernel ridge regression, the mean of the batch GP. ``alpha`` is minus the slope of the
+    loss, which is what it means for the objective to be stationary.
+    """
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    if eigenvalues[0] < -1e-6 * max(eigenvalues[-1], 1.0):
+        raise InputError(f"gram has the eigenvalue {eigenvalues[0]:g}; a kernel matrix has none below zero")
+    used = eigenvalues > _RANK * eigenvalues[-1]
+    root = vectors[:, used] * np.sqrt(eigenvalues[used])
+    theta = _minimise(root, y, 1.0, likelihood)
+    values = root @ theta
+    return Comparator(values, likelihood.loss(values, y), 0.5 * float(theta @ theta), -likelihood.slope(values, y))
+
+
+def best_expert(comparators: Sequence[Comparator]) -> int:
+    """m* of eq:f_star: the expert whose best function has the smallest objective."""
+    return int(np.argmin([own.objective for own in comparators]))
+
+
+def functions_on_own_rows(grams: Sequence[Float], y: Float, sequence: Int, likelihood: Likelihood) -> Comparator:
+    """The comparator of Theorem 2: expert m is fitted to the rows where ``sequence`` names it, and judged there."""
+    values, alpha, penalty = np.empty(len(y)), np.empty(len(y)), 0.0
+    for m in np.unique(sequence):
+        own = np.flatnonzero(sequence == m)
+        fitted = best_function(grams[m][np.ix_(own, own)], y[own], likelihood)
+        values[own], alpha[own] = fitted.values, fitted.coefficients
+        penalty += fitted.penalty
+    return Comparator(values, likelihood.loss(values, y), penalty, alpha)
+
+
+def random_feature_twin(phi: Float, alpha: Float, prior_var: float) -> Float:
+    """``theta* = prior_var sum alpha phi(x)`` (proof of Theorem 1): an RKHS function in random features."""
+    return np.asarray(prior_var * (phi.T @ alpha))
+
+
+def _minimise(phi: Float, y: Float, ridge: float, likelihood: Likelihood) -> Float:
+    """The theta of least ``sum L(phi·theta; y) + ridge |theta|² / 2``, by Newton's method with step halving."""
+
+    def objective(theta: Float) -> float:
+        return float(likelihood.loss(phi @ theta, y).sum()) + 0.5 * ridge * float(theta @ theta)
+
+    theta = np.zeros(phi.shape[1])
+    value = objective(theta)
+    for _ in range(_MAX_STEPS):
+        z = phi @ theta
+        gradient = phi.T @ likelihood.slope(z, y) + ridge * theta
+        hessian = (phi.T * likelihood.second(z, y)) @ phi + ridge * np.eye(len(theta))
+        step = np.linalg.solve(hessian, gradient)
+        for halving in range(_MAX_HALVINGS):
+            candidate = theta - step / 2.0**halving
+            reached = objective(candidate)
+            if reached < value:
+                break
+        else:
+            return theta
+        done = value - reached <= 1e-13 * max(abs(value), 1.0)
+        theta, value = candidate, reached
+        if done:
+            return theta
+    return theta

@@ -1,0 +1,51 @@
+"""Regret under its bound."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.errors import InputError
+from iegp.plots.display import Display, Panels
+
+REGRET_COLOUR, BOUND_COLOUR = "#12436d", "#f46a25"
+
+
+class RegretDisplay(Display):
+    """Regret after every row, or after some, under what a bound allows.
+
+    Parameters
+    ----------
+    n_rows, regret, bound : array-like (n,)
+        Numbers of rows, regret after them, and the bound there (NaN where there is none).
+
+    Examples
+    --------
+    >>> display = RegretDisplay([1, 2, 3], [0.1, 0.2, 0.2], [0.7, 0.7, 0.7]).plot()
+    >>> display.ax_.get_ylabel()
+    'regret (nats)'
+    """
+
+    def __init__(self, n_rows: ArrayLike, regret: ArrayLike, bound: ArrayLike) -> None:
+        self.n_rows, self.regret, self.bound = (np.asarray(v, dtype=np.float64) for v in (n_rows, regret, bound))
+        if not self.n_rows.shape == self.regret.shape == self.bound.shape or self.n_rows.ndim != 1:
+            raise InputError(
+                f"n_rows, regret and bound have shapes {self.n_rows.shape}, {self.regret.shape}, {self.bound.shape}; "
+                "give one entry of each per point"
+            )
+
+    def plot(self, ax: Panels = None, *, title: str = "") -> Self:
+        """Draw both lines; without ``ax`` in a figure of our own."""
+        self._take(ax, (1,), (7, 4))
+        self.ax_.plot(self.n_rows, self.regret, color=REGRET_COLOUR, label="regret")
+        if np.isfinite(self.bound).any():
+            self.ax_.plot(self.n_rows, self.bound, color=BOUND_COLOUR, linestyle="--", label="bound")
+        self.ax_.axhline(0.0, color="#888888", linewidth=0.6)
+        self.ax_.set_xlabel("rows")
+        self.ax_.set_ylabel("regret (nats)")
+        self.ax_.set_title(title, loc="left", fontsize=11)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.legend(frameon=False)
+        return self
