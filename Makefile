@@ -9,7 +9,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain bench bench-accuracy bench-labels bench-stream bench-numerics bench-river bench-speed lint format clean
+.PHONY: run reproduce test test-slow test-plain bench bench-accuracy bench-labels bench-stream bench-numerics bench-river bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,10 @@ $(BENCH_READY): $(READY)
 
 run: $(READY)  ## `iegp demo`: real data and the robot arm through the default model; reports in runs/demo/
 	$(BIN)/python -m iegp demo
+
+# For instance: make reproduce OPTIONS="nmse time --runs 11"
+reproduce: $(BENCH_READY)  ## the paper's tables and figures with its competitors, in results/; minutes with OPTIONS=--quick
+	$(BIN)/python -m iegp reproduce $(OPTIONS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

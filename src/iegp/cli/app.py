@@ -182,7 +182,9 @@ def embed(
 @app.command()
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments; all of them if none is named.")] = None,
-    runs: Annotated[int | None, Given(help="Seeds of every method; the paper has 101 for regression, 11 for maps.")] = None,
+    runs: Annotated[
+        int | None, Given(help="Seeds of every method; the paper has 101 for regression, 11 for maps.")
+    ] = None,
     jobs: Annotated[int, Given(help="Runs at a time, one core each.")] = 2,
     quick: Annotated[bool, Given("--quick", help="Shortened streams, few seeds: minutes instead of hours.")] = False,
     out: Annotated[str, Given("--out", "-o", help="Folder for pages, figures and finished runs.")] = "results",

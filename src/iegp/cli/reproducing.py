@@ -48,7 +48,14 @@ def reproduce(
     command = shlex.join(["iegp", *sys.argv[1:]])
     with StopSignals() as stop:
         page, _ = run(
-            chosen(known, names), scale, folder, jobs, say, command=command, date=f"{date.today():%Y-%m-%d}", stopped=stop
+            chosen(known, names),
+            scale,
+            folder,
+            jobs,
+            say,
+            command=command,
+            date=f"{date.today():%Y-%m-%d}",
+            stopped=stop,
         )
         code = stop.exit_code
     if page is None:

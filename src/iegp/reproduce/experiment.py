@@ -109,6 +109,8 @@ def _merged(name: str, table: Mapping[str, Any], others: Mapping[str, Mapping[st
 def _data(experiment: str, entry: Mapping[str, Any]) -> Data:
     known = {"name", "title", "rows", "quick_rows", "methods", "quick_methods", "paper"}
     if "name" not in entry or not set(entry) <= known:
-        raise InputError(f"experiment {experiment!r}: data {dict(entry)!r} needs a name, and nothing but {sorted(known)}")
+        raise InputError(
+            f"experiment {experiment!r}: data {dict(entry)!r} needs a name, and nothing but {sorted(known)}"
+        )
     lists = {key: tuple(entry[key]) for key in ("methods", "quick_methods") if key in entry}
     return Data(**{"title": entry["name"]} | dict(entry) | lists)

@@ -16,10 +16,10 @@ from iegp.reproduce.task import Outcome, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set. ``scores`` and ``lines`` are those of the median run; ``seconds`` is the median of all."""
+    """A method on a data set: scores and lines of the median run, but for seconds, which are the median of all runs."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
-    lines: Mapping[str, list[Any]] = field(default_factory=dict)
+    lines: Mapping[str, Any] = field(default_factory=dict)
     lowest: float = float("nan")
     highest: float = float("nan")
     """Of the experiment's metric, over the runs."""

@@ -1,8 +1,8 @@
 """How a claim is judged: by a rule written beside it, from the measured scores alone.
 
-A rule looks at each of its data sets in turn. All of them as claimed: confirmed; none: not confirmed; some: partly. A data
-set without a score of ours, or of any competitor, is not judged. A competitor without one (out of time, or a package is
-missing) is left out and named, and the claim is then confirmed in part at best.
+A rule looks at each of its data sets in turn. All of them as claimed: confirmed; none: not confirmed; some: partly. A
+data set without a score of ours, or of any competitor, is not judged. A competitor without one (out of time, or a
+package is missing) is left out and named, and the claim is then confirmed in part at best.
 
 ==========  ============================================================================================
 ``lowest``  the best of ``ours`` is at most ``slack`` times the best of ``others`` in ``metric``
@@ -114,7 +114,9 @@ def _finding(rule: Rule, data: str, scores: Scores) -> Finding:
     return Finding(data, holds, words + tail, not left_out)
 
 
-def _compared(rule: Rule, ours: dict[str, Mapping[str, float]], others: dict[str, Mapping[str, float]]) -> tuple[bool, str]:
+def _compared(
+    rule: Rule, ours: dict[str, Mapping[str, float]], others: dict[str, Mapping[str, float]]
+) -> tuple[bool, str]:
     key = rule.by or rule.metric
     own = min(ours, key=lambda name: ours[name][key])
     if rule.kind == "every":

@@ -12,7 +12,7 @@ from typing import Any, Literal
 Status = Literal["done", "timeout", "failed", "missing"]
 
 # Raised whenever a run would measure something else under the same settings, so that older results are not used.
-MEASURE = 1
+MEASURE = 2
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Outcome:
 
     status: Status
     scores: Mapping[str, float] = field(default_factory=dict)
-    lines: Mapping[str, list[Any]] = field(default_factory=dict)
+    lines: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     limit: float = 0.0
     """Of a timeout: how long the run was given."""

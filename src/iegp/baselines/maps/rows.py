@@ -27,4 +27,4 @@ def principal_picture(rows: Float, n_components: int) -> Float:
     """Principal components with variance one each: the latent means of probabilistic PCA, up to their scale."""
     positions = PCA(n_components, svd_solver="full" if min(rows.shape) < 500 else "randomized", random_state=0)
     found: Float = positions.fit_transform(rows)
-    return found / np.maximum(found.std(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(found / np.maximum(found.std(axis=0), np.finfo(np.float64).tiny))

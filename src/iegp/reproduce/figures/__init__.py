@@ -1,4 +1,4 @@
-"""Figures of experiments, one file per shape; ``draw`` finds the shape that an experiment asks for. Needs matplotlib."""
+"""Figures of experiments, one file per shape; ``draw`` finds the one that an experiment asks for. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 from iegp.errors import InputError
 from iegp.reproduce.experiment import Experiment
+from iegp.reproduce.figures.band import band
 from iegp.reproduce.figures.bars import bars
 from iegp.reproduce.figures.curves import curves
 from iegp.reproduce.figures.maps import maps
 from iegp.reproduce.figures.regret import average, regret
 from iegp.reproduce.figures.scatter import scatter
-from iegp.reproduce.figures.band import band
 from iegp.reproduce.results import Cells
 
 SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {

@@ -21,7 +21,7 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
         ends = []
         for (name, method), cell in cells.items():
             if name == data.name and score in cell.lines:
-                line: dict[str, list[float]] = cell.lines[score]  # type: ignore[assignment]
+                line: dict[str, list[float]] = cell.lines[score]
                 axis.plot(line["row"], line["value"], color=colour(method), label=method, linewidth=1.3)
                 ends += line["value"][len(line["value"]) // 10 :]
         # The first rows of a running mean are wild; the axis belongs to what follows.

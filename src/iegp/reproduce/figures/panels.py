@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -60,8 +61,8 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend for all panels, below them."""
-    found = {}
+    found: dict[str, Artist] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=4, frameon=False, fontsize=8)

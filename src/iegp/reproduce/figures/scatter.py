@@ -18,9 +18,7 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
     for axis, data in zip(axes, shown, strict=True):
         for (name, method), cell in cells.items():
             if name == data.name and "error" in cell.scores:
-                axis.plot(
-                    cell.scores["seconds"], 100.0 * cell.scores["error"], "o", color=colour(method), label=method
-                )
+                axis.plot(cell.scores["seconds"], 100.0 * cell.scores["error"], "o", color=colour(method), label=method)
         axis.set_xscale("log")
         axis.set_ylim(bottom=0.0)
         axis.set_xlabel("processor seconds", fontsize=8)

@@ -1,1 +1,1 @@
-"""What a reproduction is written down as: one Markdown page with figures beside it, and one HTML page with all inside."""
+"""How a reproduction is written down: one Markdown page with figures beside it, one HTML page with all inside."""

@@ -61,9 +61,7 @@ def scores_table(experiment: Experiment, cells: Cells) -> Table:
         heads.append(score)
         if score == experiment.metric:
             heads.append("lowest to highest")
-    lines = [
-        (_titles(experiment)[data], method, *_line(experiment, cell)) for (data, method), cell in cells.items()
-    ]
+    lines = [(_titles(experiment)[data], method, *_line(experiment, cell)) for (data, method), cell in cells.items()]
     return Table(tuple(heads), tuple(lines))
 
 

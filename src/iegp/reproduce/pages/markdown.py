@@ -34,7 +34,9 @@ def _section(section: Section, figure: str | None) -> str:
     if figure is not None:
         parts.append(f"![{section.title}]({figure})")
     for text, rule, verdict in section.claims:
-        measured = [f"  - {section.titles.get(own.data, own.data)}: {own.words}{_mark(own.holds)}" for own in verdict.findings]
+        measured = [
+            f"  - {section.titles.get(own.data, own.data)}: {own.words}{_mark(own.holds)}" for own in verdict.findings
+        ]
         parts.append("\n".join([f"- *{text}* — **{verdict.word}** (rule: {rule})", *measured]))
     return "\n\n".join(part for part in parts if part)
 
