@@ -11,6 +11,9 @@ import time
 import pytest
 from reproduce.tiny import write_experiments
 
+from iegp.cli.reproducing import reproduce
+from iegp.errors import InputError
+
 pytest.importorskip("matplotlib", reason="the plot extra is not installed")
 
 
@@ -116,15 +119,25 @@ def test_the_experiments_of_the_package_are_listed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mistakes_are_met_with_words(tmp_path):
-    for arguments, words in ((["nmsee"], "nmse"), (["--runs", "0"], "--runs 0"), (["--jobs", "0"], "--jobs 0")):
-        done = subprocess.run(
-            [sys.executable, "-m", "iegp", "reproduce", *arguments, "--out", str(tmp_path / "out")],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode in (1, 2)
-        assert words in done.stderr
-        assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"names": ["nmsee"]}, "nmse"),
+        ({"runs": 0}, "--runs 0"),
+        ({"jobs": 0}, "--jobs 0"),
+        ({"experiments": "."}, ".toml"),
+    ],
+)
+def test_mistakes_are_met_with_words(changes, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    usual = {
+        "names": [],
+        "runs": None,
+        "jobs": 1,
+        "quick": False,
+        "out": "out",
+        "show_list": False,
+        "experiments": None,
+    }
+    with pytest.raises(InputError, match=words):
+        reproduce(**usual | changes)
