@@ -55,7 +55,7 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
         axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(labelsize=8)
+        axis.tick_params(which="both", labelsize=8)
     return figure, axes[: len(titles)]
 
 
