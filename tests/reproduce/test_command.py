@@ -33,7 +33,7 @@ def reproduced(tmp_path_factory):
     cache, deadline = folder / "out" / "cache", time.monotonic() + 240.0
     while not list(cache.glob("*.json")) and time.monotonic() < deadline and first.poll() is None:
         time.sleep(0.02)
-    # The worker is in the middle of the next run; nothing may be left of that one.
+    # The worker is in the middle of the next run, and must go with its parent.
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=60)
     kept = {path.name: path.stat().st_mtime_ns for path in cache.glob("*.json")}

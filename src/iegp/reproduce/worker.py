@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable
 from importlib import import_module
-from multiprocessing.connection import Connection
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from iegp.errors import DatasetError, InputError
@@ -19,12 +22,21 @@ def work(connection: Connection) -> None:
     """Serve until nobody asks any more."""
     # Ctrl-C is for the parent, which then ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:
         try:
             task = connection.recv()
             connection.send(perform(task))
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return
+
+
+def _leave_with_parent() -> None:
+    """A parent that was killed cannot end us, and nobody would read what we measure."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def perform(task: Task) -> Outcome:
