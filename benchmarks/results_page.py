@@ -3,7 +3,7 @@
     iegp reproduce --quick --out results
     python benchmarks/results_page.py results quick
 
-The marks are <!-- results quick --> and <!-- end of results quick -->. What stands outside is written by hand and stays.
+The marks are <!-- results quick --> and <!-- end of results quick -->; what stands outside is written by hand.
 """
 
 from __future__ import annotations
