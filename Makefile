@@ -10,7 +10,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format clean
+.PHONY: run reproduce test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,10 @@ $(RAY_READY): $(READY)
 
 run: $(READY)  ## `iegp demo`: real data and the robot arm through the default model; reports in runs/demo/
 	$(BIN)/python -m iegp demo
+
+# For instance: make reproduce OPTIONS="nmse time --runs 11"
+reproduce: $(BENCH_READY)  ## the paper's tables and figures with its competitors, in results/; minutes with OPTIONS=--quick
+	$(BIN)/python -m iegp reproduce $(OPTIONS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -210,6 +210,34 @@ def embed(
 
 
 @app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments; all of them if none is named.")] = None,
+    runs: Annotated[
+        int | None, Given(help="Seeds of every method; the paper has 101 for regression, 11 for maps.")
+    ] = None,
+    jobs: Annotated[int, Given(help="Runs at a time, one core each.")] = 2,
+    quick: Annotated[bool, Given("--quick", help="Shortened streams, few seeds: minutes instead of hours.")] = False,
+    out: Annotated[str, Given("--out", "-o", help="Folder for pages, figures and finished runs.")] = "results",
+    show_list: Annotated[bool, Given("--list", help="Say which experiments there are.")] = False,
+    experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
+) -> None:
+    """Make the paper's tables and figures again, competitors included, and judge its claims.
+
+    Finished runs are kept in OUT/cache: a reproduction that was stopped or killed goes on with the same command. Data
+    sets are looked for in $IEGP_DATA and downloaded if need be. Competitors need the extra bench.
+
+    [bold]Examples[/bold]
+
+      iegp reproduce --list
+
+      iegp reproduce --quick
+
+      iegp reproduce nmse time --runs 11 --jobs 4 --out results
+    """
+    raise typer.Exit(_module("reproducing").reproduce(names or [], runs, jobs, quick, out, show_list, experiments))
+
+
+@app.command()
 def demo(
     out: Annotated[str, Given("--out", "-o", help="Folder for figures and reports.")] = "runs/demo",
     rows: Annotated[int, Given(help="Rows of each stream.")] = 8000,

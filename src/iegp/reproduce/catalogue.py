@@ -1,0 +1,36 @@
+"""The experiments that come with the package, and those of a folder of yours."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from iegp.errors import InputError
+from iegp.reproduce.experiment import Experiment, experiment_from
+from iegp.streams.closest import closest
+
+
+def load_experiments(folder: Path | None = None) -> dict[str, Experiment]:
+    """All experiments by name, in the order of their file names; without ``folder`` those of the package."""
+    place = files("iegp.reproduce").joinpath("experiments") if folder is None else folder
+    tables = {}
+    for file in sorted(place.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            name = file.name.removesuffix(".toml").split("-", 1)[-1]
+            try:
+                tables[name] = tomllib.loads(file.read_text(encoding="utf-8"))
+            except tomllib.TOMLDecodeError as error:
+                raise InputError(f"{file.name} is not TOML ({error}); mend it") from error
+    if not tables:
+        raise InputError(f"{place} holds no experiments; they are files that end in .toml")
+    return {name: experiment_from(name, table, tables) for name, table in tables.items()}
+
+
+def chosen(experiments: dict[str, Experiment], names: Sequence[str]) -> list[Experiment]:
+    """Those of these names; all if there are none."""
+    for name in names:
+        if name not in experiments:
+            raise InputError(f"{name!r} is no experiment. {closest(name, experiments)}")
+    return [experiment for name, experiment in experiments.items() if not names or name in names]

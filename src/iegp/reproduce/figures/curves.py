@@ -1,0 +1,43 @@
+"""A score over the rows so far, one line per method."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iegp.reproduce.experiment import Experiment
+from iegp.reproduce.figures.panels import colour, legend, measured, panels
+from iegp.reproduce.results import Cells
+
+
+def curves(experiment: Experiment, cells: Cells) -> Figure | None:
+    """Lines of the first score that the experiment shows: the median run of each method."""
+    score = experiment.shows[0]
+    shown = measured(experiment, cells, score)
+    if not shown:
+        return None
+    figure, axes = panels([data.title for data in shown])
+    for axis, data in zip(axes, shown, strict=True):
+        ends = []
+        for (name, method), cell in cells.items():
+            if name == data.name and score in cell.lines:
+                line: dict[str, list[float]] = cell.lines[score]
+                axis.plot(line["row"], line["value"], color=colour(method), label=method, linewidth=1.3)
+                ends += line["value"][len(line["value"]) // 10 :]
+        # The first rows of a running mean are wild; the axis belongs to what follows.
+        if ends:
+            _limit(axis, ends, is_log=score == "nMSE")
+        axis.set_xlabel("rows", fontsize=8)
+    axes[0].set_ylabel(score, fontsize=9)
+    legend(figure, axes)
+    return figure
+
+
+def _limit(axis: Axes, values: list[float], is_log: bool) -> None:
+    low, high = min(values), max(values)
+    if is_log and low > 0.0:
+        axis.set_yscale("log")
+        axis.set_ylim(low * 0.8, min(high * 1.2, 3.0))
+    else:
+        margin = 0.05 * (high - low) or 0.1
+        axis.set_ylim(low - margin, high + margin)

@@ -1,0 +1,45 @@
+"""Where and with what the numbers were measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_PACKAGES = ("iegp", "numpy", "scipy", "scikit-learn", "numba", "torch", "GPy", "matplotlib")
+
+
+def processor() -> str:
+    """The processor and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    listed = Path("/proc/cpuinfo")
+    if listed.exists():
+        models = [line.partition(":")[2].strip() for line in listed.read_text().splitlines() if "model name" in line]
+        name = models[0] if models else name
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{name}, {cores} cores"
+
+
+def memory() -> str:
+    """Installed memory, where the system says it."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return "unknown"
+    return f"{size / 2**30:.0f} GiB"
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what the runs use; what is not installed is said."""
+    found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def describe() -> dict[str, str]:
+    return {"processor": processor(), "memory": memory()} | versions()

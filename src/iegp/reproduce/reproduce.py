@@ -1,0 +1,66 @@
+"""A reproduction from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from iegp.reproduce.cache import Cache
+from iegp.reproduce.experiment import Experiment
+from iegp.reproduce.pages.content import Reproduction
+from iegp.reproduce.pages.writing import write_pages
+from iegp.reproduce.plan import Scale, all_tasks
+from iegp.reproduce.pool import run_all
+from iegp.reproduce.progress import Watch
+from iegp.reproduce.task import Outcome, Task
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Runs that were there already, and runs made now."""
+
+    cached: int
+    made: int
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    out: Path,
+    jobs: int,
+    console: Console,
+    *,
+    command: str,
+    date: str,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Reproduction | None, Counts]:
+    """Run what is not in the cache yet, then write the pages; None instead of them if it was stopped."""
+    cache = Cache(out / "cache")
+    tasks = all_tasks(experiments, scale)
+    outcomes = {task.digest: outcome for task in tasks if (outcome := cache.get(task)) is not None}
+    missing = [task for task in tasks if task.digest not in outcomes]
+    counts = Counts(len(outcomes), len(missing))
+    console.print(f"{len(tasks)} runs: {counts.cached} in the cache, {counts.made} to make", highlight=False)
+    _run(missing, jobs, cache, outcomes, console, stopped)
+    if stopped():
+        return None, counts
+    return write_pages(out, experiments, scale, outcomes, command, date), counts
+
+
+def _run(
+    tasks: Sequence[Task],
+    jobs: int,
+    cache: Cache,
+    outcomes: dict[str, Outcome],
+    console: Console,
+    stopped: Callable[[], bool],
+) -> None:
+    with Watch(console, len(tasks)) as watch, closing(run_all(tasks, jobs, watch.started, stopped)) as finished:
+        for task, outcome in finished:
+            cache.put(task, outcome)
+            outcomes[task.digest] = outcome
+            watch.finished(task, outcome)

@@ -1,0 +1,59 @@
+"""One run: a method on a data set with a seed. What identifies it, and what came out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Any, Literal
+
+Status = Literal["done", "timeout", "failed", "missing"]
+
+# Raised whenever a run would measure something else under the same settings, so that older results are not used.
+MEASURE = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that depends on nothing but this. ``seconds`` is its time limit and no part of its identity."""
+
+    kind: str
+    data: str
+    method: str
+    seed: int
+    rows: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Keywords of the method."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of this kind of run."""
+    seconds: float = 3600.0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the outcome, the package's version included."""
+        own = asdict(self)
+        del own["seconds"]
+        return own | {"iegp": version("iegp"), "measure": MEASURE}
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.identity, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    @property
+    def title(self) -> str:
+        return f"{self.method} on {self.data}, run {self.seed + 1}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run measured: scores by name, and lines to draw (short ones: they are stored as JSON)."""
+
+    status: Status
+    scores: Mapping[str, float] = field(default_factory=dict)
+    lines: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    limit: float = 0.0
+    """Of a timeout: how long the run was given."""
