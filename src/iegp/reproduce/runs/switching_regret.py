@@ -1,0 +1,56 @@
+"""Average switching regret of SIE-GP when one Gaussian process gives way to another halfway, for growing lengths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from iegp.evaluate.regret import functions_on_own_rows, gaussian
+from iegp.kernels import RBF
+from iegp.reproduce.runs.regret_ensemble import ensemble
+from iegp.reproduce.runs.static_regret import growth
+from iegp.reproduce.task import Outcome, Task
+from iegp.typing import Float, Int
+
+# The paper's two processes: magnitude 1, these length scales; noise of variance 1.
+SCALES = (0.01, 100.0)
+NOISE_VAR = 1.0
+SWITCH_PROB = 0.01
+
+
+def run(task: Task) -> Outcome:
+    sizes = [int(size) for size in task.options.get("sizes", (100, 200, 400, 800))]
+    spread = float(task.options.get("spread", 1.0))
+    average = [regret(size, spread, task.seed) / size for size in sizes]
+    total = [size * value for size, value in zip(sizes, average, strict=True)]
+    scores = {
+        "average regret": average[-1],
+        "average left": average[-1] / max(average),
+        "growth": growth(sizes, total),
+    }
+    return Outcome("done", scores, {"size": sizes, "average": average})
+
+
+def regret(n: int, spread: float, seed: int) -> float:
+    """R^SW(T) of (eq:regret_tr): each expert's batch function is fitted to the rows of its own half and judged there."""
+    rng = np.random.default_rng((seed, n))
+    x = spread * rng.standard_normal((n, 1))
+    sequence: Int = (np.arange(n) >= n // 2).astype(np.int64)
+    y = _sample(x, sequence, rng) + math.sqrt(NOISE_VAR) * rng.standard_normal(n)
+    settings = {"n_frequencies": 50, "prior_var": 1.0, "noise_var": NOISE_VAR, "switch_prob": SWITCH_PROB}
+    model = ensemble(SCALES, **settings, seed=seed)  # type: ignore[arg-type]
+    losses = -model.prequential(x, y).log_score
+    grams = [RBF(scale)(x) for scale in SCALES]
+    best = functions_on_own_rows(grams, y, sequence, gaussian(NOISE_VAR))
+    return float(losses.sum() - best.losses.sum())
+
+
+def _sample(x: Float, sequence: Int, rng: np.random.Generator) -> Float:
+    """Values of the process that rules each row, drawn exactly."""
+    values = np.empty(len(x))
+    for m, scale in enumerate(SCALES):
+        own = sequence == m
+        eigenvalues, vectors = np.linalg.eigh(RBF(scale)(x[own]))
+        values[own] = vectors @ (np.sqrt(np.maximum(eigenvalues, 0.0)) * rng.standard_normal(int(own.sum())))
+    return values
