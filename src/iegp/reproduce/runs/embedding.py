@@ -36,7 +36,9 @@ def run(task: Task) -> Outcome:
     elif task.method in OURS:
         rehearse(task.method)
         # The paper's warm-up; the default model has one of its own.
-        share = {"warmup": round(task.options.get("warmup_share", 0.1) * len(rows))} if task.method == "IE-GPLVM" else {}
+        share = (
+            {"warmup": round(task.options.get("warmup_share", 0.1) * len(rows))} if task.method == "IE-GPLVM" else {}
+        )
         ours = OURS[task.method](**share | dict(task.settings), random_state=task.seed)
         with clock.running():
             ours.fit(rows)

@@ -10,7 +10,7 @@ from iegp.typing import Float, Int
 
 
 def rows_and_labels(name: str, rows: int | None, seed: int | None = None) -> tuple[Float, Int]:
-    """Some rows in an order that the seed decides (without one, the file's); of USPS the digits 0 to 4, as in the paper."""
+    """Some rows in an order that the seed decides (without one, the file's); of USPS the digits 0 to 4."""
     if name in list_datasets():
         arrays = load_arrays(name)
         values, labels = arrays["X"], arrays["y"]

@@ -33,7 +33,7 @@ def run(task: Task) -> Outcome:
 
 
 def regret(n: int, spread: float, seed: int) -> float:
-    """R^SW(T) of (eq:regret_tr): each expert's batch function is fitted to the rows of its own half and judged there."""
+    """R^SW(T) of (eq:regret_tr): each expert's batch function is fitted to its own half's rows and judged there."""
     rng = np.random.default_rng((seed, n))
     x = spread * rng.standard_normal((n, 1))
     sequence: Int = (np.arange(n) >= n // 2).astype(np.int64)
