@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from iegp.reproduce.runs.embedding_data import nearest_neighbour_error
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
@@ -12,6 +11,7 @@ from iegp.baselines.maps import GPLVM, BestKernelPCA, OnGPLVM, OnlinePCA, VarGPL
 from iegp.baselines.maps.neighbourhood import negative_log_likelihood
 from iegp.baselines.maps.rows import principal_picture, scaled_rows
 from iegp.errors import InputError
+from iegp.reproduce.runs.embedding_data import nearest_neighbour_error
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from iegp.reproduce.runs.static_regret import growth
 from reproduce.tiny import write_experiments
 
 from iegp.errors import InputError
@@ -16,6 +15,7 @@ from iegp.reproduce.catalogue import chosen, load_experiments
 from iegp.reproduce.plan import Scale, all_tasks, runs_of, tasks_of
 from iegp.reproduce.pool import run_all
 from iegp.reproduce.results import cell_of
+from iegp.reproduce.runs.static_regret import growth
 from iegp.reproduce.task import Outcome, Task
 from iegp.reproduce.worker import KINDS, perform, runner_of
 
