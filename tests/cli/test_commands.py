@@ -176,6 +176,26 @@ def test_reports_of_what_is_no_run(tmp_path, content):
     assert "odd.jsonl.run.json" in done.err
 
 
+def test_a_report_of_a_run_without_rows(tmp_path):
+    (tmp_path / "in.csv").write_text("a,y\n1,2\n")
+    done = iegp(tmp_path, "stream", "in.csv", "--target", "y", "--limit", "0", "--out", "out.jsonl")
+    assert done.code == 0, done.err
+    done = iegp(tmp_path, "report", "out.jsonl")
+    assert done.code == 0, done.err
+
+
+def test_a_file_beside_the_answers_with_entries_of_another_kind(tmp_path):
+    (tmp_path / "in.csv").write_text("a,y\n1,2\n")
+    assert iegp(tmp_path, "stream", "in.csv", "--target", "y", "--out", "out.jsonl").code == 0
+    beside = tmp_path / "out.jsonl.run.json"
+    stored = json.loads(beside.read_text())
+    for entry in ({"config": 5}, {"versions": []}, {"title": ["x"]}):
+        beside.write_text(json.dumps(stored | {"about": stored["about"] | entry}))
+        done = iegp(tmp_path, "report", "out.jsonl")
+        assert done.code == 1
+        assert "out.jsonl is damaged" in done.err
+
+
 def test_version(tmp_path):
     done = iegp(tmp_path, "--version")
     assert done.code == 0

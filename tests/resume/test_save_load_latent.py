@@ -69,3 +69,13 @@ def test_damaged_parts_are_refused(tmp_path):
     modelfile.write(tmp_path / "bad", header, {name: a for name, a in arrays.items() if name != "axes"})
     with pytest.raises(ModelFileError):
         load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("entry", [{"n_neighbors": 10**9}, {"n_steps": 10**12}, {"max_stored": 60}])
+def test_settings_that_would_take_all_memory_or_all_time_are_refused(tmp_path, entry):
+    IEGPLVM(**SMALL).fit(X).save(tmp_path / "model")
+    header, arrays = modelfile.read(tmp_path / "model")
+    header["latent"]["settings"] |= entry
+    modelfile.write(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match=next(iter(entry))):
+        load(tmp_path / "model")

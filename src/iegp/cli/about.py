@@ -97,4 +97,9 @@ def from_config(config: dict[str, Any]) -> About:
     """The inverse of :func:`to_config`."""
     experts = [ExpertRow(kernel=str(kernel), drift=str(drift)) for kernel, drift in config["experts"]]
     notes = [(str(heading), str(words)) for heading, words in config["notes"]]
-    return About(**{**config, "experts": experts, "notes": notes})
+    about = About(**{**config, "experts": experts, "notes": notes})
+    words = (about.title, about.source, about.target, about.task, about.model)
+    is_good = all(isinstance(word, str) for word in words) and isinstance(about.n_columns, int)
+    if not is_good or not isinstance(about.config, dict) or not isinstance(about.versions, dict):
+        raise ValueError("an entry about the run is not of its kind")
+    return about

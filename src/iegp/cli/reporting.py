@@ -64,7 +64,9 @@ class _Weights:
 
     def __init__(self, kept: dict[str, Any]) -> None:
         self.places = {int(row): place for place, row in enumerate(kept["rows"])}
-        self.values = np.array(kept["values"], dtype=np.float64).reshape(len(self.places), -1)
+        values = np.array(kept["values"], dtype=np.float64)
+        # Of a run without rows there are no weights, and nobody knows of how many experts.
+        self.values = values.reshape(len(self.places), -1) if self.places else np.empty((0, 0))
 
 
 def _with_weights(answers: Answers, weights: _Weights | None) -> Iterator[Answers]:

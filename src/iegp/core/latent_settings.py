@@ -50,6 +50,9 @@ class LatentSettings:
         check_choice("weights", self.weights, RULES)
         for name, least in _WHOLE.items():
             check_whole(name, getattr(self, name), least)
+        for name, most in _MOST.items():
+            if getattr(self, name) > most:
+                raise InputError(f"{name}={getattr(self, name)} is more than {most}; a handful is enough")
         check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
         check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         check_range("forgetting", self.forgetting, 0.0, 1.0, "in (0, 1], 1 to forget nothing", open_left=True)
@@ -85,3 +88,5 @@ class LatentSettings:
 
 
 _WHOLE = {"n_components": 1, "n_frequencies": 1, "warmup": 1, "n_neighbors": 1, "n_steps": 0, "warmup_iter": 0}
+# A row costs memory and time for each of them, and a model file may say any number.
+_MOST = {"n_neighbors": 1000, "n_steps": 1000}

@@ -106,6 +106,8 @@ def _check_shapes(settings: LatentSettings, arrays: Arrays) -> None:
     }
     if n_stored < 1:
         raise ValueError("there are no stored rows")
+    if settings.max_stored is not None and n_stored > settings.max_stored:
+        raise ValueError(f"{n_stored} rows are stored, more than max_stored={settings.max_stored}")
     for name, (shape, kind) in expected.items():
         if arrays[name].shape != shape or arrays[name].dtype != kind:
             raise ValueError(f"{name} has shape {arrays[name].shape} and type {arrays[name].dtype}, not {shape}")
