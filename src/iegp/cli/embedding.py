@@ -24,6 +24,8 @@ from iegp.typing import Arrays, Float
 
 # Rows that are learned together; fixed, so that a resumed run repeats the same blocks.
 BLOCK = 512
+# A column that varies so many times as much as a typical one decides the map alone.
+_MANY_TIMES = 20.0
 # What a resumed run keeps as it was.
 _FIXED = ("label", "features", "ignore", "components", "warmup", "frequencies", "init", "max_stored", "seed")
 
@@ -128,6 +130,8 @@ def _learn(options: EmbedOptions, course: Course, source: RowSource, stop: StopS
     task = bar.add_task("laying out the first rows", total=source.n_total)
     for block in _blocks(options, course, source):
         if len(block.rows):
+            if course.n_rows == 0:
+                _warn_of_units(block.rows, source.columns, bar.console)
             course.model.partial_fit(block.rows)
             course.labels += block.labels
         course.position = block.position
@@ -140,6 +144,18 @@ def _learn(options: EmbedOptions, course: Course, source: RowSource, stop: StopS
             saved_rows, saved_time = course.n_rows, time.monotonic()
         if stop():
             return
+
+
+def _warn_of_units(rows: Float, columns: tuple[str, ...], say: Console) -> None:
+    """One column that varies far more than the others decides the whole map."""
+    spread = np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0) if not np.isnan(rows).all(axis=0).any() else np.ones(1)
+    largest, typical = float(spread.max()), float(np.median(spread))
+    if len(rows) > 1 and largest > _MANY_TIMES * typical > 0.0:
+        name = columns[int(spread.argmax())]
+        say.print(
+            f"Column {name!r} varies {largest / typical:,.0f} times as much as the others and will decide the map; bring "
+            "columns to one scale first if their units differ"
+        )
 
 
 def _is_warming_up(model: IEGPLVM) -> bool:

@@ -118,16 +118,19 @@ def _names(flag: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def parse_every(text: str) -> tuple[int | None, float | None]:
-    """Rows, or seconds with an s behind: (rows, None) or (None, seconds).
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
-    >>> parse_every("5000"), parse_every("30s"), parse_every("0.5s")
-    ((5000, None), (None, 30.0), (None, 0.5))
+
+def parse_every(text: str) -> tuple[int | None, float | None]:
+    """Rows, or a time with s, m or h behind: (rows, None) or (None, seconds).
+
+    >>> parse_every("5000"), parse_every("30s"), parse_every("0.5s"), parse_every("2m")
+    ((5000, None), (None, 30.0), (None, 0.5), (None, 120.0))
     """
     text = str(text).strip()
     try:
-        if text.endswith("s"):
-            seconds = float(text[:-1])
+        if text[-1:] in _SECONDS:
+            seconds = float(text[:-1]) * _SECONDS[text[-1]]
             if seconds > 0.0:
                 return None, seconds
         else:

@@ -33,7 +33,7 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
     # Without markup, because names of columns and files may look like it.
     say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
     _check(options)
-    is_resumed = _can_resume(options)
+    is_resumed = _can_resume(options, say)
     with StopSignals() as stop, contextlib.ExitStack() as opened:
         source: Source | None = None
         if is_resumed:
@@ -109,12 +109,14 @@ def _as_usage(build: Any) -> Any:
         raise UsageError(str(error)) from error
 
 
-def _can_resume(options: StreamOptions) -> bool:
+def _can_resume(options: StreamOptions, say: Console) -> bool:
     if options.save is None:
         return False
     exists = Path(options.save).exists()
     if exists and not options.resume and not options.overwrite:
         raise UsageError(f"--save {options.save} exists; say --resume to continue it, or --overwrite to start anew")
+    if options.resume and not exists:
+        say.print(f"{options.save} does not exist yet: starting at the first row")
     return exists and options.resume
 
 
