@@ -153,8 +153,8 @@ def _warn_of_units(rows: Float, columns: tuple[str, ...], say: Console) -> None:
     if len(rows) > 1 and largest > _MANY_TIMES * typical > 0.0:
         name = columns[int(spread.argmax())]
         say.print(
-            f"Column {name!r} varies {largest / typical:,.0f} times as much as the others and will decide the map; bring "
-            "columns to one scale first if their units differ"
+            f"Column {name!r} varies {largest / typical:,.0f} times as much as the others and will decide the map; "
+            "bring columns to one scale first if their units differ"
         )
 
 
