@@ -33,6 +33,26 @@ def test_a_run_resumed_at_a_block_gives_the_bytes_of_one_run(tmp_path, rows):
         assert (tmp_path / f"parts.{ending}").read_bytes() == (tmp_path / f"whole.{ending}").read_bytes()
 
 
+def test_a_bad_row_keeps_what_came_before_and_the_run_goes_on_once_it_is_put_right(tmp_path, rows):
+    write_csv(tmp_path / "in.csv", rows[:, :6])
+    good = (tmp_path / "in.csv").read_text()
+    done = iegp(tmp_path, *EMBED, "--out", "whole[bold].csv", "--save", "whole.model")
+    assert done.code == 0, done.err
+    lines = good.splitlines()
+    lines[600] = "1,2"
+    (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
+    command = [*EMBED, "--out", "parts.csv", "--save", "parts.model"]
+    done = iegp(tmp_path, *command)
+    assert done.code == 1
+    assert "in.csv, line 601" in done.err
+    (tmp_path / "in.csv").write_text(good)
+    done = iegp(tmp_path, *(part for part in command if part != "-q"), "--resume")
+    assert done.code == 0, done.err
+    assert "Resumed at row 512" in done.err
+    assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole[bold].csv").read_bytes()
+    assert (tmp_path / "parts.model").read_bytes() == (tmp_path / "whole.model").read_bytes()
+
+
 def test_a_resumed_run_keeps_its_label_and_refuses_other_flags(tmp_path, rows):
     np.savez(tmp_path / "in.npz", X=rows[:200, :5], kind=np.arange(200) % 3)
     base = ["embed", "in.npz", "--init", "pca", "--warmup", "60", "--out", "map.csv", "--save", "m"]

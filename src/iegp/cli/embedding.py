@@ -83,7 +83,8 @@ class Course:
 
 def embed(options: EmbedOptions) -> int:
     """Run to the end; the exit code."""
-    say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True)
+    # Without markup, because names of columns and files may look like it.
+    say = Console(stderr=True, quiet=options.quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
     _check(options)
     is_resumed = options.resume and options.save is not None and Path(options.save).exists()
     if is_resumed:
@@ -95,7 +96,13 @@ def embed(options: EmbedOptions) -> int:
         course = Course(options.model(), prefix=prefix_of(Path(options.source), 4096), flags=flags)
     with StopSignals() as stop, open_rows(options, course.columns, course.position) as source, _bar(say) as bar:
         course.columns = source.columns
-        _learn(options, course, source, stop, bar)
+        try:
+            _learn(options, course, source, stop, bar)
+        except IegpError:
+            # A row that cannot be used: the blocks before it are kept, and the run goes on there once it is put right.
+            if options.save is not None and course.n_rows:
+                _write(Path(options.save), course)
+            raise
         if options.save is not None:
             _write(Path(options.save), course)
         code = stop.exit_code
