@@ -232,7 +232,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
 
     def score_samples(self, X: ArrayLike) -> Float:
-        """Log predictive density (n,) of each row as the next one, over its observed entries; low for odd rows.
+        """Log predictive density (n,) of each row at its most probable place, over observed entries; low for odd rows.
 
         All experts are mixed by their weights, each at the position it finds most probable.
         """
