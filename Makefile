@@ -65,7 +65,7 @@ bench-stream: $(READY)
 	$(BIN)/python benchmarks/stream.py
 
 bench-scale: $(READY)
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/outgrowing.py
 
 bench-ray: $(RAY_READY)
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/python benchmarks/fleet_ray.py

@@ -1,6 +1,6 @@
 """Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns.
 
-    python benchmarks/scale.py [--rows 1000000] [--keys 1000] [--workers 2]    (0 rows or keys: leave that out)
+    python benchmarks/outgrowing.py [--rows 1000000] [--keys 1000] [--workers 2]    (0 rows or keys: leave that out)
 
 Wall-clock times mean little while the machine does other things, so processor time is printed beside them, and the
 load. The *floor* of a history is the time of the products it cannot do without, as plain ``np.matmul`` calls of the
