@@ -10,7 +10,7 @@ from iegp.errors import InputError
 from iegp.run.digest.stored import take
 from iegp.typing import Arrays, Float
 
-BLOCK = 128
+BLOCK = 512
 
 
 class Pending:
