@@ -26,7 +26,7 @@ from iegp.errors import DatasetError
 from iegp.streams import load_dataset, robot_arm
 from iegp.typing import Float
 
-REPEATS = 3
+REPEATS = 5
 
 
 def rows_of(n: int) -> tuple[str, Float, Float]:

@@ -59,7 +59,7 @@ and continued with --resume: no row is lost and none learned twice.
 
   iegp stream sensors.csv --target power --save power.model --out answers.csv --resume
 
-  tail -f log.jsonl | iegp stream - --target latency --save latency.model --out -
+  tail -f log.jsonl | iegp stream - --target latency --task regression --save latency.model --out -
 
 A row without its label is answered and remembered if it has an id; a later line {"id": 7, "power": 3.2} teaches it.
 """
