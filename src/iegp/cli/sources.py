@@ -88,10 +88,8 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | Non
     keep = {options.id or "id", options.target or "", options.time or ""} - {"", *(options.features or ())}
     source = _open(options, wakeup, keep, None, None)
     parts: list[Records] = []
-    # Never more than the first block of the run will want.
-    most = BLOCK if options.limit is None else max(1, min(BLOCK, options.limit))
     while sum(map(len, parts)) < _ENOUGH:
-        records = source.read(most)
+        records = source.read(BLOCK)
         if records is None:
             break
         parts.append(records)
