@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import solve_triangular
 
 from iegp.core import linalg
 
@@ -72,6 +73,21 @@ def test_triangular_solves_and_products_read_one_triangle(n, m, seed):
     x = b.copy()
     linalg.multiply_upper(spoiled, x)
     assert_allclose(x, upper @ b, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 8), (23, 9), (24, 64), (25, 65), (49, 130), (100, 32), (101, 7), (200, 129)])
+def test_triangles_larger_than_a_panel_are_solved_to_the_last_digits(n, m):
+    rng = np.random.default_rng(n)
+    spoiled, upper = spoiled_upper(rng, n)
+    b = rng.normal(size=(n, m))
+    wanted = solve_triangular(upper, b, trans="T")
+    for got, solve, matrix, rows in (
+        (b.T.copy(), linalg.solve_from_right, spoiled, False),
+        (b.copy(), linalg.solve_upper_transposed, spoiled, True),
+        (b.copy(), linalg.solve_lower, np.ascontiguousarray(spoiled.T), True),
+    ):
+        solve(matrix, got)
+        assert_allclose(got if rows else got.T, wanted, rtol=1e-11, atol=1e-11 * np.abs(wanted).max())
 
 
 @fast

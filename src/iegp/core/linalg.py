@@ -1,8 +1,9 @@
 """Dense linear algebra for compiled code, on row-major arrays.
 
-Each function is one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps
-sides, triangles and transposes once, here, and nobody else has to think about it. Where compilation is off, the same
-names are plain NumPy and SciPy.
+Most functions are one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps
+sides, triangles and transposes once, here, and nobody else has to think about it. Triangles are solved in panels: a
+product takes in what was solved before, ``substitution.py`` does the rest. Where compilation is off, the same names are
+plain NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from scipy.linalg import solve_triangular
 
 from iegp import _compile
 from iegp._compile import compiled
+from iegp.core.substitution import forward_column, forward_rows
 from iegp.typing import Float
 
 _N, _T, _L, _R, _U = (ord(letter) for letter in "NTLRU")
 # Rows of a strip when two triangles are multiplied: few enough to skip most zeros, many enough for a fast product.
 _STRIP = 32
+# Unknowns solved for between two products, and right-hand sides that are laid out anew at a time: they fit the cache.
+_PANEL, _SIDES = 24, 64
+# Fewer right-hand sides than this are left to BLAS.
+_FEW_SIDES = 8
 
 if _compile.COMPILED:
     from iegp._compile import by_reference_char as char
@@ -87,28 +93,66 @@ if _compile.COMPILED:
     def solve_from_right(upper: Float, b: Float) -> None:
         """``b = b @ inv(upper)`` in place."""
         m, n = b.shape
-        _dtrsm(
-            char(_L), char(_L), char(_N), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data, integer(n),
-            b.ctypes.data, integer(n),
-        )  # fmt: skip
+        if m < _FEW_SIDES:
+            _dtrsm(
+                char(_L), char(_L), char(_N), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data,
+                integer(n), b.ctypes.data, integer(n),
+            )  # fmt: skip
+            return
+        for start in range(0, m, _SIDES):
+            sides = min(_SIDES, m - start)
+            x = np.empty((n, sides))
+            for i in range(n):
+                for t in range(sides):
+                    x[i, t] = b[start + t, i]
+            _solve_upper_transposed(upper, x)
+            for t in range(sides):
+                for i in range(n):
+                    b[start + t, i] = x[i, t]
 
     @compiled
     def solve_lower(lower: Float, b: Float) -> None:
         """``b = inv(lower) @ b`` in place."""
         m, n = b.shape
-        _dtrsm(
-            char(_R), char(_U), char(_N), char(_N), integer(n), integer(m), double(1.0), lower.ctypes.data, integer(m),
-            b.ctypes.data, integer(n),
-        )  # fmt: skip
+        if n < _FEW_SIDES:
+            _dtrsm(
+                char(_R), char(_U), char(_N), char(_N), integer(n), integer(m), double(1.0), lower.ctypes.data,
+                integer(m), b.ctypes.data, integer(n),
+            )  # fmt: skip
+            return
+        for begin in range(0, m, _PANEL):
+            end = min(m, begin + _PANEL)
+            if begin > 0:
+                _dgemm(
+                    char(_N), char(_N), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
+                    integer(n), lower.ctypes.data + 8 * begin * m, integer(m), double(1.0),
+                    b.ctypes.data + 8 * begin * n, integer(n),
+                )  # fmt: skip
+            forward_rows(lower, b, begin, end)
 
     @compiled
     def solve_upper_transposed(upper: Float, b: Float) -> None:
         """``b = inv(upper.T) @ b`` in place."""
+        if b.shape[1] >= _FEW_SIDES:
+            _solve_upper_transposed(upper, b)
+            return
+        for d in range(b.shape[1]):
+            column = b[:, d].copy()
+            forward_column(upper, column)
+            b[:, d] = column
+
+    @compiled
+    def _solve_upper_transposed(upper: Float, b: Float) -> None:
         m, n = b.shape
-        _dtrsm(
-            char(_R), char(_L), char(_T), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data, integer(m),
-            b.ctypes.data, integer(n),
-        )  # fmt: skip
+        for begin in range(0, m, _PANEL):
+            end = min(m, begin + _PANEL)
+            if begin > 0:
+                _dgemm(
+                    char(_N), char(_T), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
+                    integer(n), upper.ctypes.data + 8 * begin, integer(m), double(1.0), b.ctypes.data + 8 * begin * n,
+                    integer(n),
+                )  # fmt: skip
+            forward_rows(upper.T, b, begin, end)
 
     @compiled
     def multiply_upper(upper: Float, b: Float) -> None:
