@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 RAY_READY := $(VENV)/.ray-ready
+# PyTorch runs the code of fleets on a GPU, and some competitors, in the tests; without it (TORCH=) those are skipped.
+TORCH ?= --group torch
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
 export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
@@ -15,7 +17,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev $(TORCH)
 	touch $@
 
 $(BENCH_READY): $(READY)
