@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,32 @@ def test_files_go_both_ways(dtype, device, tmp_path, monkeypatch):
         assert_same_fleets(fleet, theirs, tolerance)
     again = IEGPRegressor.from_fleet(ours, 3)
     assert_same(again.predict(X[:5]), theirs.predict(3, X[:5]), tolerance)
+
+
+@pytest.mark.parametrize("kind", ["static", "drifting", "rungs", "switching"])
+def test_the_same_keys_call_after_call(kind, device):
+    """On a GPU such calls are recorded: with what comes between them they still give what single calls give."""
+    base = model(kind)
+    ours, theirs = TorchFleet(base, device=device), Fleet(base)
+    keys = np.array(list("cab"))
+    for call in range(12):
+        X, y = stream(3, seed=call)
+        runs = [fleet.learn(keys, X, y) for fleet in (ours, theirs)]
+        assert_same_runs(*runs)
+        if call == 5:
+            for fleet in (ours, theirs):
+                fleet.learn(["d", "a", "a", "e"], *stream(4, seed=50))
+        if call == 8:
+            # Two rows of a key are a block, and other tensors in between must not be mixed up with recorded ones.
+            for fleet in (ours, theirs):
+                fleet.learn(np.array(list("cabcab")), *stream(6, seed=51))
+        if call == 10:
+            first = runs[0].mean.copy()
+            copied = deepcopy(ours)
+            copied.learn(keys, X, y)
+            assert_same_fleets(ours, theirs)
+            assert_same(runs[0].mean, first)
+    assert_same_fleets(ours, theirs)
 
 
 def test_data_on_the_device(device):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ from iegp.scale.gpu import plan as planning
 from iegp.scale.gpu import rows as keyed_rows
 from iegp.scale.gpu.experts import experts_on
 from iegp.scale.gpu.pages import DevicePages
-from iegp.scale.gpu.plan import Step
+from iegp.scale.gpu.plan import Plan, Step
+from iegp.scale.gpu.recording import CALLS_BEFORE, Recording, TorchRun
 from iegp.scale.pages import BELIEFS
 from iegp.typing import Float, Int
 
@@ -35,18 +36,6 @@ CONVERT_BYTES = 256 * 2**20
 BLOCKS_PER_SYMMETRISING = 16
 # Rows that the template predicts at once.
 PREDICT_ROWS = 4096
-
-
-class TorchRun(NamedTuple):
-    """What rows showed, as tensors on the device: fields of :class:`FleetRun`, in the user's units."""
-
-    mean: Tensor
-    """(n, D)"""
-    std: Tensor
-    log_score: Tensor
-    """(n,)"""
-    weights: Tensor
-    """(n, n_experts)"""
 
 
 class TorchFleet:
@@ -85,8 +74,8 @@ class TorchFleet:
         self._slot_of: dict[Key, int] = {}
         self._blocks: Int = np.zeros(0, dtype=np.int64)
         self._scaling = [torch.tensor(array, dtype=torch.float64, device=self.device) for array in model.scaling]
-        self._last_call: tuple[Any, list[Step]] | None = None
-        self._last_slots: tuple[Int, int, list[Step]] | None = None
+        self._last_call: tuple[Any, Plan] | None = None
+        self._last_slots: tuple[Int, int, Plan] | None = None
         self._rows_at_once = max(1, keyed_rows.WORK_BYTES // keyed_rows.bytes_per_row(self._experts))
 
     # -- looking ---------------------------------------------------------------------------------------------------
@@ -208,9 +197,19 @@ class TorchFleet:
         return self._learn(last[2], x, targets, None)[0]
 
     def _learn(
-        self, steps: list[Step], x: Tensor, y: Tensor, level: float | None
+        self, plan: Plan, x: Tensor, y: Tensor, level: float | None
     ) -> tuple[TorchRun, tuple[Float, Float] | None]:
         """Rows in standardised units, in the order they came; the answer is in the user's."""
+        if level is not None or not plan.has_single_rows or self.device.type != "cuda":
+            return self._learn_now(plan.steps, x, y, level)
+        plan.n_calls += 1
+        if plan.recording is None and plan.n_calls > CALLS_BEFORE:
+            plan.recording = Recording(lambda x, y: self._learn_now(plan.steps, x, y, None)[0], x, y)
+        return (self._learn_now(plan.steps, x, y, None)[0] if plan.recording is None else plan.recording(x, y)), None
+
+    def _learn_now(
+        self, steps: list[Step], x: Tensor, y: Tensor, level: float | None
+    ) -> tuple[TorchRun, tuple[Float, Float] | None]:
         (n, n_outputs), n_experts = y.shape, self._experts.n_experts
         mean, std, log_score = torch.empty_like(y), torch.empty_like(y), y.new_empty(n)
         used = y.new_empty((n, n_experts))
@@ -292,7 +291,7 @@ class TorchFleet:
             here = torch.tensor(known, device=self.device)
             parts = [whole[: len(known)] for whole in map(torch.empty_like, wholes)]
             own = x.index_select(0, here)
-            for step in self._plan(slots[known]):
+            for step in self._plan(slots[known]).steps:
                 predicted = keyed_rows.predict(self._experts, step.states(self._pages.pages), step.take(own))
                 for part, values in zip(parts, _predicted(*predicted, keeps_mixture), strict=True):
                     step.put(part, values)
@@ -358,7 +357,7 @@ class TorchFleet:
             self._blocks = np.append(self._blocks, np.zeros(len(new), dtype=np.int64))
         return np.array([self._slot_of[name] for name in names], dtype=np.int64)
 
-    def _plan(self, slots: Int) -> list[Step]:
+    def _plan(self, slots: Int) -> Plan:
         return planning.plan(slots, self._pages.starts, self._rows_at_once, self.device)
 
     def _is_last(self, keys: Any, n_rows: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from iegp.scale.fleet_input import Key, check_keys
 from iegp.scale.gpu.experts import DeviceState
 from iegp.scale.gpu.groups import Group, grouped
+from iegp.scale.gpu.recording import Recording
 from iegp.typing import Int
 
 
@@ -60,9 +62,28 @@ class Step(NamedTuple):
                 tensor.index_copy_(0, self.places, part)
 
 
-def plan(slots: Int, page_starts: Int, rows_at_once: int, device: torch.device) -> list[Step]:
+@dataclass
+class Plan:
+    """The steps of a call, and the call itself if it was recorded."""
+
+    steps: list[Step]
+    n_calls: int = 0
+    recording: Recording | None = None
+
+    @property
+    def has_single_rows(self) -> bool:
+        """Whether no key has two rows: then nothing that is done depends on values, so that it can be recorded."""
+        return all(step.shape[1] == 1 for step in self.steps)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies: a recording works on the states of the fleet it was made with."""
+        return {"steps": self.steps, "n_calls": 0, "recording": None}
+
+
+def plan(slots: Int, page_starts: Int, rows_at_once: int, device: torch.device) -> Plan:
     """Steps for rows whose keys have the numbers ``slots``."""
-    return [_step(group, page_starts, len(slots), device) for group in grouped(slots, page_starts, rows_at_once)]
+    groups = grouped(slots, page_starts, rows_at_once)
+    return Plan([_step(group, page_starts, len(slots), device) for group in groups])
 
 
 def _step(group: Group, page_starts: Int, n_rows: int, device: torch.device) -> Step:
