@@ -13,7 +13,7 @@ from iegp.core.online import Online
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.scale.parts import ArrayPart, Columns, Rows, columns_among, table_rows
-from iegp.scale.workers import learn_part, need_ray
+from iegp.scale.workers import learn_part_in_turn, need_ray
 
 _WHERE = "the Ray Dataset"
 
@@ -50,7 +50,7 @@ def learn(
 
     def learn_batch(batch: pa.Table) -> dict[str, list[bytes]]:
         rows = table_rows(batch, columns, _WHERE, 0)
-        return {"state": [to_bytes(learn_part(ray.get(shared), ArrayPart(*rows))._asdict())]}
+        return {"state": [to_bytes(learn_part_in_turn(ray.get(shared), ArrayPart(*rows))._asdict())]}
 
     states = dataset.map_batches(learn_batch, batch_size=part_rows, batch_format="pyarrow")
     for number, row in enumerate(states.iter_rows()):

@@ -18,6 +18,7 @@ from iegp.core.ensemble import start
 from iegp.core.online import Online
 from iegp.core.state import State
 from iegp.errors import InputError
+from iegp.scale.compiling import compile_in_turn
 from iegp.scale.parts import Part
 
 Engine = Callable[[Online, Iterator[Part], int], Iterator[tuple[int, State]]]
@@ -33,6 +34,12 @@ def learn_part(model: Online, part: Part) -> State:
     for x, y in part.read():
         absorb_in_any_order(ensemble, state, model.scaling.standardise_x(x), model.scaling.standardise_y(y))
     return state
+
+
+def learn_part_in_turn(model: Online, part: Part) -> State:
+    """The same in a Ray worker, which waits for its turn to compile."""
+    compile_in_turn(model)
+    return learn_part(model, part)
 
 
 def in_this_process(model: Online, parts: Iterator[Part]) -> Iterator[tuple[int, State]]:
@@ -65,7 +72,7 @@ def ray_cluster(model: Online, parts: Iterator[Part], n_workers: int) -> Iterato
     """
     ray = need_ray()
     shared = ray.put(model)
-    task = ray.remote(num_cpus=1, max_retries=3)(learn_part)
+    task = ray.remote(num_cpus=1, max_retries=3)(learn_part_in_turn)
 
     def first_done(running: dict[Any, int]) -> list[Any]:
         return list(ray.wait(list(running), num_returns=1)[0])
