@@ -17,7 +17,6 @@ from iegp.core.absorbing import absorb_in_any_order
 from iegp.core.ensemble import start
 from iegp.core.online import Online
 
-
 _done: list[bool] = []
 
 
