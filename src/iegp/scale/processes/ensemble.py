@@ -30,7 +30,7 @@ class ProcessEnsemble:
     Every worker keeps the beliefs of some kernels and answers with what they predict. Noise and weights, which need all
     experts, stay in this process. Weights and predictions are those of the template in one process, to the bit
     where the machine is the same. In a script, make it under ``if __name__ == "__main__":``, because workers import the
-    script.
+    script. ``docs/scale.md`` has an example, and says when threads are enough.
 
     Parameters
     ----------
@@ -38,23 +38,6 @@ class ProcessEnsemble:
         A model past its warm-up; what it has learned is where this starts. It is not changed, and not needed any more.
     n_workers : int or None, default=None
         Processes; ``None`` is one per core. There are never more than kernels. Each has one BLAS thread.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from iegp import IEGPRegressor
-    >>> from iegp.kernels import RBF
-    >>> from iegp.scale import ProcessEnsemble
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, size=(400, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(400)
-    >>> kernels = [RBF(length_scale) for length_scale in np.geomspace(0.1, 10, 20)]
-    >>> template = IEGPRegressor(kernels, n_frequencies=5, random_state=0).warm_up(X[:200], y[:200])
-    >>> with ProcessEnsemble(template, n_workers=2) as ensemble:
-    ...     run = ensemble.learn(X[200:], y[200:])
-    ...     model = ensemble.to_model()
-    >>> len(run), model.n_samples_seen_
-    (200, 400)
     """
 
     KEY = "stream"

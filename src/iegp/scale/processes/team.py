@@ -50,6 +50,9 @@ class Team:
             for worker in self.workers:
                 with _watched(worker):
                     send_beliefs(worker.connection, state.matrix, state.vector, worker.beliefs)
+            for worker in self.workers:
+                with _watched(worker):
+                    _check_answer(worker)
 
     def __len__(self) -> int:
         return len(self.workers)
@@ -111,7 +114,9 @@ class Team:
             self._ended_because = (
                 error
                 if isinstance(error, WorkerError)
-                else WorkerError(f"this ensemble was broken off by {type(error).__name__} in the middle of a step. {ADVICE}")
+                else WorkerError(
+                    f"this ensemble was broken off by {type(error).__name__} in the middle of a step. {ADVICE}"
+                )
             )
             self.close()
             raise
