@@ -246,15 +246,15 @@ def float32_precision() -> None:
 def large_ensemble(n_experts: int, n_workers: int) -> None:
     """One stream: threads against processes, in calls of many rows and row by row.
 
-    Everybody waits while the parent weighs the experts. Its share is that of a row's time on idle cores: its own
-    processor time against that of one worker.
+    Workers wait while the parent weighs the experts, so on idle cores a row takes the parent's processor time and that
+    of one worker.
     """
     n_kernels = max(1, n_experts // N_DRIFTS)
     base = large_model(n_kernels, "bayes")
     n_experts = n_kernels * N_DRIFTS
     size = base._online.state.matrix.nbytes / 2**20
     print(f"\nEnsemble of {n_experts:,} experts, {n_kernels} kernels x {N_DRIFTS} drifts: {size:.0f} MiB ({load()})")
-    print(f"  {'':34}{'rows/s':>12}{'rows/s of processor time':>28}{'share of the parent':>22}")
+    print(f"  {'':34}{'rows/s':>12}{'rows/s of processor time':>28}{'on idle cores':>16}{'the parent':>12}")
     x, y = rows(1000, 5)
     for n, name in ((len(x), f"{len(x)} rows per call"), (1, "1 row per call")):
         for n_threads in dict.fromkeys((1, n_workers)):
@@ -288,8 +288,9 @@ def over_processes(name: str, base: IEGPRegressor, n_workers: int, x: Float, y: 
         seconds = best(lambda: repeated(len(x), lambda: ensemble.learn(x, y)))
         theirs = (sum(map(seconds_of, pids)) - before) / 3
     n = max(len(x), REPEATS)
-    share = seconds.cpu / (seconds.cpu + theirs / n_workers)
-    print(f"  {name:34}{n / seconds.wall:12,.0f}{n / (seconds.cpu + theirs):28,.0f}{share:22.1%}")
+    idle = seconds.cpu + theirs / n_workers
+    speeds = f"{n / seconds.wall:12,.0f}{n / (seconds.cpu + theirs):28,.0f}{n / idle:16,.0f}"
+    print(f"  {name:34}{speeds}{seconds.cpu / idle:12.1%}")
 
 
 def seconds_of(pid: int | None) -> float:
