@@ -1,6 +1,7 @@
-"""Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns.
+"""Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns; then an
+ensemble of thousands of experts.
 
-    python benchmarks/outgrowing.py [--rows 1000000] [--keys 1000] [--workers 2]    (0 rows or keys: leave that out)
+    python benchmarks/outgrowing.py [--rows 1000000] [--keys 1000] [--experts 2000] [--workers 2]    (0: leave that out)
 
 Wall-clock times mean little while the machine does other things, so processor time is printed beside them, and the
 load. The *floor* of a history is the time of the products it cannot do without, as plain ``np.matmul`` calls of the
@@ -30,12 +31,16 @@ import pyarrow.parquet
 from iegp import Fleet, IEGPRegressor
 from iegp.core.absorbing import BLOCK_FEATURES, absorb_in_any_order
 from iegp.core.ensemble import start
+from iegp.kernels import RBF
 from iegp.presets import ie_gp
-from iegp.scale import fit_history
+from iegp.scale import ProcessEnsemble, fit_history
 from iegp.typing import Float
 
 M, F, D_IN = 11, 100, 20
 FILE_ROWS = 250_000
+N_DRIFTS = 8
+# Calls of one row that are timed together.
+REPEATS = 50
 
 
 class Seconds(NamedTuple):
@@ -238,6 +243,63 @@ def float32_precision() -> None:
             print(f"{name:>12} {ratio:12.0e} {mean:17.0e} {std:9.0e}")
 
 
+def large_ensemble(n_experts: int, n_workers: int) -> None:
+    """One stream: threads against processes, in calls of many rows and row by row.
+
+    Workers wait while the parent weighs the experts, so on idle cores a row takes the parent's processor time and that
+    of one worker.
+    """
+    n_kernels = max(1, n_experts // N_DRIFTS)
+    base = large_model(n_kernels, "bayes")
+    n_experts = n_kernels * N_DRIFTS
+    size = base._online.state.matrix.nbytes / 2**20
+    print(f"\nEnsemble of {n_experts:,} experts, {n_kernels} kernels x {N_DRIFTS} drifts: {size:.0f} MiB ({load()})")
+    print(f"  {'':34}{'rows/s':>12}{'rows/s of processor time':>28}{'on idle cores':>16}{'the parent':>12}")
+    x, y = rows(1000, 5)
+    for n, name in ((len(x), f"{len(x)} rows per call"), (1, "1 row per call")):
+        for n_threads in dict.fromkeys((1, n_workers)):
+            base.n_jobs = n_threads
+            seconds = best(lambda n=n: repeated(n, lambda: base._learn(x[:n], y[:n, None])))  # type: ignore[misc]
+            line(f"{name}, threads: {n_threads}", max(n, REPEATS), seconds)
+        over_processes(f"{name}, processes: {n_workers}", base, n_workers, x[:n], y[:n])
+    for rule in ("stacking", "switching"):
+        over_processes(f"{rule}, processes: {n_workers}", large_model(n_kernels, rule), n_workers, x, y)
+
+
+def large_model(n_kernels: int, rule: str) -> IEGPRegressor:
+    kernels = [RBF(float(length_scale)) for length_scale in np.geomspace(0.1, 100.0, n_kernels)]
+    drifts = (0.0, *np.geomspace(1e-6, 1e-1, N_DRIFTS - 1).tolist())
+    changes = {"noise_forgetting": None, "weights": rule, "shutdown": 0.0, "learn_warmup": False}
+    model = IEGPRegressor(kernels, n_frequencies=F // 2, drift_var=drifts, random_state=0, **changes)  # type: ignore[arg-type]
+    return model.warm_up(*rows(1000))
+
+
+def repeated(n: int, task: Callable[[], object]) -> None:
+    """Single rows are timed many at a time."""
+    for _ in range(1 if n > 1 else REPEATS):
+        task()
+
+
+def over_processes(name: str, base: IEGPRegressor, n_workers: int, x: Float, y: Float) -> None:
+    with ProcessEnsemble(base, n_workers=n_workers) as ensemble:
+        pids = [worker.process.pid for worker in ensemble._team.workers]
+        ensemble.learn(x, y)
+        before = sum(map(seconds_of, pids))
+        seconds = best(lambda: repeated(len(x), lambda: ensemble.learn(x, y)))
+        theirs = (sum(map(seconds_of, pids)) - before) / 3
+    n = max(len(x), REPEATS)
+    idle = seconds.cpu + theirs / n_workers
+    speeds = f"{n / seconds.wall:12,.0f}{n / (seconds.cpu + theirs):28,.0f}{n / idle:16,.0f}"
+    print(f"  {name:34}{speeds}{seconds.cpu / idle:12.1%}")
+
+
+def seconds_of(pid: int | None) -> float:
+    """Processor time of another process so far."""
+    with open(f"/proc/{pid}/stat") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def line(name: str, n: int, seconds: Seconds) -> None:
     print(f"  {name:34}{n / seconds.wall:12,.0f}{n / seconds.cpu:28,.0f}")
 
@@ -251,6 +313,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=1000)
+    parser.add_argument("--experts", type=int, default=2000)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     print(machine.describe())
@@ -261,6 +324,8 @@ def main() -> None:
         float32_precision()
     if arguments.rows:
         history(arguments.rows, arguments.workers)
+    if arguments.experts:
+        large_ensemble(arguments.experts, arguments.workers)
 
 
 if __name__ == "__main__":

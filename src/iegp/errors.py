@@ -6,7 +6,8 @@
     ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
     ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
-    └── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; what was accepted is in its journal
+    ├── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; what was accepted is in its journal
+    └── WorkerError (RuntimeError)   a process with experts of an ensemble has ended, and what they had learned with it
 
 Every message names the value, says why it is wrong and what to try.
 """
@@ -32,3 +33,7 @@ class DatasetError(IegpError, LookupError):
 
 class ShardError(IegpError, RuntimeError):
     """A shard of a fleet on a cluster has failed in a way that restarting it does not cure. No accepted row is lost."""
+
+
+class WorkerError(IegpError, RuntimeError):
+    """A worker process of an ensemble has ended, and with it all that its experts had learned since the last save."""

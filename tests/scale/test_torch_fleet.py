@@ -18,7 +18,7 @@ from iegp.kernels import RBF
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'iegp[gpu]'")
 
-from iegp.scale import TorchEnsemble, TorchFleet  # noqa: E402
+from iegp.scale import ProcessEnsemble, TorchEnsemble, TorchFleet  # noqa: E402
 from iegp.scale.gpu import fleet as gpu_fleet  # noqa: E402
 from iegp.scale.gpu import noise, pages, rows, weights  # noqa: E402
 
@@ -215,6 +215,16 @@ def test_a_thousand_experts(device, monkeypatch):
     assert_same(large.predict(X, return_std=True), base.predict(X, return_std=True))
     assert_same(large.predict(X), large.predict_dist(X).mean)
     assert large.n_samples_seen_ == base.n_samples_seen_
+    again = large.to_model()
+    assert type(again) is IEGPRegressor
+    assert_same(again.predict(X), base.predict(X))
+
+
+def test_one_large_ensemble_can_take_the_others_place(device):
+    del device
+    own = {"gram", "close", "n_workers"}
+    faces = [{name for name in dir(kind) if not name.startswith("_")} for kind in (TorchEnsemble, ProcessEnsemble)]
+    assert faces[0] - own == faces[1] - own
 
 
 def test_switching_among_many_experts(device):

@@ -20,7 +20,7 @@ from iegp.core.mixture import Mixture, cdf_rows
 from iegp.core.quantiles import NEGLIGIBLE_WEIGHT, quantiles
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
 from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
-from iegp.typing import Float, Int
+from iegp.typing import Bool, Float, Int
 
 __all__ = ["Ensemble", "State", "Trace", "learn", "learn_chunks", "predict", "start"]
 
@@ -52,12 +52,29 @@ def predict_into(
     ensemble: Ensemble, state: State, who: Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
 ) -> None:
     """Weights (n, experts), centres, scales and degrees of freedom (n, experts, D) of every row's mixture."""
-    n, n_experts, n_outputs = loc.shape
+    n, n_outputs = loc.shape[0], loc.shape[2]
     n_beliefs = ensemble.drift_ratio.size
     means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
     blocks.predict_rows(
         x, ensemble.frequencies, ensemble.drift_ratio, who.active, state.matrix, state.vector, means, variances
     )
+    mix_into(ensemble, state, who, means, variances, used, loc, scales, dof)
+
+
+@compiled
+def mix_into(
+    ensemble: Ensemble,
+    state: State,
+    who: Who,
+    means: Float,
+    variances: Float,
+    used: Float,
+    loc: Float,
+    scales: Float,
+    dof: Float,
+) -> None:
+    """The same from what the beliefs predict: ``means`` (beliefs, n, D), ``variances`` (beliefs, n)."""
+    n, n_experts, n_outputs = loc.shape
     ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
     for e in range(n_experts):
         b, k = who.belief_of[e], who.rung_of[e]
@@ -111,9 +128,19 @@ def _learn_chunk(
 ) -> Trace:
     if ensemble.likelihood != GAUSSIAN:
         return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows)
-    n, n_outputs = y.shape
+    rows = room_for(ensemble, *y.shape)
+    who = who_is_who(ensemble, state)
+    if len(y) <= FEW_ROWS:
+        _few_rows(ensemble, state, who, x, y, rows)
+    else:
+        _many_rows(ensemble, state, who, x, y, rows, n_threads)
+    return trace_of(ensemble, rows, y, level)
+
+
+def room_for(ensemble: Ensemble, n: int, n_outputs: int) -> Rows:
+    """Room for a chunk of n rows, in which every belief that is not active predicts 0 with variance 1."""
     n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
-    rows = Rows(
+    return Rows(
         means=np.zeros((n_beliefs, n, n_outputs)),
         variances=np.ones((n_beliefs, n)),
         log_scores=np.empty((n, n_experts)),
@@ -124,18 +151,17 @@ def _learn_chunk(
         mean=np.empty((n, n_outputs)),
         std=np.empty((n, n_outputs)),
     )
-    who = who_is_who(ensemble, state)
-    if n <= FEW_ROWS:
-        _few_rows(ensemble, state, who, x, y, rows)
-    else:
-        _many_rows(ensemble, state, who, x, y, rows, n_threads)
+
+
+def trace_of(ensemble: Ensemble, rows: Rows, y: Float, level: float | None) -> Trace:
+    """What a chunk of rows that has been weighed showed."""
     if level is None:
-        lower = upper = pit = np.empty((0, n_outputs))
+        lower = upper = pit = np.empty((0, y.shape[1]))
     else:
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         components = _components(ensemble, rows.means, rows.scales, rows.dof)
         lower, upper = quantiles(rows.used, *components, tails)
-        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_WEIGHT / n_experts)
+        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_WEIGHT / ensemble.n_experts)
     return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used, pit)
 
 
@@ -172,20 +198,39 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
 
 def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    n_drifts = ensemble.n_drifts
-    kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
+    what = ensemble.frequencies, ensemble.drift_ratio, who.active, state.matrix, state.vector
+    replay_beliefs(x, y, *what, rows.means, rows.variances, n_threads)
+    weigh(ensemble, state, who, y, rows)
+
+
+def replay_beliefs(
+    x: Float,
+    y: Float,
+    frequencies: Float,
+    drift_ratio: Float,
+    active: Bool,
+    matrix: Float,
+    vector: Float,
+    means: Float,
+    variances: Float,
+    n_threads: int = 1,
+) -> None:
+    """Stream rows in blocks through the active beliefs of some kernels, which threads share."""
+    n_drifts = len(drift_ratio) // len(frequencies)
+    kernels = [k for k in range(len(frequencies)) if active[k * n_drifts : (k + 1) * n_drifts].any()]
 
     def work(piece: Piece) -> None:
         k = kernels[piece.task]
         own = slice(k * n_drifts, (k + 1) * n_drifts)
-        what = ensemble.frequencies[k], ensemble.drift_ratio[own], who.active[own], state.matrix[own], state.vector[own]
-        blocks.replay_kernel(x, y, piece.begin, piece.stop, *what, rows.means[own], rows.variances[own])
+        what = frequencies[k], drift_ratio[own], active[own], matrix[own], vector[own]
+        blocks.replay_kernel(x, y, piece.begin, piece.stop, *what, means[own], variances[own])
 
-    costs = [float(who.active[k * n_drifts : (k + 1) * n_drifts].sum()) for k in kernels]
+    costs = [float(active[k * n_drifts : (k + 1) * n_drifts].sum()) for k in kernels]
+    if not costs:
+        return
     # Cut where blocks of either kind end, so that results do not depend on the number of threads.
-    block = blocks.block_rows(ensemble.frequencies.shape[1], False)
+    block = blocks.block_rows(frequencies.shape[1], False)
     run_in_pieces(work, wrap_around(costs, len(x), block, min(n_threads, len(kernels))))
-    weigh(ensemble, state, who, y, rows)
 
 
 @compiled

@@ -115,13 +115,13 @@ def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
     if len(x) <= ens.FEW_ROWS:
-        return _to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
+        return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
     with one_blas_thread():
         parts = [
             ens.predict(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
             for i in range(0, len(x), PREDICT_ROWS)
         ]
-    return _to_user_mixture(model.scaling, Mixture.concatenate(parts))
+    return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
 def predict_classes(model: Online, x: Float) -> Float:
@@ -191,7 +191,7 @@ def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float 
     x, y = _x(model, x), model.scaling.standardise_y(y)
     is_live = not model.is_warming_up
     for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level, is_live=is_live):
-        yield _to_user_trace(model.experts.ensemble, model.scaling, trace)
+        yield to_user_trace(model.experts.ensemble, model.scaling, trace)
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
@@ -273,13 +273,15 @@ def _x(model: Online, x: Float) -> Float:
     return model.scaling.standardise_x(x, model.fills_gaps)
 
 
-def _to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
+def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
+    """A prediction of standardised labels, in the units of y."""
     loc = scaling.y_mean + scaling.y_scale * mixture.loc
     single = mixture.single_output
     return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
 
 
-def _to_user_trace(ensemble: Ensemble, scaling: Scaling, trace: Trace) -> Trace:
+def to_user_trace(ensemble: Ensemble, scaling: Scaling, trace: Trace) -> Trace:
+    """What a pass over standardised rows showed, in the units of y."""
     if ensemble.likelihood != GAUSSIAN:
         return trace  # classes and counts are in their own units already
 

@@ -16,10 +16,20 @@ if TYPE_CHECKING:
     from iegp.scale.gpu.fleet import TorchFleet
     from iegp.scale.gpu.large import TorchEnsemble
     from iegp.scale.history import fit_history
+    from iegp.scale.processes.ensemble import ProcessEnsemble
     from iegp.scale.sharded.options import RayOptions
     from iegp.scale.sharded.ray_fleet import RayFleet
 
-__all__ = ["Fleet", "FleetRun", "RayFleet", "RayOptions", "TorchEnsemble", "TorchFleet", "fit_history"]
+__all__ = [
+    "Fleet",
+    "FleetRun",
+    "ProcessEnsemble",
+    "RayFleet",
+    "RayOptions",
+    "TorchEnsemble",
+    "TorchFleet",
+    "fit_history",
+]
 
 _GPU = {"TorchFleet": "iegp.scale.gpu.fleet", "TorchEnsemble": "iegp.scale.gpu.large"}
 
@@ -28,6 +38,8 @@ def __getattr__(name: str) -> Any:
     """Histories read Parquet files, GPUs need PyTorch, clusters Ray, and few who use an estimator need any of them."""
     if name == "fit_history":
         return importlib.import_module("iegp.scale.history").fit_history
+    if name == "ProcessEnsemble":
+        return importlib.import_module("iegp.scale.processes.ensemble").ProcessEnsemble
     if name in ("RayFleet", "RayOptions"):
         return getattr(importlib.import_module("iegp.scale.sharded.ray_fleet"), name)
     if name in _GPU:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal, Protocol, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from iegp.core import keyed
-from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.mixture import Mixture
 from iegp.core.online import Online
 from iegp.core.quantiles import quantiles
@@ -23,18 +22,12 @@ from iegp.scale.fleet_input import Key, check_keys, check_labels, check_rows
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.pages import Pages
 from iegp.scale.routing import Routed, Task, route, run_tasks
+from iegp.scale.template import Template, take
 from iegp.typing import Float, Int
 
 DTYPES = ("float64", "float32")
 # Rows of a call that are worked on at once; bounds the memory of a call.
 CALL_ROWS = 65536
-
-
-class Template(Protocol):
-    """What a fleet needs of an estimator."""
-
-    _online: Online
-    _single_output: bool
 
 
 class Fleet:
@@ -75,28 +68,11 @@ class Fleet:
     def __init__(
         self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", n_jobs: int | None = None
     ) -> None:
-        if not hasattr(template, "_online"):
-            raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
-        model = template._online
-        if model.experts.ensemble.likelihood != GAUSSIAN or not hasattr(template, "_single_output"):
-            raise InputError(
-                f"a fleet of {type(template).__name__} is not possible; only IEGPRegressor can be a template, keep one "
-                "model per key instead"
-            )
-        if model.is_warming_up:
-            raise InputError(
-                f"the template's warm-up is not over ({len(model.kept_x)} of {model.settings.warmup} rows), so scaling "
-                "and hyperparameters are not settled; call warm_up(X, y), or let it learn the remaining rows"
-            )
+        taken = take(template, "a fleet", "keep one model per key instead")
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
-        names = getattr(template, "feature_names_in_", None)
-        self._begin(
-            replace(model, state=model.state.copy()),
-            template._single_output,
-            None if names is None else tuple(map(str, names)),
-            dtype,
-        )
+        model = replace(taken.model, state=taken.model.state.copy())
+        self._begin(model, taken.single_output, taken.feature_names, dtype)
         self.n_jobs = n_jobs
         n_threads_from(n_jobs)
         self._add(check_keys(list(keys)))

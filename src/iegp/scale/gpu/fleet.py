@@ -18,7 +18,7 @@ from iegp.core.quantiles import quantiles
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.scale import fleet_file
-from iegp.scale.fleet import DTYPES, Fleet, Template
+from iegp.scale.fleet import DTYPES, Fleet
 from iegp.scale.fleet_input import Key, check_keys, check_labels, check_rows
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.gpu import plan as planning
@@ -28,6 +28,7 @@ from iegp.scale.gpu.pages import DevicePages
 from iegp.scale.gpu.plan import Plan, Step
 from iegp.scale.gpu.recording import CALLS_BEFORE, Recording, TorchRun
 from iegp.scale.pages import BELIEFS
+from iegp.scale.template import Template
 from iegp.typing import Float, Int
 
 # States that are turned into those of the CPU, or back, at once.

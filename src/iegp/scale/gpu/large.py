@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from iegp.core.mixture import Mixture
-from iegp.scale.fleet import Template
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.gpu.features import features
 from iegp.scale.gpu.fleet import TorchFleet
+from iegp.scale.template import Shell, Template
 from iegp.typing import Float
 
 # Rows whose features are summed up at once: enough to fill a GPU, half a gigabyte at a thousand features.
@@ -40,13 +40,14 @@ class TorchEnsemble:
     ``template`` is an ``IEGPRegressor`` past its warm-up; what it has learned is where this starts. Weights and
     predictions are those that the template would give (to 1e-8 in float64). Memory is that of the beliefs, 8 F² bytes
     per kernel and drift, and ``WORK_BYTES`` of :mod:`iegp.scale.gpu.rows`.
-    ``IEGPRegressor.from_fleet(ensemble.fleet, ensemble.KEY)`` turns it into an estimator again.
+    :meth:`to_model` turns it into an estimator again.
     """
 
     KEY = "stream"
 
     def __init__(self, template: Template, *, dtype: str = "float64", device: str = "cuda") -> None:
         self.fleet = TorchFleet(template, [self.KEY], dtype=dtype, device=device)
+        self._shell = Shell(template)
 
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
         """Predict each row, then learn it, in order; see :meth:`TorchFleet.learn`."""
@@ -70,6 +71,11 @@ class TorchEnsemble:
     def n_samples_seen_(self) -> int:
         """Rows learned, those of the template included."""
         return self.fleet.n_samples_seen_[self.KEY]
+
+    def to_model(self) -> Any:
+        """An estimator of the template's class that has learned all this."""
+        model = self.fleet.online(self.KEY)
+        return self._shell.filled(model, model.state)
 
     def gram(self, X: Any, y: Any, into: Gram | None = None) -> Gram:
         """Sums of the rows' features for every kernel, without learning them; ``into`` is added to, in place.

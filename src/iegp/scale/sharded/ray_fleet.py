@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from iegp.core.mixture import Mixture
 from iegp.errors import InputError
-from iegp.scale.fleet import Fleet, Template
+from iegp.scale.fleet import Fleet
 from iegp.scale.fleet_input import Key, check_keys, check_labels, check_rows
 from iegp.scale.fleet_run import FleetRun
 from iegp.scale.sharded import checkpoint, layout
@@ -27,6 +27,7 @@ from iegp.scale.sharded.parts import cut, empty_like, joined
 from iegp.scale.sharded.pending import Pending
 from iegp.scale.sharded.rehash import rehash
 from iegp.scale.sharded.shard import answer_of
+from iegp.scale.template import Template
 from iegp.typing import Float
 
 DEFAULTS = RayOptions()
