@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 RAY_READY := $(VENV)/.ray-ready
-# PyTorch runs the code of fleets on a GPU, and some competitors, in the tests; without it (TORCH=) those are skipped.
-TORCH ?= --group torch
+# PyTorch, for the tests of fleets on a GPU and of some competitors: large, so `make test TORCH=` leaves it out and them too.
+TORCH ?= $(VENV)/.torch-ready
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
 export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
@@ -17,7 +17,11 @@ export OPENBLAS_NUM_THREADS ?= 1
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev
+	touch $@
+
+$(VENV)/.torch-ready: $(READY)
+	$(BIN)/python -m pip install --quiet --group torch
 	touch $@
 
 $(BENCH_READY): $(READY)
@@ -45,7 +49,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint  ## lint, types, layers, then the default tests
+test: lint $(TORCH)  ## lint, types, layers, then the default tests
 	$(BIN)/pytest -n auto -m "not slow"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
