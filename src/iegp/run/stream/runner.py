@@ -42,13 +42,16 @@ class BadRow(IegpError):
 
 
 class Every(NamedTuple):
-    """How often to write a checkpoint: after so many rows, or so many seconds."""
+    """How often to write a checkpoint: after so many rows, or so many seconds (see ``REST`` for large ones)."""
 
     rows: int | None = None
     seconds: float | None = None
 
 
 DEFAULT_EVERY = Every(seconds=10.0)
+# Between two checkpoints that are due by time, so many times what the last one took: the models of many keys are
+# gigabytes, and a run that does nothing but save would not come forward.
+REST = 9.0
 
 
 @dataclass
@@ -86,6 +89,7 @@ class Runner:
         self.watch = watch
         self._saved_rows = job.counters.rows
         self._saved_time = time.monotonic()
+        self._save_seconds = 0.0
         self._is_silent = False
         self._broken: IegpError | None = None
 
@@ -234,11 +238,14 @@ class Runner:
     def _is_due(self) -> bool:
         if self.every.rows is not None and self.job.counters.rows - self._saved_rows >= self.every.rows:
             return True
-        return self.every.seconds is not None and time.monotonic() - self._saved_time >= self.every.seconds
+        if self.every.seconds is None:
+            return False
+        return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
 
     def save(self, source: Source | None = None) -> None:
         """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
-        self._saved_rows, self._saved_time = self.job.counters.rows, time.monotonic()
+        begun = time.monotonic()
+        self._saved_rows = self.job.counters.rows
         if source is not None:
             self.where.schema = source.schema()
         if self.files.answers is not None:
@@ -255,6 +262,8 @@ class Runner:
             checkpoint.write(self.files.model, self.job, self.where)
             if self.files.journal is not None:
                 self.files.journal.clear()
+        self._saved_time = time.monotonic()
+        self._save_seconds = self._saved_time - begun
 
 
 class _StoppedAt(Exception):
