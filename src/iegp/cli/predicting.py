@@ -18,7 +18,7 @@ from iegp.run.stream.encoder import CATEGORY
 from iegp.run.stream.job import Job
 from iegp.run.stream.outputs import AnswerFile, Output, format_of
 from iegp.run.stream.parquet_out import finish_parquet, spool_of
-from iegp.run.stream.runner import BLOCK, BadRow
+from iegp.run.stream.runner import BadRow, block_of
 from iegp.scale.keyed_learner import Fleets
 from iegp.streams.records import Records
 
@@ -38,7 +38,7 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
         answers = _open(out, overwrite, job.plan.key_field)
         try:
             n_bad = 0
-            while not stop() and (found := records.read(BLOCK)) is not None:
+            while not stop() and (found := records.read(block_of(job.plan))) is not None:
                 n_bad += _answer(job, found, answers, source, skips=on_bad_row == "skip")
         finally:
             answers.output.close()

@@ -27,9 +27,17 @@ from iegp.run.stream.encoder import Problem
 from iegp.run.stream.job import Job
 from iegp.run.stream.journal import Journal
 from iegp.run.stream.outputs import AnswerFile, Output
+from iegp.run.stream.plan import Plan
 from iegp.streams.records import BadRecord, Position, Records, Source
 
 BLOCK = 1024
+# Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
+KEYED_BLOCK = 8192
+
+
+def block_of(plan: Plan) -> int:
+    """How many rows are absorbed at once; what a run answers depends on it in the last digits, so it is fixed."""
+    return BLOCK if plan.key is None else KEYED_BLOCK
 
 
 class BadRow(IegpError):
@@ -145,7 +153,8 @@ class Runner:
 
     def _next_block(self, source: Source) -> _Block | None:
         rows = self.job.counters.rows
-        wanted = BLOCK - rows % BLOCK
+        block = block_of(self.job.plan)
+        wanted = block - rows % block
         if self.limit is not None:
             wanted = min(wanted, self.limit - rows)
             if wanted <= 0:
