@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core.online import Online
-from iegp.errors import InputError
+from iegp.errors import IegpError, InputError
 from iegp.run.answers import Answers
 from iegp.run.stream.learner import Learner
 from iegp.scale.fleet import Fleet
@@ -107,7 +107,13 @@ class KeyedLearner:
                 self._start()
             return answers
         cheap = self.shared.cheap_intervals
-        run = self.fleet.learn(list(keys or ()), self._filled(x), labels, None if cheap else self.shared.level)
+        try:
+            run = self.fleet.learn(list(keys or ()), self._filled(x), labels, None if cheap else self.shared.level)
+        except MemoryError as error:
+            raise IegpError(
+                f"no memory for more than {len(self.fleet):,} keys of {self.fleet.bytes_per_key:,} bytes each; "
+                "choose a smaller model (--model light, fewer n_frequencies) or a column with fewer keys"
+            ) from error
         lower, upper = self.shared.normal_interval(run.mean, run.std) if cheap else (run.lower, run.upper)
         predicted = run.mean, run.std, lower, upper, run.pit
         return [Answers(row, labels, run.log_score, *predicted, weights=run.weights, ids=ids, keys=keys)]

@@ -14,7 +14,7 @@ from stream_runs.jobs import absorb, absorb_batch, job_of, table
 
 from iegp import IEGPRegressor
 from iegp.cli.models import settings_of
-from iegp.errors import InputError, ModelFileError
+from iegp.errors import IegpError, InputError, ModelFileError
 from iegp.kernels import RBF
 from iegp.run import modelfile
 from iegp.run.stream import checkpoint
@@ -23,6 +23,7 @@ from iegp.run.stream.checkpoint import Where
 from iegp.run.stream.job import Job
 from iegp.run.stream.plan import Plan
 from iegp.scale.keyed_learner import Fleets
+from iegp.scale.pages import Pages
 
 WARMUP = 40
 COLUMNS = ("mean", "std", "lower", "upper", "log_score", "pit")
@@ -209,6 +210,23 @@ def test_a_model_without_warm_up_is_shared_while_columns_may_come():
     absorb(job, sources.keyed(1100), size=300)
     assert job.learner.model.n_seen == 1000
     assert sum(job.learner.fleet.n_samples_seen_.values()) - 1000 * len(job.learner.fleet) == 100
+
+
+def test_too_many_keys_for_the_memory_are_said_to_be_too_many(monkeypatch):
+    job = keyed_job()
+    absorb(job, RECORDS[:60])
+    before = states(job)
+    monkeypatch.setattr(Pages, "_empty", no_memory)
+    strangers = [{**record, "sensor": f"x{i}"} for i, record in enumerate(sources.numbers(5000))]
+    with pytest.raises(IegpError, match="no memory for more than 4 keys"):
+        absorb(job, strangers, size=5000)
+    for key, state in states(job).items():
+        for got, wanted in zip(state, before[key], strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def no_memory(_):
+    raise MemoryError
 
 
 def test_a_plan_with_a_key_needs_someone_who_makes_models_by_key():

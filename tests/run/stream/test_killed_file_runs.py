@@ -55,7 +55,10 @@ def cases(n: int) -> dict[str, Case]:
         "bad rows": Case("in.csv", "out.jsonl", sources.numbers(n), (*often, "--on-bad-row", "skip"), spoiled=broken),
         "classes": Case("in.csv", "out.csv", sources.classes(n // 3), often, "classification"),
         "late labels": Case("in.jsonl", "out.jsonl", sources.late(n // 4), (*often, "--max-pending", "25")),
-        "one model per key": Case("in.csv", "out.csv", sources.keyed(n), (*often, "--key", "sensor", "--jobs", "2")),
+        # More rows, because they are taken in larger blocks.
+        "one model per key": Case(
+            "in.csv", "out.csv", sources.keyed(4 * n), (*often, "--key", "sensor", "--jobs", "2")
+        ),
         "text, time, gaps": Case("in.csv", "out.jsonl", sources.mixed(n // 2), (*often, "--time", "when")),
     }
 
