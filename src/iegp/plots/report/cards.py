@@ -16,7 +16,11 @@ FEWEST_ROWS = 20
 
 def cards(results: Results, experts: Sequence[ExpertRow], keys: KeyScores | None = None) -> str:
     # With many models there are as many most trusted experts.
-    last = _expert(results, experts) if keys is None else _card("Keys", whole(len(keys)), "a model for each")
+    last = (
+        _expert(results, experts)
+        if keys is None
+        else _card("Keys", whole(len(keys)), "the busiest and the worst are below")
+    )
     made = [_rows(results), _loss(results), _log_score(results), _coverage(results), last]
     return f'<div class="cards">{"".join(card for card in made if card)}</div>'
 
