@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from copy import deepcopy
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from stream_runs.jobs import absorb, absorb_batch, job_of, table
 
 from iegp import IEGPRegressor
 from iegp.cli.models import settings_of
+from iegp.core import online
 from iegp.errors import IegpError, InputError, ModelFileError
 from iegp.kernels import RBF
 from iegp.run import modelfile
@@ -200,6 +202,25 @@ def test_a_checkpoint_of_keys_that_was_altered_is_refused(tmp_path):
         modelfile.write(tmp_path / "bad", {name: v for name, v in signed.items() if name != "sha256"}, arrays)
         with pytest.raises(ModelFileError):
             checkpoint.read(tmp_path / "bad", by_key=Fleets())
+
+
+def test_normal_intervals_are_mean_and_std():
+    job = keyed_job(intervals="normal", level=0.9)
+    asked = {"id": "ask", "a": 0.1, "b": 0.2, "sensor": "s1"}
+    answers = table(absorb(job, [*RECORDS, asked]))
+    reach = NormalDist().inv_cdf(0.95) * answers["std"][1:]
+    np.testing.assert_allclose(answers["lower"][1:], answers["mean"][1:] - reach)
+    np.testing.assert_allclose(answers["upper"][1:], answers["mean"][1:] + reach)
+
+
+def test_an_unknown_key_is_asked_of_the_shared_model_and_appears_with_its_first_label():
+    job = keyed_job()
+    absorb(job, RECORDS)
+    (answer,) = absorb(job, [{"id": "ask", "a": 0.1, "b": 0.2, "sensor": "stranger"}])
+    assert "stranger" not in job.learner.fleet
+    assert answer.mean[0] == online.predict(job.learner.model, np.array([[0.1, 0.2]])).mean[0, 0]
+    absorb(job, [{"id": "ask", "y": 1.0}])
+    assert job.learner.fleet.n_samples_seen_["stranger"] == WARMUP + 1
 
 
 def test_a_model_without_warm_up_is_shared_while_columns_may_come():
