@@ -69,6 +69,7 @@ bench-speed: $(READY)
 
 bench-stream: $(READY)
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/stream_keys.py
 
 bench-scale: $(READY)
 	$(BIN)/python benchmarks/outgrowing.py

@@ -18,6 +18,7 @@ import numpy as np
 from iegp.cli import app, inspecting, predicting, reporting, streaming  # noqa: F401  loaded before the fork
 from iegp.cli.models import settings_of
 from iegp.run.stream.learner import Learner
+from iegp.scale.keyed_learner import Fleets
 from stream_runs.models import MODELS
 
 
@@ -55,6 +56,12 @@ def _load_compiled_code() -> None:
             learner.learn(x[start:stop], y[start:stop], np.arange(start, stop))
         learner.ask(x[:1], np.arange(1))
         learner.ask(x[:30], np.arange(30))
+    by_key = Fleets().begin(
+        Learner.begin("regression", settings_of("default", "regression", 0, MODELS["regression"]), 2)
+    )
+    for start, stop in ((0, 40), (40, 60)):
+        by_key.learn(x[start:stop], x[start:stop, 0], np.arange(start, stop), None, ("a",) * (stop - start))
+    by_key.ask(x[:1], np.arange(1), None, ("b",))
 
 
 if os.environ.get("IEGP_TESTS_FORK_SERVER"):

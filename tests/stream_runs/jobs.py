@@ -14,6 +14,7 @@ from iegp.run.stream.batch import Batch
 from iegp.run.stream.encoder import Problem
 from iegp.run.stream.job import Job
 from iegp.run.stream.plan import Plan
+from iegp.scale.keyed_learner import Fleets
 from stream_runs.models import MODELS
 from stream_runs.sources import Record
 
@@ -21,7 +22,7 @@ from stream_runs.sources import Record
 def job_of(task: str = "regression", given_columns: bool = False, seed: int = 0, **plan: Any) -> Job:
     """A job with a small model; the target is y, the id id."""
     settings = settings_of("default", task, seed, dict(MODELS[task]))
-    return Job(Plan(**{"target": "y", "task": task, "id": "id"} | plan), settings, given_columns)
+    return Job(Plan(**{"target": "y", "task": task, "id": "id"} | plan), settings, given_columns, Fleets())
 
 
 def absorb(job: Job, records: list[Record], size: int = 1000) -> list[Answers]:

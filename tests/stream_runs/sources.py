@@ -22,6 +22,18 @@ def numbers(n: int, seed: int = 0) -> list[Record]:
     return [{"a": float(a[i]), "b": float(b[i]), "y": float(y[i])} for i in range(n)]
 
 
+def keyed(n: int, n_keys: int = 7, seed: int = 0) -> list[Record]:
+    """Two numbers and a label that depends on whose row it is; some keys come often, some late, some with a number."""
+    rng = np.random.default_rng(seed + 1)
+    records = numbers(n, seed)
+    for i, record in enumerate(records):
+        most = n_keys if i > n // 2 else max(1, n_keys - 2)
+        place = int(most * rng.random() ** 2)
+        record["sensor"] = f"s{place}" if place % 2 else str(place)
+        record["y"] += 0.5 * place
+    return records
+
+
 def mixed(n: int, seed: int = 0) -> list[Record]:
     """Numbers with gaps, text, a time, and a label."""
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from iegp.cli import by_key
 from iegp.core.online import Online
 from iegp.estimators.experts_table import experts_of
 from iegp.plots.report import About, ExpertRow
@@ -56,7 +57,7 @@ def versions() -> dict[str, str]:
 
 def notes(job: Job) -> list[tuple[str, str]]:
     """What happened to rows that were not plain."""
-    counters, encoder, found = job.counters, job.encoder, []
+    counters, encoder, found = job.counters, job.encoder, by_key.note(job)
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:

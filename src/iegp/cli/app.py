@@ -59,6 +59,8 @@ and continued with --resume: no row is lost and none learned twice.
 
   iegp stream sensors.csv --target power --save power.model --out answers.csv --resume
 
+  iegp stream sensors.csv --target power --key sensor --model light --save fleet.model --out answers.csv
+
   tail -f log.jsonl | iegp stream - --target latency --task regression --save latency.model --out -
 
 A row without its label is answered and remembered if it has an id; a later line {"id": 7, "power": 3.2} teaches it.
@@ -83,6 +85,7 @@ def stream(
     format: Annotated[str | None, Given(help="csv, tsv, jsonl or parquet, if the suffix does not say.")] = None,
     report: Annotated[str | None, Given(help="An HTML page about the run.")] = None,
     id: Annotated[str | None, Given(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None,
+    key: Annotated[str | None, Given(help="One model per value of this column: a sensor, a customer.")] = None,
     time: Annotated[str | None, Given(help="A column of time stamps: time of day, day of week, trend.")] = None,
     features: Annotated[str | None, Given(help="Use these columns only: a,b,c.")] = None,
     ignore: Annotated[str | None, Given(help="Do not use these columns: a,b,c.")] = None,

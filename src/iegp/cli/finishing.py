@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from iegp.cli import about as abouts
+from iegp.cli import by_key
 from iegp.cli.options import StreamOptions
 from iegp.cli.watching import scores
 from iegp.estimators.experts_table import experts_of
@@ -25,10 +26,11 @@ def finish(options: StreamOptions, job: Job, where: Where) -> None:
         out = Path(where.out or "")
         # A run that cannot be resumed is over, whatever ended it.
         if where.is_finished or options.save is None:
-            finish_parquet(out)
+            finish_parquet(out, job.plan.key_field)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
-        write_sidecar(out, {"about": abouts.to_config(about), "level": job.plan.level, "weights": kept})
+        beside = {"about": abouts.to_config(about), "level": job.plan.level, "weights": kept}
+        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
     if options.report is not None:
         write_report(options.report, job.digest, about)
 
@@ -41,9 +43,12 @@ def _answers_of(options: StreamOptions) -> str | None:
 
 
 def top_expert(job: Job) -> str:
-    """The most trusted expert in a few words."""
+    """The most trusted expert in a few words; how many keys there are, if each has its own."""
     if job.learner is None:
         return "no expert yet"
+    fleet = by_key.fleet_of(job)
+    if fleet is not None:
+        return f"{len(fleet):,} keys"
     best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
     drift = "static" if best.drift_var == 0.0 else f"drift {best.drift_var:g}"
     return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"

@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from iegp.cli import by_key
 from iegp.cli.about import notes
 from iegp.core.online import Online
 from iegp.errors import ModelFileError
@@ -18,6 +19,7 @@ from iegp.estimators.experts_table import Expert, experts_of
 from iegp.estimators.latent import IEGPLVM
 from iegp.run import modelfile
 from iegp.run.stream import checkpoint
+from iegp.scale.keyed_learner import Fleets
 
 _SHOWN = 12
 
@@ -40,12 +42,12 @@ def inspect(path: str, as_json: bool) -> int:
         table.add_row(name, _words(value))
     console.print(table)
     if experts:
-        console.print(_experts_table(experts))
+        console.print(_experts_table(experts, "each key starts with" if "models" in facts else ""))
     return 0
 
 
 def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
-    job, where = checkpoint.read(path)
+    job, where = checkpoint.read(path, by_key=Fleets())
     model = None if job.learner is None else job.learner.model
     facts: dict[str, Any] = {
         "kind": "a run of `iegp stream`",
@@ -59,6 +61,7 @@ def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
     }
     if job.plan.has_classes and job.learner is not None:
         facts["classes"] = list(job.learner.classes)
+    facts |= by_key.facts(job)
     results = job.digest.results()
     if np.isfinite(results.loss.ours):
         facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.ours, 6)
@@ -116,11 +119,11 @@ def _entry(expert: Expert) -> dict[str, Any]:
     }
 
 
-def _experts_table(experts: list[dict[str, Any]]) -> Table:
+def _experts_table(experts: list[dict[str, Any]], whose: str) -> Table:
     ranked = sorted(experts, key=lambda expert: -expert["weight"])
     rest = sum(expert["weight"] for expert in ranked[_SHOWN:])
     caption = f"{len(ranked) - _SHOWN} more with a weight of {rest:.3f} together" if len(ranked) > _SHOWN else None
-    table = Table(title="Experts, most trusted first", caption=caption)
+    table = Table(title=" ".join(["Experts", *([whose] if whose else [])]) + ", most trusted first", caption=caption)
     for name in ("weight", "drift_var", "noise_var", "prior_var"):
         table.add_column(name, justify="right")
     table.add_column("kernel")

@@ -35,6 +35,7 @@ class StreamOptions:
     format: str | None = None
     report: str | None = None
     id: str | None = None
+    key: str | None = None
     time: str | None = None
     features: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()

@@ -18,7 +18,8 @@ from iegp.run.stream.encoder import CATEGORY
 from iegp.run.stream.job import Job
 from iegp.run.stream.outputs import AnswerFile, Output, format_of
 from iegp.run.stream.parquet_out import finish_parquet, spool_of
-from iegp.run.stream.runner import BLOCK, BadRow
+from iegp.run.stream.runner import BadRow, block_of
+from iegp.scale.keyed_learner import Fleets
 from iegp.streams.records import Records
 
 
@@ -26,7 +27,7 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
     """Every record of ``source`` answered; the exit code."""
     if on_bad_row not in ("stop", "skip"):
         raise UsageError(f"--on-bad-row {on_bad_row} is not known; use stop or skip")
-    job, _ = checkpoint.read(model)
+    job, _ = checkpoint.read(model, by_key=Fleets())
     if job.learner is None:
         raise InputError(f"{model} has seen no row yet, so it cannot predict; run `iegp stream` first")
     job.counters.rows = 0
@@ -34,15 +35,15 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
     options = StreamOptions(source=source, format=form)
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
     with StopSignals() as stop, open_for(job.plan, options, stop.wakeup, None, None, categories) as records:
-        answers = _open(out, overwrite)
+        answers = _open(out, overwrite, job.plan.key_field)
         try:
             n_bad = 0
-            while not stop() and (found := records.read(BLOCK)) is not None:
+            while not stop() and (found := records.read(block_of(job.plan))) is not None:
                 n_bad += _answer(job, found, answers, source, skips=on_bad_row == "skip")
         finally:
             answers.output.close()
         if out != "-" and stop.exit_code == 0:
-            finish_parquet(Path(out))
+            finish_parquet(Path(out), job.plan.key_field)
         if n_bad:
             sys.stderr.write(f"Bad records: {n_bad:,} could not be used and were left out\n")
         return stop.exit_code
@@ -75,13 +76,13 @@ def _write(job: Job, batch: Batch, answers: AnswerFile) -> None:
             answers.write(part)
 
 
-def _open(out: str, overwrite: bool) -> AnswerFile:
+def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:
     try:
         form = format_of(out)
     except InputError as error:
         raise UsageError(str(error)) from error
     if out == "-":
-        return AnswerFile(Output.standard(), form)
+        return AnswerFile(Output.standard(), form, key_field)
     if (Path(out).exists() or Path(out).is_symlink()) and not overwrite:
         raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
-    return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form)
+    return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form, key_field)

@@ -17,6 +17,7 @@ from iegp.run.digest import Digest
 from iegp.run.stream import checkpoint
 from iegp.run.stream.reading_back import read_answers
 from iegp.run.stream.sidecar import read_sidecar
+from iegp.scale.keyed_learner import Fleets
 
 
 def report(run: str, out: str | None) -> int:
@@ -33,7 +34,7 @@ def report(run: str, out: str | None) -> int:
 
 
 def _from_model(path: Path) -> tuple[Digest, About]:
-    job, where = checkpoint.read(path)
+    job, where = checkpoint.read(path, by_key=Fleets())
     return job.digest, abouts.about_run(job, where)
 
 
@@ -44,11 +45,12 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
         about = abouts.from_config(beside["about"]) if beside else None
         weights = _Weights(beside["weights"]) if beside else None
         level = float(beside.get("level", 0.95))
+        key_field = None if beside.get("key") is None else str(beside["key"])
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"the file beside {path} is damaged ({error!r}); remove it to do without it") from error
     digest: Digest | None = None
     task = None if about is None else about.task
-    for answers in read_answers(path):
+    for answers in read_answers(path, key_field):
         if digest is None:
             task = task or ("regression" if answers.mean is not None else "classification")
             digest = Digest(task, level)

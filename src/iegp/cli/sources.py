@@ -85,7 +85,8 @@ def is_live(options: StreamOptions) -> bool:
 
 def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | None]:
     """The source from its start, labels as text, and its first records (none if a live source was interrupted)."""
-    keep = {options.id or "id", options.target or "", options.time or ""} - {"", *(options.features or ())}
+    named = (options.id or "id", options.target, options.time, options.key)
+    keep = {name for name in named if name} - set(options.features or ())
     source = _open(options, wakeup, keep, None, None)
     parts: list[Records] = []
     while sum(map(len, parts)) < _ENOUGH:
@@ -111,7 +112,7 @@ def names_not_properties(first: Batch | None, options: StreamOptions) -> dict[st
 
     Only among the first records of a file, and only columns that nobody asked for.
     """
-    apart = {options.target, options.id, options.time, "id", *options.ignore, *(options.features or ())}
+    apart = {options.target, options.id, options.time, options.key, "id", *options.ignore, *(options.features or ())}
     found = {}
     for name, values in ({} if first is None else first.columns).items():
         texts = [] if values.dtype != object else [str(value) for value in values if value is not None]
@@ -130,11 +131,11 @@ def open_for(
     schema: dict[str, Any] | None,
     categories: Collection[str] = (),
 ) -> Source:
-    """The source as the plan wants it: ids, times and classes as text.
+    """The source as the plan wants it: ids, times, keys and classes as text.
 
     The labels of a live source are text in any case: it could not be read again once the task was known.
     """
-    keep = {name for name in (plan.id, plan.time) if name is not None} | set(categories)
+    keep = {name for name in (plan.id, plan.time, plan.key) if name is not None} | set(categories)
     was_text = schema is not None and schema["columns"].get(plan.target) == "text"
     if plan.has_classes or is_live(options) or was_text:
         keep.add(plan.target)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from iegp.cli.by_key import size_of
 from iegp.cli.finishing import finish, last_words, top_expert
 from iegp.cli.models import settings_of
 from iegp.cli.options import FREE_ON_RESUME, StreamOptions, UsageError, parse_every
@@ -25,6 +26,8 @@ from iegp.run.stream.outputs import AnswerFile, Output, format_of
 from iegp.run.stream.parquet_out import spool_of, unfold_parquet
 from iegp.run.stream.plan import Plan, find_task
 from iegp.run.stream.runner import Every, Files, Runner
+from iegp.scale.fleet import Fleet
+from iegp.scale.keyed_learner import Fleets
 from iegp.streams.records import Source
 
 
@@ -37,7 +40,7 @@ def stream(options: StreamOptions, given: frozenset[str]) -> int:
     with StopSignals() as stop, contextlib.ExitStack() as opened:
         source: Source | None = None
         if is_resumed:
-            job, where = _resume(options, given)
+            job, where = _resume(options, given, say)
         else:
             begun = _begin(options, stop, say)
             if begun is None:
@@ -138,7 +141,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
             say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
         n_classes = len(plan.order or plan.classes)
         settings = settings_of(options.model, task, options.seed, options.parameters, n_classes)
-        job = Job(plan, settings, given_columns=source.schema()["format"] != "jsonl")
+        job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
         job.n_threads = options.jobs
         config = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
         where = Where(options.source, {}, config | {"task": task, "id": plan.id}, out=options.out)
@@ -168,6 +171,7 @@ def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tup
         intervals=options.intervals,
         classes=options.classes,
         order=options.order,
+        key=options.key,
     )
     if names and not is_live(options):
         plan.check_columns(names)
@@ -176,15 +180,24 @@ def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tup
 
 def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
     """A column called id is the id; on a pipe one may come later."""
-    if "id" in (options.target, options.time, *(options.features or ()), *options.ignore):
+    if "id" in (options.target, options.time, options.key, *(options.features or ()), *options.ignore):
         return None
     return "id" if "id" in names or is_live(options) else None
 
 
-def _resume(options: StreamOptions, given: frozenset[str]) -> tuple[Job, Where]:
+def _fleets(say: Console) -> Fleets:
+    """How models by key are made, and what is said when it comes to it."""
+
+    def tell(fleet: Fleet) -> None:
+        say.print(f"From here on one model per key: {size_of(fleet)} of memory, and of the checkpoint, for each")
+
+    return Fleets(tell)
+
+
+def _resume(options: StreamOptions, given: frozenset[str], say: Console) -> tuple[Job, Where]:
     """The run as it was saved. What would change its answers may not be said anew."""
     assert options.save is not None
-    job, where = checkpoint.read(options.save, options.jobs)
+    job, where = checkpoint.read(options.save, options.jobs, _fleets(say))
     for name in given - set(FREE_ON_RESUME):
         before, now = where.config.get(name), getattr(options, name)
         now = list(now) if isinstance(now, tuple) else now
@@ -234,7 +247,7 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool
     if out is not None:
         _make_ready(Path(out), files.model, job, where)
         output = _open_output(out, where.out_position, is_resumed, options.overwrite)
-        files.answers = AnswerFile(output, format_of(out))
+        files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
     if options.on_bad_row == "skip":
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
@@ -248,16 +261,16 @@ def _make_ready(out: Path, model: Path | None, job: Job, where: Where) -> None:
     if format_of(str(out)) != "parquet":
         return
     if model is not None and where.is_finished:
-        where.out_position = _collected(out, job.counters.rows)
+        where.out_position = _collected(out, job)
         where.is_finished = False
         checkpoint.write(model, job, where)
     # From here on a Parquet file is there only if the run is finished and the file complete.
     out.unlink(missing_ok=True)
 
 
-def _collected(out: Path, n_rows: int) -> int:
+def _collected(out: Path, job: Job) -> int:
     """Bytes of all answers of a finished run, collected again from Parquet where that was written already."""
-    spool = spool_of(out)
+    spool, n_rows = spool_of(out), job.counters.rows
     if spool.is_file():
         return spool.stat().st_size
     if not out.is_file() and n_rows:
@@ -265,7 +278,7 @@ def _collected(out: Path, n_rows: int) -> int:
             f"{out} is gone, but the run has written {n_rows:,} rows to it; bring it back, or start anew with "
             "--overwrite instead of --resume"
         )
-    return unfold_parquet(out) if out.is_file() else 0
+    return unfold_parquet(out, job.plan.key_field) if out.is_file() else 0
 
 
 def _refuse_existing(options: StreamOptions) -> None:

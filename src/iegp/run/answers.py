@@ -41,6 +41,8 @@ class Answers:
     """(n, n_experts): those used for the prediction."""
     ids: tuple[str | None, ...] | None = None
     """What the rows are called, where the stream says so."""
+    keys: tuple[str, ...] | None = None
+    """Whose rows they are, where there is one model per key."""
     note: str = ""
     """"late": the label of a row that was answered before; "duplicate": a row whose id was there already."""
 
@@ -52,7 +54,7 @@ class Answers:
         chosen: dict[str, Any] = {
             name: value[start:stop]
             for name, value in vars(self).items()
-            if isinstance(value, np.ndarray) or (name == "ids" and value is not None)
+            if isinstance(value, np.ndarray) or (name in ("ids", "keys") and value is not None)
         }
         return replace(self, **chosen | ({} if weights is None else {"weights": weights}))
 

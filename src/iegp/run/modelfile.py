@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 from iegp.errors import ModelFileError
+from iegp.run.safetensors_out import pieces, raw
 from iegp.typing import Arrays
 
 FORMAT = 2
@@ -30,8 +30,7 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) 
     """Write a model file atomically."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header, "sha256": _digest(arrays)}, allow_nan=True, sort_keys=True)
-    content = to_bytes(arrays, metadata={_KEY: text})
-    replace_atomically(Path(path), content)
+    replace_atomically(Path(path), *pieces(arrays, {_KEY: text}))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -52,7 +51,7 @@ def _digest(arrays: Arrays) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(arrays[name].tobytes())
+        digest.update(raw(arrays[name]))
     return digest.hexdigest()
 
 
@@ -71,14 +70,15 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
     return dict(header)
 
 
-def replace_atomically(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``: write beside it, flush to disk, rename, flush the folder."""
+def replace_atomically(path: Path, *content: bytes | memoryview) -> None:
+    """Put ``content``, part after part, at ``path``: write beside it, flush to disk, rename, flush the folder."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
-            file.write(content)
+            for part in content:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

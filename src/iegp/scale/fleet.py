@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from iegp.core import keyed
-from iegp.core.mixture import Mixture
+from iegp.core.mixture import Mixture, cdf_rows
 from iegp.core.online import Online
-from iegp.core.quantiles import quantiles
+from iegp.core.quantiles import NEGLIGIBLE_WEIGHT, quantiles
 from iegp.core.state import State
 from iegp.core.threads import n_threads_from
 from iegp.errors import InputError
@@ -23,7 +23,7 @@ from iegp.scale.fleet_run import FleetRun
 from iegp.scale.pages import Pages
 from iegp.scale.routing import Routed, Task, route, run_tasks
 from iegp.scale.template import Template, take
-from iegp.typing import Float, Int
+from iegp.typing import Arrays, Float, Int
 
 DTYPES = ("float64", "float32")
 # Rows of a call that are worked on at once; bounds the memory of a call.
@@ -150,7 +150,7 @@ class Fleet:
             for i in range(0, max(len(x), 1), CALL_ROWS)
         ]
         columns: list[Any] = [None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)]
-        mean, std, lower, upper, log_score, weights = columns
+        mean, std, lower, upper, log_score, weights, pit = columns
         return FleetRun(
             keys=_objects(names),
             mean=self._outputs(mean),
@@ -162,6 +162,7 @@ class Fleet:
             # The caller's y may be a buffer that is about to be overwritten.
             y=(labels[:, 0] if self.single_output else labels).copy(),
             level=level,
+            pit=None if pit is None else (pit[:, 0] if self.single_output else pit),
         )
 
     def _outputs(self, values: Any, is_spread: bool = False) -> Float:
@@ -171,7 +172,7 @@ class Fleet:
         return np.asarray(scaled[:, 0] if self.single_output else scaled)
 
     def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> tuple[Any, ...]:
-        """Mean, std, lower, upper, log score and weights of standardised rows, in their order."""
+        """Mean, std, lower, upper, log score, weights and pit of standardised rows, in their order."""
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)
         routed = route(slots, self._pages.keys_per_page, n_threads)
         (n, n_outputs), n_experts = y.shape, ensemble.n_experts
@@ -193,12 +194,13 @@ class Fleet:
             learn(ensemble, self._pages.pages[task.page], task.slots, task.edges, belief_of, rung_of, x, y, out)
 
         run_tasks(work, routed.tasks, n_threads)
-        lower = upper = None
+        lower = upper = pit = None
         if level is not None:
-            dof = np.broadcast_to(out.dof[:, rung_of, None], out.scales.shape)
+            dof = np.ascontiguousarray(np.broadcast_to(out.dof[:, rung_of, None], out.scales.shape))
             tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-            lower, upper = quantiles(out.used, out.loc, out.scales, np.ascontiguousarray(dof), tails)
-        parts = out.mean, out.std, lower, upper, out.log_score, out.used
+            lower, upper = quantiles(out.used, out.loc, out.scales, dof, tails)
+            pit = cdf_rows(out.used, out.loc, out.scales, dof, y, NEGLIGIBLE_WEIGHT / n_experts)
+        parts = out.mean, out.std, lower, upper, out.log_score, out.used, pit
         return tuple(None if part is None else _unsorted(routed, part) for part in parts)
 
     # -- predicting ------------------------------------------------------------------------------------------------
@@ -253,16 +255,32 @@ class Fleet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically. :meth:`load` brings them back, to the bit."""
+        header, pages = self._stored()
+        fleet_file.write(path, self._model, header, pages)
+
+    def to_parts(self) -> tuple[dict[str, Any], Arrays]:
+        """All but the template, as part of another file: plain data and arrays, which are not copies."""
+        header, pages = self._stored()
+        return header | {"n_pages": len(pages)}, fleet_file.page_arrays(pages)
+
+    def _stored(self) -> tuple[dict[str, Any], list[State]]:
         header = {"single_output": self.single_output, "dtype": self.dtype, "keys": self.keys}
         header["feature_names"] = None if self.feature_names is None else list(self.feature_names)
-        pages = [self._pages.filled(number) for number in range(len(self._pages.pages))]
-        fleet_file.write(path, self._model, header, pages)
+        return header, [self._pages.filled(number) for number in range(len(self._pages.pages))]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Self:
         """A fleet saved with :meth:`save`. Nothing in the file is executed."""
         n_threads_from(n_jobs)
-        stored = fleet_file.read(path, DTYPES)
+        return cls._from_stored(fleet_file.read(path, DTYPES), n_jobs)
+
+    @classmethod
+    def from_parts(cls, model: Online, header: dict[str, Any], arrays: Arrays, n_jobs: int | None = None) -> Self:
+        """The fleet with this template that :meth:`to_parts` took apart; an error where the parts do not fit."""
+        return cls._from_stored(fleet_file.checked(model, header, arrays, DTYPES), n_jobs)
+
+    @classmethod
+    def _from_stored(cls, stored: fleet_file.Stored, n_jobs: int | None) -> Self:
         fleet = cls.__new__(cls)
         fleet.n_jobs = n_jobs
         fleet._begin(stored.model, stored.single_output, stored.names, stored.dtype)

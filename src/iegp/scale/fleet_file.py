@@ -37,10 +37,13 @@ class Stored(NamedTuple):
 
 def write(path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State]) -> None:
     config, arrays = snapshot.take(model)
-    for number, page in enumerate(pages):
-        arrays |= {f"page.{number}.{name}": array for name, array in page._asdict().items()}
     whole = {"estimator": _KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
-    modelfile.write(path, whole | header, arrays)
+    modelfile.write(path, whole | header, arrays | page_arrays(pages))
+
+
+def page_arrays(pages: list[State]) -> Arrays:
+    """The states of all keys under the names they have in a file."""
+    return {f"page.{n}.{name}": array for n, page in enumerate(pages) for name, array in page._asdict().items()}
 
 
 def read(path: str | os.PathLike[str], dtypes: tuple[str, ...]) -> Stored:
@@ -49,19 +52,24 @@ def read(path: str | os.PathLike[str], dtypes: tuple[str, ...]) -> Stored:
     if header.get("estimator") != _KIND:
         raise ModelFileError(f"{os.fspath(path)} holds no fleet but a single model; use iegp.load")
     try:
-        names = header["feature_names"]
-        stored = Stored(
-            snapshot.restore(header["online"], arrays),
-            header["single_output"],
-            None if names is None else tuple(map(str, names)),
-            header["dtype"],
-            check_keys(header["keys"]),
-            arrays,
-            int(header["n_pages"]),
-        )
-        _check(stored, dtypes)
+        return checked(snapshot.restore(header["online"], arrays), header, arrays, dtypes)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+
+
+def checked(model: Online, header: dict[str, Any], arrays: Arrays, dtypes: tuple[str, ...]) -> Stored:
+    """The parts of a fleet, if they fit together."""
+    names = header["feature_names"]
+    stored = Stored(
+        model,
+        header["single_output"],
+        None if names is None else tuple(map(str, names)),
+        header["dtype"],
+        check_keys(header["keys"]),
+        arrays,
+        int(header["n_pages"]),
+    )
+    _check(stored, dtypes)
     return stored
 
 

@@ -17,7 +17,8 @@ class FleetRun:
     """One entry per row of the call, each predicted by its key's model before its label was used.
 
     ``mean`` and ``std`` have the shape of y; ``lower`` and ``upper`` too, and are ``None`` unless a ``level`` was asked
-    for; ``log_score`` (n,) is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts)
+    for; ``pit``, the predicted probability of a smaller label, comes with them (not from every kind of fleet);
+    ``log_score`` (n,) is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts)
     are those used for the prediction.
     """
 
@@ -30,6 +31,7 @@ class FleetRun:
     weights: Float
     y: Float
     level: float | None = None
+    pit: Float | None = None
 
     def of(self, key: object) -> FleetRun:
         """The rows of one key."""

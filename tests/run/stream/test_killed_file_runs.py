@@ -55,6 +55,10 @@ def cases(n: int) -> dict[str, Case]:
         "bad rows": Case("in.csv", "out.jsonl", sources.numbers(n), (*often, "--on-bad-row", "skip"), spoiled=broken),
         "classes": Case("in.csv", "out.csv", sources.classes(n // 3), often, "classification"),
         "late labels": Case("in.jsonl", "out.jsonl", sources.late(n // 4), (*often, "--max-pending", "25")),
+        # More rows, because they are taken in larger blocks.
+        "one model per key": Case(
+            "in.csv", "out.csv", sources.keyed(4 * n), (*often, "--key", "sensor", "--jobs", "2")
+        ),
         "text, time, gaps": Case("in.csv", "out.jsonl", sources.mixed(n // 2), (*often, "--time", "when")),
     }
 
@@ -109,7 +113,7 @@ def test_a_killed_run_ends_with_the_same_bytes(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_many_kills(name, tmp_path):
-    """Eight kinds of runs, at least 7 kills in each."""
+    """Nine kinds of runs, at least 7 kills in each."""
     n_landed = check(cases(60_000)[name], tmp_path, n_kills=10, seed=7)
     assert n_landed >= 7
 

@@ -8,14 +8,20 @@ from collections.abc import Sequence
 from iegp.plots.report.about import ExpertRow
 from iegp.plots.report.panel_weights import groups_of
 from iegp.plots.report.text import NOTHING, named, number, percent, rows, whole
-from iegp.run.digest import Results
+from iegp.run.digest import KeyScores, Results
 
 # Fewer say nothing about which forecast is better.
 FEWEST_ROWS = 20
 
 
-def cards(results: Results, experts: Sequence[ExpertRow]) -> str:
-    made = [_rows(results), _loss(results), _log_score(results), _coverage(results), _expert(results, experts)]
+def cards(results: Results, experts: Sequence[ExpertRow], keys: KeyScores | None = None) -> str:
+    # With many models there are as many most trusted experts.
+    last = (
+        _expert(results, experts)
+        if keys is None
+        else _card("Keys", whole(len(keys)), "the busiest and the worst are below")
+    )
+    made = [_rows(results), _loss(results), _log_score(results), _coverage(results), last]
     return f'<div class="cards">{"".join(card for card in made if card)}</div>'
 
 

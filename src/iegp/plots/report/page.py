@@ -10,6 +10,7 @@ from iegp.plots.report.about import About
 from iegp.plots.report.cards import cards
 from iegp.plots.report.panel_calibration import calibration
 from iegp.plots.report.panel_classes import predictions_of_classes
+from iegp.plots.report.panel_keys import keys
 from iegp.plots.report.panel_mistakes import mistakes
 from iegp.plots.report.panel_predictions import predictions_of_numbers
 from iegp.plots.report.panel_residuals import residuals
@@ -18,7 +19,7 @@ from iegp.plots.report.panel_weights import weights
 from iegp.plots.report.section import section
 from iegp.plots.report.tables import settings
 from iegp.plots.report.text import clean, esc
-from iegp.run.digest import Digest, Results
+from iegp.run.digest import Digest, KeyScores, Results
 from iegp.run.modelfile import replace_atomically
 
 # Nothing may be fetched, whatever a label contains.
@@ -33,29 +34,32 @@ def write_report(path: str | os.PathLike[str], digest: Digest, about: About) -> 
 def render_report(digest: Digest, about: About) -> str:
     """The report of a run, as the text of an HTML file; the same digest gives the same text."""
     results = digest.results()
-    panels = _panels(results, about)
+    panels = _panels(results, about, digest.keys)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{esc(about.title)}</title><style>{_asset('style.css')}</style></head><body>"
-        f"{_header(about, results)}<main>{cards(results, about.experts)}{_notes(about)}{''.join(panels)}</main>"
+        f"{_header(about, results, digest.keys is not None)}"
+        f"<main>{cards(results, about.experts, digest.keys)}{_notes(about)}{''.join(panels)}</main>"
         f"{_footer(about)}<script>{_asset('report.js')}</script></body></html>\n"
     )
 
 
-def _panels(results: Results, about: About) -> list[str]:
+def _panels(results: Results, about: About, by_key: KeyScores | None) -> list[str]:
     target = clean(about.target)
     if results.is_number:
         first, last = predictions_of_numbers(results, target), residuals(results, target)
     else:
         first, last = predictions_of_classes(results, target), mistakes(results)
-    middle = [scores(results), weights(results, about.experts), calibration(results)]
+    middle = [scores(results), weights(results, about.experts, by_key is not None), calibration(results)]
+    if by_key is not None:
+        middle.insert(1, keys(by_key))
     return [first, *middle, last, _configuration(about)]
 
 
-def _header(about: About, results: Results) -> str:
+def _header(about: About, results: Results, has_keys: bool) -> str:
     columns = f"{about.n_columns:,} column{'' if about.n_columns == 1 else 's'}"
     facts = [
         ("Source", about.source),
@@ -68,6 +72,7 @@ def _header(about: About, results: Results) -> str:
     links = [
         ("predictions", "Predictions"),
         ("scores", "Scores"),
+        *([("keys", "Keys")] if has_keys else []),
         ("experts", "Experts"),
         ("calibration", "Calibration"),
     ]

@@ -46,11 +46,12 @@ def groups_of(results: Results, experts: Sequence[ExpertRow]) -> list[Group]:
     return sorted(groups, key=lambda group: -float(group.weight.mean()) if len(values) else 0.0)
 
 
-def weights(results: Results, experts: Sequence[ExpertRow]) -> str:
+def weights(results: Results, experts: Sequence[ExpertRow], by_key: bool = False) -> str:
+    """``by_key``: every row was predicted by the model of its key."""
     if len(results.weights.row) < 2 or results.weights.values.shape[1] == 0:
         return section(*HEADING, nothing("Weights are drawn from the second row on."))
     groups = groups_of(results, experts)
-    return section(*HEADING, _picture(results, groups), _note(results), _table(groups))
+    return section(*HEADING, _picture(results, groups), _note(results, by_key), _table(groups))
 
 
 HEADING = (
@@ -87,8 +88,10 @@ def _picture(results: Results, groups: list[Group]) -> str:
     return chart(x, y, marks, legend=legend, name="weights of the experts over the run", height="middle")
 
 
-def _note(results: Results) -> str:
-    return f'<p class="note">The first entry of the legend lies at the bottom. {thinned(results.weights.step)}</p>'
+def _note(results: Results, by_key: bool) -> str:
+    whose = " Each row has the weights of its own key's model." if by_key else ""
+    step = thinned(results.weights.step)
+    return f'<p class="note">The first entry of the legend lies at the bottom. {step}{whose}</p>'
 
 
 def _table(groups: list[Group]) -> str:

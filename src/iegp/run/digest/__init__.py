@@ -5,6 +5,7 @@ to the bit: points are kept by their row number, and sums are taken over blocks 
 """
 
 from iegp.run.digest.digest import Digest
+from iegp.run.digest.key_scores import KeyScore, KeyScores
 from iegp.run.digest.results import Results, Score
 
-__all__ = ["Digest", "Results", "Score"]
+__all__ = ["Digest", "KeyScore", "KeyScores", "Results", "Score"]

@@ -11,6 +11,7 @@ from iegp.errors import InputError
 from iegp.run.answers import Answers
 from iegp.run.digest import class_scores, number_scores, uniform
 from iegp.run.digest.class_scores import ClassScores
+from iegp.run.digest.key_scores import KeyScores
 from iegp.run.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.run.digest.number_scores import NumberScores
 from iegp.run.digest.pending import Pending
@@ -56,6 +57,8 @@ class Digest:
         self.task, self.level = task, level
         self.n_rows = self.n_labelled = 0
         self.last_row = -1
+        self.keys: KeyScores | None = None
+        """By key, if there are models by key."""
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
         self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
@@ -82,6 +85,9 @@ class Digest:
             self._keep_tables(row, answers)
         for block in self._pending.add(labelled[known]):
             _absorb(self._scores, block)
+        if answers.keys is not None and self._is_number:
+            self.keys = self.keys or KeyScores()
+            self.keys.add(answers, late)
 
     def results(self) -> Results:
         """All there is to tell so far; the digest is not changed."""
@@ -120,7 +126,7 @@ class Digest:
 
     def config(self) -> dict[str, Any]:
         """What is not an array, ready for JSON."""
-        return {
+        config = {
             "task": self.task,
             "level": self.level,
             "n_rows": self.n_rows,
@@ -130,6 +136,7 @@ class Digest:
             "n_experts": None if self._weights is None else self._weights.width,
             "strip_width": self._strip.width,
         }
+        return config if self.keys is None else config | {"keys": self.keys.config()}
 
     def arrays(self) -> Arrays:
         """Everything else."""
@@ -139,6 +146,8 @@ class Digest:
             arrays.update(part.arrays(prefix))
         if self._weights is not None:
             arrays.update(self._weights.arrays("weights"))
+        if self.keys is not None:
+            arrays.update(self.keys.arrays("keys"))
         return arrays
 
     @classmethod
@@ -157,6 +166,8 @@ class Digest:
         digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
             digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
+        if config.get("keys") is not None:
+            digest.keys = KeyScores.restore(config["keys"], arrays, "keys")
         digest._pending.load(arrays, "pending")
         digest._scores.load(arrays, "scores")
         digest._scores.check(digest._pending.rows)

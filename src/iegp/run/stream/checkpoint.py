@@ -23,6 +23,7 @@ from iegp.run.digest import Digest
 from iegp.run.stream.encoder import LARGEST, Encoder
 from iegp.run.stream.job import Counters, Job
 from iegp.run.stream.learner import Learner
+from iegp.run.stream.learning import ByKey
 from iegp.run.stream.pending import Pending
 from iegp.run.stream.plan import Plan
 from iegp.streams.records import Position
@@ -75,7 +76,11 @@ def write(path: Path, job: Job, where: Where) -> None:
         # As text, because the order of columns matters and that of a header's entries does not.
         "where": vars(where) | {"schema": json.dumps(where.schema)},
     }
+    by_key, states = (None, {}) if learner is None else learner.to_parts()
+    if by_key is not None:
+        header["by_key"] = by_key
     parts: dict[str, Arrays] = {
+        "by_key": states,
         "digest": job.digest.arrays(),
         "pending": waiting,
         "encoder": {"sums": job.encoder.sums, "counts": job.encoder.counts},
@@ -85,8 +90,11 @@ def write(path: Path, job: Job, where: Where) -> None:
     modelfile.write(path, header | {"checksum": _checksum(header)}, arrays)
 
 
-def read(path: str | os.PathLike[str], n_threads: int = 1) -> tuple[Job, Where]:
-    """The run that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's."""
+def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, Where]:
+    """The run that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's.
+
+    ``by_key`` is needed if it has models by key.
+    """
     header, arrays = modelfile.read(path)
     if header.get("estimator") != KIND:
         raise ModelFileError(
@@ -95,7 +103,7 @@ def read(path: str | os.PathLike[str], n_threads: int = 1) -> tuple[Job, Where]:
     try:
         if header.get("checksum") != _checksum(header):
             raise ValueError("the header does not match its checksum")
-        return _job(header, arrays, n_threads), _where(header["where"])
+        return _job(header, arrays, n_threads, by_key), _where(header["where"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
 
@@ -106,9 +114,9 @@ def _checksum(header: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest()
 
 
-def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
+def _job(header: dict[str, Any], arrays: Arrays, n_threads: int, by_key: ByKey | None) -> Job:
     plan = Plan.from_config(header["plan"])
-    job = Job(plan, Settings.from_config(header["settings"]), _flag(header["given_columns"]))
+    job = Job(plan, Settings.from_config(header["settings"]), _flag(header["given_columns"]), by_key)
     job.n_threads = n_threads
     job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
     job.pending = Pending.from_parts(header["pending"], _room(arrays, "pending"))
@@ -128,8 +136,13 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int) -> Job:
         raise ValueError("its parts belong to different runs")
     if plan.has_classes and len(classes) > model.n_outputs:
         raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
-    job.learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
-    job.learner.order = plan.order
+    learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
+    learner.order = plan.order
+    job.learner = learner
+    if plan.key is not None and by_key is not None:
+        if any(waiting.key is None for waiting in job.pending.rows.values()):
+            raise ValueError("a row that waits has no key")
+        job.learner = by_key.restore(learner, header.get("by_key"), _room(arrays, "by_key"))
     return job
 
 

@@ -1,7 +1,8 @@
 """The job itself, without files: batches of records in, answers out, everything that is known in one place.
 
 Each record is one of: a row with its label (predicted, then learned), a row without (predicted and remembered), a late
-label (teaches the row it belongs to), a duplicate (answered, not learned), or a label for nobody (counted).
+label (teaches the row it belongs to), a duplicate (answered, not learned), or a label for nobody (counted). With models
+by key each row says whose it is; a late label belongs to the key of its row, whatever it says itself.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from iegp.run.stream import plan as plans
 from iegp.run.stream.batch import Batch
 from iegp.run.stream.encoder import Column, Encoder, Problem
 from iegp.run.stream.learner import Learner
+from iegp.run.stream.learning import AnyLearner, ByKey
 from iegp.run.stream.pending import PREDICTED, Pending, Waiting
 from iegp.run.stream.plan import Plan
 from iegp.typing import Bool, Float
 
+NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
 
@@ -55,12 +58,13 @@ class _Part:
     ids: tuple[str | None, ...] | None
     is_row: Bool
     problems: tuple[Problem, ...]
+    keys: tuple[str | None, ...] | None = None
     raw: Float = field(default_factory=lambda: np.empty((0, 0)))
     """(rows, d): features of those that are rows, gaps still open."""
 
     def before(self, place: int) -> _Part:
-        ids = None if self.ids is None else self.ids[:place]
-        return _Part(self.labels[:place], ids, self.is_row[:place], ())
+        ids, keys = (None if names is None else names[:place] for names in (self.ids, self.keys))
+        return _Part(self.labels[:place], ids, self.is_row[:place], (), keys)
 
 
 class OnBad(Protocol):
@@ -70,16 +74,19 @@ class OnBad(Protocol):
 
 
 class Job:
-    """A model, the meaning of its columns, and the rows that wait."""
+    """A model, the meaning of its columns, and the rows that wait. ``by_key`` is needed if the plan names a key."""
 
-    def __init__(self, plan: Plan, settings: Settings, given_columns: bool) -> None:
+    def __init__(self, plan: Plan, settings: Settings, given_columns: bool, by_key: ByKey | None = None) -> None:
+        if plan.key is not None and by_key is None:
+            raise InputError(f"the plan has the key {plan.key!r}, but nobody said how models by key are made (by_key)")
         self.plan = plan
         self.settings = settings
         self.given_columns = given_columns
         """Whether the source names all its columns beforehand."""
         n_open = settings.warmup or 1000
         self.encoder = Encoder(plan.time, n_open, plan.missing == "error")
-        self.learner: Learner | None = None
+        self.by_key = by_key
+        self.learner: AnyLearner | None = None
         self.pending = Pending(plan.max_pending)
         self.counters = Counters()
         self.digest = Digest(plan.task, plan.level)
@@ -145,18 +152,18 @@ class Job:
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
-        for answers in learner.ask(x, rows, self.plan.ids_of(batch)):
+        for answers in learner.ask(x, rows, self.plan.ids_of(batch), _all_known(self.plan.keys_of(batch))):
             yield replace(answers, label=labels)
 
     def problems(self, batch: Batch) -> list[Problem]:
         """Records that :meth:`predict` cannot answer; their labels do not matter."""
         features = self.plan.features_of(batch)
         usable = np.ones(len(batch), dtype=bool)
-        found = self.encoder.problems(features, usable)
+        found = [*self._without_key(self.plan.keys_of(batch), usable), *self.encoder.problems(features, usable)]
         usable[[problem.place for problem in found]] = False
         return found + self._far_values(self.encoder.raw(features.where(usable)), usable)
 
-    def _learner(self) -> Learner:
+    def _learner(self) -> AnyLearner:
         if self.learner is None:
             raise InputError("the model has seen no row yet; stream some first")
         return self.learner
@@ -198,7 +205,7 @@ class Job:
         if settings.features == "orthogonal" and (has_text or not self.given_columns):
             # Orthogonal frequencies couple all columns, so none could be added later.
             settings = replace(settings, features="random")
-        self.learner = Learner.begin(
+        learner = Learner.begin(
             self.plan.task,
             settings,
             len(self.encoder.columns),
@@ -208,12 +215,20 @@ class Job:
             cheap_intervals=self.plan.intervals == "normal",
             n_threads=self.n_threads,
         )
+        self.learner = learner if self.plan.key is None or self.by_key is None else self.by_key.begin(learner)
 
     def _part_of(self, batch: Batch, features: Batch) -> _Part:
         labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
         texts = self.plan.label_problems(batch, labels)
-        problems = tuple(Problem(place, self.plan.target, text, reason) for place, text, reason in texts)
-        return _Part(labels, ids, self._is_row(features, ids), problems)
+        problems = [Problem(place, self.plan.target, text, reason) for place, text, reason in texts]
+        is_row, keys = self._is_row(features, ids), self.plan.keys_of(batch)
+        return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
+
+    def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
+        """Rows of nobody, where there are models by key."""
+        if keys is None or all(keys):
+            return []
+        return [Problem(i, self.plan.key, "", NO_KEY) for i, key in enumerate(keys) if is_row[i] and not key]
 
     def _problem_in(self, part: _Part, features: Batch) -> Problem | None:
         """The first record whose label or features cannot be read."""
@@ -240,7 +255,7 @@ class Job:
 
     def _absorb_part(self, part: _Part) -> Iterator[Answers]:
         """Records that can all be used, between two changes of the columns."""
-        labels, ids, is_row = part.labels, part.ids, part.is_row
+        labels, ids, is_row, keys = part.labels, part.ids, part.is_row, part.keys
         kinds, waiting = self._kinds(is_row, labels, ids)
         x = self.encoder.filled(part.raw)
         if not is_row.all():
@@ -252,8 +267,8 @@ class Job:
             while stop < len(labels) and kinds[stop] == kinds[start]:
                 stop += 1
             some = slice(start, stop)
-            some_ids = None if ids is None else ids[some]
-            yield from self._answer(kinds[start], x[some], labels[some], some_ids, waiting[some])
+            some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
+            yield from self._answer(kinds[start], x[some], labels[some], some_ids, some_keys, waiting[some])
             start = stop
 
     def _is_row(self, features: Batch, ids: tuple[str | None, ...] | None) -> Bool:
@@ -285,7 +300,7 @@ class Job:
         return kinds, waiting
 
     def _answer(
-        self, kind: str, x: Float, labels: NDArray[Any], ids: Any, waiting: list[Waiting | None]
+        self, kind: str, x: Float, labels: NDArray[Any], ids: Any, keys: Any, waiting: list[Waiting | None]
     ) -> Iterator[Answers]:
         learner, n = self._learner(), len(x)
         if kind == UNKNOWN:
@@ -301,9 +316,9 @@ class Job:
         self.counters.rows += n
         if kind == LEARN:
             self.counters.learned += n
-            yield from learner.learn(x, labels, rows, ids)
+            yield from learner.learn(x, labels, rows, ids, keys)
             return
-        for answers in learner.ask(x, rows, ids):
+        for answers in learner.ask(x, rows, ids, keys):
             if kind == DUPLICATE:
                 self.counters.duplicates += n
                 yield replace(answers, note=DUPLICATE)
@@ -320,16 +335,23 @@ class Job:
             if place is not None:
                 place.row, place.x = int(answers.row[index]), x[index].copy()
                 place.predicted = tuple(numbers[index].tolist())
+                place.key = None if answers.keys is None else answers.keys[index]
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
         learner = self._learner()
         x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
-        (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,))
+        keys = None if waiting.key is None else (waiting.key,)
+        (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,), keys)
         self.counters.learned += 1
         answers = replace(answers, note=LATE)
         if self.plan.has_classes:
             return answers
         mean, std, lower, upper = (np.array([value]) for value in waiting.predicted)
         return replace(answers, mean=mean, std=std, lower=lower, upper=upper)
+
+
+def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:
+    """Keys of records that were checked to have one."""
+    return None if keys is None else tuple(str(key) for key in keys)

@@ -20,7 +20,7 @@ from iegp.core.settings import Settings
 from iegp.core.state import Trace
 from iegp.errors import InputError
 from iegp.run.answers import Answers
-from iegp.typing import Float, Int
+from iegp.typing import Arrays, Float, Int
 
 
 class Learner:
@@ -80,17 +80,19 @@ class Learner:
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def learn(self, x: Float, labels: NDArray[Any], row: Int, ids: Any = None) -> list[Answers]:
-        """Predict each row, then learn it."""
-        return list(self._learn(x, labels, row, ids))
+    def learn(
+        self, x: Float, labels: NDArray[Any], row: Int, ids: Any = None, keys: tuple[str, ...] | None = None
+    ) -> list[Answers]:
+        """Predict each row, then learn it, whosever it is."""
+        return list(self._learn(x, labels, row, ids, keys))
 
-    def _learn(self, x: Float, labels: NDArray[Any], row: Int, ids: Any) -> Iterator[Answers]:
+    def _learn(self, x: Float, labels: NDArray[Any], row: Int, ids: Any, keys: Any) -> Iterator[Answers]:
         for start, stop, is_new in self._spells(labels):
             x_part, y_part, row_part = x[start:stop], labels[start:stop], row[start:stop]
-            ids_part = None if ids is None else ids[start:stop]
+            ids_part, keys_part = (None if names is None else names[start:stop] for names in (ids, keys))
             if is_new:
                 # Nobody could predict a class that nobody knew: the row is answered with what is known, then learned.
-                (answer,) = self.ask(x_part, row_part, ids_part)
+                (answer,) = self.ask(x_part, row_part, ids_part, keys_part)
                 self._add_class(y_part[0])
                 online.absorb(self.model, x_part, self._numbers(y_part), self.n_threads)
                 yield replace(answer, label=y_part)
@@ -98,10 +100,13 @@ class Learner:
             blind = self._is_blind
             level = None if self.cheap_intervals or self._has_classes else self.level
             trace = online.learn(self.model, x_part, self._numbers(y_part), self.n_threads, level)
-            yield self._answers(trace, y_part, row_part, ids_part, blind)
+            yield replace(self._answers(trace, y_part, row_part, ids_part, blind), keys=keys_part)
 
-    def ask(self, x: Float, row: Int, ids: Any = None) -> list[Answers]:
+    def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
         """Predict each row as if it came next; nothing is learned."""
+        return [replace(answers, keys=keys) for answers in self._ask(x, row, ids)]
+
+    def _ask(self, x: Float, row: Int, ids: Any) -> list[Answers]:
         n = len(x)
         unknown = np.full(n, None, dtype=object) if self._has_classes else np.full(n, np.nan)
         log_score = np.full(n, np.nan)
@@ -117,10 +122,14 @@ class Learner:
             dist = online.predict(self.model, x)
             mean, std = dist.mean[:, 0], dist.std[:, 0]
         if self.cheap_intervals:
-            lower, upper = self._normal_interval(mean, std)
+            lower, upper = self.normal_interval(mean, std)
         else:
             lower, upper = (np.asarray(end, dtype=np.float64).reshape(n) for end in dist.interval(self.level))
         return [Answers(row, unknown, log_score, mean, std, lower, upper, ids=ids)]
+
+    def to_parts(self) -> tuple[dict[str, Any] | None, Arrays]:
+        """What a checkpoint holds beside the model: nothing."""
+        return None, {}
 
     # -- private ---------------------------------------------------------------------------------------------------
 
@@ -170,7 +179,7 @@ class Learner:
             )
         mean, std = trace.mean[:, 0], trace.std[:, 0]
         if self.cheap_intervals:
-            lower, upper = self._normal_interval(mean, std)
+            lower, upper = self.normal_interval(mean, std)
         else:
             lower, upper = trace.lower[:, 0], trace.upper[:, 0]
         pit = trace.pit[:, 0] if len(trace.pit) else None
@@ -179,7 +188,7 @@ class Learner:
         )
         return _without_prediction(answers) if blind else answers
 
-    def _normal_interval(self, mean: Float, std: Float) -> tuple[Float, Float]:
+    def normal_interval(self, mean: Float, std: Float) -> tuple[Float, Float]:
         """Mean ± z std: what a Gaussian with these moments would give, at no cost."""
         reach = NormalDist().inv_cdf(0.5 + 0.5 * self.level) * std
         lower = mean - reach

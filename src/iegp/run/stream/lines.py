@@ -26,12 +26,14 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d{0,14})\Z")
 Piece = Any
 
 
-def json_lines(answers: Answers) -> bytes:
-    """One JSON object per row."""
+def json_lines(answers: Answers, key_field: str | None = None) -> bytes:
+    """One JSON object per row; ``key_field`` is what the key is called, if there are keys."""
     few = len(answers) < FEW_ROWS
     pieces: list[Piece] = ['{"row":', _whole(answers.row, few)]
     if answers.ids is not None:
         pieces.append(["" if name is None else f',"id":{id_as_json(name)}' for name in answers.ids])
+    if key_field is not None:
+        pieces += [f",{json.dumps(key_field)}:", [id_as_json(key) for key in answers.keys or ()]]
     if answers.mean is not None:
         for name in NUMBERS:
             pieces += [f',"{name}":', _numbers(getattr(answers, name), few)]
@@ -48,9 +50,9 @@ def json_lines(answers: Answers) -> bytes:
     return _joined(pieces, len(answers), few)
 
 
-def csv_header(has_ids: bool, has_classes: bool) -> bytes:
+def csv_header(has_ids: bool, has_classes: bool, key_field: str | None = None) -> bytes:
     """The first line of a CSV file of answers."""
-    names = ["row", *(["id"] if has_ids else [])]
+    names = ["row", *(["id"] if has_ids else []), *([] if key_field is None else [csv_field(key_field)])]
     names += ["predicted", "proba"] if has_classes else NUMBERS
     return (",".join([*names, "log_score", *([] if has_classes else ["pit"]), "label", "note"]) + "\n").encode()
 
@@ -61,6 +63,8 @@ def csv_lines(answers: Answers) -> bytes:
     pieces: list[Piece] = [_whole(answers.row, few)]
     if answers.ids is not None:
         pieces += [",", [csv_field(name or "") for name in answers.ids]]
+    if answers.keys is not None:
+        pieces += [",", [csv_field(key) for key in answers.keys]]
     if answers.mean is not None:
         for name in NUMBERS:
             pieces += [",", _numbers(getattr(answers, name), few, missing="")]

@@ -112,20 +112,22 @@ def _open(path: Path, flags: int) -> int:
 
 
 class AnswerFile:
-    """Answers in the format that the name asks for."""
+    """Answers in the format that the name asks for; ``key_field`` is what the key is called, if there are keys."""
 
-    def __init__(self, output: Output, form: str) -> None:
+    def __init__(self, output: Output, form: str, key_field: str | None = None) -> None:
         self.output = output
         self.form = form
+        self.key_field = key_field
 
     def write(self, answers: Answers) -> None:
+        """In one piece, so that whoever watches the file never sees a head without answers."""
+        is_first = self.output.position == 0
         if self.form == "csv":
-            if self.output.position == 0:
-                self.output.write(csv_header(answers.ids is not None, answers.mean is None))
-            self.output.write(csv_lines(answers))
+            head = csv_header(answers.ids is not None, answers.mean is None, self.key_field) if is_first else b""
+            self.output.write(head + csv_lines(answers))
         elif self.form == "parquet":
-            if self.output.position == 0:
-                self.output.write(answer_schema(answers.mean is None).serialize().to_pybytes())
-            self.output.write(arrow_message(answers))
+            schema = answer_schema(answers.mean is None, self.key_field)
+            head = schema.serialize().to_pybytes() if is_first else b""
+            self.output.write(head + arrow_message(answers, self.key_field))
         else:
-            self.output.write(json_lines(answers))
+            self.output.write(json_lines(answers, self.key_field))

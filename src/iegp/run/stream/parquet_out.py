@@ -25,9 +25,11 @@ def spool_of(path: Path) -> Path:
     return path.with_name(path.name + ".partial") if path.suffix.lower() == ".parquet" else path
 
 
-def answer_schema(has_classes: bool) -> pa.Schema:
-    """The columns of a Parquet file of answers."""
+def answer_schema(has_classes: bool, key_field: str | None = None) -> pa.Schema:
+    """The columns of a Parquet file of answers; ``key_field`` is what the key is called, if there are keys."""
     fields = [("row", pa.int64()), ("id", pa.string())]
+    if key_field is not None:
+        fields.append((key_field, pa.string()))
     if has_classes:
         fields += [("predicted", pa.string()), ("proba", pa.map_(pa.string(), pa.float64()))]
     else:
@@ -36,11 +38,13 @@ def answer_schema(has_classes: bool) -> pa.Schema:
     return pa.schema([*fields, ("label", pa.string() if has_classes else pa.float64()), ("note", pa.string())])
 
 
-def arrow_message(answers: Answers) -> bytes:
+def arrow_message(answers: Answers, key_field: str | None = None) -> bytes:
     """The answers as one message of an Arrow stream."""
     n, has_classes = len(answers), answers.mean is None
     missing = pa.nulls(n, pa.string())
     columns = [pa.array(answers.row), missing if answers.ids is None else pa.array(answers.ids, pa.string())]
+    if key_field is not None:
+        columns.append(pa.array(answers.keys, pa.string()))
     if has_classes:
         columns += [pa.array(answers.predicted, pa.string()), _proba(answers)]
     else:
@@ -50,11 +54,11 @@ def arrow_message(answers: Answers) -> bytes:
         columns.append(pa.nulls(n, pa.float64()) if answers.pit is None else _numbers(answers.pit))
     label = pa.array(answers.label, pa.string()) if has_classes else _numbers(answers.label)
     note = pa.array([answers.note] * n, pa.string())
-    batch = pa.record_batch([*columns, label, note], schema=answer_schema(has_classes))
+    batch = pa.record_batch([*columns, label, note], schema=answer_schema(has_classes, key_field))
     return batch.serialize().to_pybytes()  # type: ignore[no-any-return]
 
 
-def finish_parquet(path: Path) -> None:
+def finish_parquet(path: Path, key_field: str | None = None) -> None:
     """Write the collected answers as Parquet, atomically, and remove what they were collected in."""
     spool = spool_of(path)
     if spool == path or not spool.exists():
@@ -62,7 +66,7 @@ def finish_parquet(path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
-            _convert(spool, file)
+            _convert(spool, file, key_field)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -77,10 +81,10 @@ def finish_parquet(path: Path) -> None:
     spool.unlink()
 
 
-def _convert(spool: Path, file: object) -> None:
+def _convert(spool: Path, file: object, key_field: str | None) -> None:
     if spool.stat().st_size == 0:
         # Not a single answer: an empty table of numbers.
-        pq.write_table(answer_schema(has_classes=False).empty_table(), file)
+        pq.write_table(answer_schema(False, key_field).empty_table(), file)
         return
     with (
         pa.OSFile(str(spool)) as source,
@@ -98,13 +102,13 @@ def _convert(spool: Path, file: object) -> None:
             writer.write_table(waiting.combine_chunks())
 
 
-def unfold_parquet(path: Path) -> int:
+def unfold_parquet(path: Path, key_field: str | None = None) -> int:
     """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
     spool = spool_of(path)
     temporary = spool.with_name(f".{spool.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file, pq.ParquetFile(path) as answers:
-            schema = answer_schema("proba" in answers.schema_arrow.names)
+            schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
             file.write(schema.serialize().to_pybytes())
             for batch in answers.iter_batches(_ROWS):
                 file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())

@@ -25,6 +25,8 @@ class Waiting:
     """(d,), as it was predicted with."""
     predicted: tuple[float, ...] = (np.nan,) * len(PREDICTED)
     """Of numbers: mean, std, lower, upper."""
+    key: str | None = None
+    """Whose row it is, where there is one model per key."""
 
 
 @dataclass
@@ -69,6 +71,8 @@ class Pending:
             "seen": list(self.seen),
             "n_dropped": self.n_dropped,
         }
+        if any(waiting.key is not None for waiting in self.rows.values()):
+            config["keys"] = [waiting.key for waiting in self.rows.values()]
         x = np.full((len(self.rows), n_columns), np.nan)
         for place, waiting in enumerate(self.rows.values()):
             x[place, : len(waiting.x)] = waiting.x
@@ -82,6 +86,9 @@ class Pending:
             raise ValueError("the rows that wait for labels do not fit together")
         if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
             raise ValueError("the names of rows are none")
+        keys = config.get("keys", [None] * len(names))
+        if len(keys) != len(names) or not all(isinstance(key, str | None) for key in keys):
+            raise ValueError("the keys of rows that wait are none")
         if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
             raise ValueError("the rows that wait for labels are not of their kind")
         if not all(
@@ -89,7 +96,7 @@ class Pending:
         ):
             raise ValueError("the rows that wait for labels are not counted")
         rows = {
-            str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()))
-            for name, row, features, numbers in zip(names, config["rows"], x, predicted, strict=True)
+            str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
+            for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)
         }
         return cls(int(config["at_most"]), rows, dict.fromkeys(map(str, config["seen"])), int(config["n_dropped"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -17,6 +18,12 @@ from iegp.typing import Bool
 MOST_WHOLE_CLASSES = 10
 # A target of which at least so much is numbers is one of numbers; the rest are bad records.
 MOSTLY_NUMBERS = 0.9
+# Columns of every file of answers; a key column that is called like one of them is written as "key".
+ANSWER_COLUMNS = frozenset(
+    ("row", "id", "mean", "std", "lower", "upper", "log_score", "pit", "label", "note", "late", "duplicate")
+)
+# A whole number that was stored as a float, as a column with gaps is.
+_WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,15})\.0+\Z")
 # Fewer labels than this say nothing about how many values there are.
 ENOUGH_LABELS = 50
 
@@ -37,6 +44,8 @@ class Plan:
     intervals: str = "exact"
     classes: tuple[str, ...] = ()
     order: tuple[str, ...] | None = None
+    key: str | None = None
+    """The column that says whose row it is, if there is to be one model per key."""
 
     def __post_init__(self) -> None:
         _one_of("task", self.task, TASKS)
@@ -50,11 +59,32 @@ class Plan:
             raise InputError("--order names the labels of an ordinal task from lowest to highest, at least two of them")
         if self.classes and self.task != "classification":
             raise InputError("--classes names the labels of a classification beforehand; this is another task")
-        for flag, names in (("--time", (self.time,)), ("--id", (self.id,)), ("--features", self.features or ())):
+        apart = {"--time": (self.time,), "--id": (self.id,), "--key": (self.key,), "--features": self.features or ()}
+        for flag, names in apart.items():
             if self.target in names:
                 raise InputError(f"{flag} {self.target}: that is the target, which must not be known beforehand")
-        for name in {self.target, self.id, self.time} & set(self.ignore):
-            raise InputError(f"--ignore {name}: the column is needed as target, id or time; name it once only")
+        for name in {self.target, self.id, self.time, self.key} & set(self.ignore):
+            raise InputError(f"--ignore {name}: the column is needed as target, id, time or key; name it once only")
+        if self.key is not None:
+            self._check_key()
+
+    def _check_key(self) -> None:
+        if self.task != "regression":
+            raise InputError(
+                f"--key {self.key}: one model per key is for regression, and the task is {self.task}. If the target is "
+                "a number say --task regression; else give each key a run of its own"
+            )
+        for flag, names in {"--id": (self.id,), "--time": (self.time,), "--features": self.features or ()}.items():
+            if self.key in names:
+                raise InputError(
+                    f"{flag} {self.key}: the column is the key, which chooses the model and is no part of it; name it "
+                    "once only"
+                )
+
+    @property
+    def key_field(self) -> str | None:
+        """What the key is called in a file of answers."""
+        return "key" if self.key in ANSWER_COLUMNS else self.key
 
     @property
     def has_classes(self) -> bool:
@@ -66,6 +96,7 @@ class Plan:
             "--target": (self.target,),
             "--id": (self.id,),
             "--time": (self.time,),
+            "--key": (self.key,),
             "--features": self.features,
             "--ignore": self.ignore,
         }
@@ -76,7 +107,7 @@ class Plan:
 
     def features_of(self, batch: Batch) -> Batch:
         """The columns that the model may use, and the time."""
-        apart = {self.target, self.id, *self.ignore}
+        apart = {self.target, self.id, self.key, *self.ignore}
         columns = {
             name: values
             for name, values in batch.columns.items()
@@ -102,6 +133,13 @@ class Plan:
             return (None,) * len(batch)
         return tuple(label_name(value) for value in values)
 
+    def keys_of(self, batch: Batch) -> tuple[str | None, ...] | None:
+        """Whose rows the records are, None where one does not say; None if there is one model for all."""
+        if self.key is None:
+            return None
+        values = batch.columns.get(self.key)
+        return (None,) * len(batch) if values is None else tuple(map(key_name, values))
+
     def label_problems(self, batch: Batch, labels: NDArray[Any]) -> list[tuple[int, str, str]]:
         """Labels that are no labels of this task: index, text, reason."""
         found: list[tuple[int, str, str]] = []
@@ -123,12 +161,14 @@ class Plan:
         return sorted(found)
 
     def to_config(self) -> dict[str, Any]:
-        return asdict(self)
+        """Plain data, ready for JSON; without a key as before there were keys."""
+        return {name: value for name, value in asdict(self).items() if name != "key" or value is not None}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Plan:
         """The inverse; lists come back as tuples."""
         known = {field.name for field in fields(cls)}
+        config = {"key": None} | config
         if set(config) != known:
             raise ValueError(f"the plan of the run has other entries than {sorted(known)}")
         arguments: dict[str, Any] = {
@@ -136,7 +176,7 @@ class Plan:
         }
         plan = cls(**arguments)
         lists = ((plan.target, plan.task), plan.features or (), plan.ignore, plan.classes, plan.order or ())
-        names = [name for some in (*lists, (plan.id, plan.time)) for name in some if name is not None]
+        names = [name for some in (*lists, (plan.id, plan.time, plan.key)) for name in some if name is not None]
         if not all(isinstance(name, str) for name in names) or type(plan.max_pending) is not int:
             raise ValueError("an entry of the plan is not of its kind")
         return plan
@@ -170,6 +210,17 @@ def label_name(value: Any) -> str | None:
     if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+def key_name(value: Any) -> str | None:
+    """A key as text: 7, "7" and 7.0 are the same, whatever format they come in.
+
+    >>> key_name("7.0"), key_name(7), key_name("7.5"), key_name("pump 3"), key_name(None)
+    ('7', '7', '7.5', 'pump 3', None)
+    """
+    name = label_name(value)
+    whole = None if name is None else _WHOLE_AS_FLOAT.match(name)
+    return name if whole is None else whole[1]
 
 
 def known(labels: NDArray[Any]) -> Bool:

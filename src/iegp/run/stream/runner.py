@@ -27,9 +27,17 @@ from iegp.run.stream.encoder import Problem
 from iegp.run.stream.job import Job
 from iegp.run.stream.journal import Journal
 from iegp.run.stream.outputs import AnswerFile, Output
+from iegp.run.stream.plan import Plan
 from iegp.streams.records import BadRecord, Position, Records, Source
 
 BLOCK = 1024
+# Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
+KEYED_BLOCK = 8192
+
+
+def block_of(plan: Plan) -> int:
+    """How many rows are absorbed at once; what a run answers depends on it in the last digits, so it is fixed."""
+    return BLOCK if plan.key is None else KEYED_BLOCK
 
 
 class BadRow(IegpError):
@@ -42,13 +50,16 @@ class BadRow(IegpError):
 
 
 class Every(NamedTuple):
-    """How often to write a checkpoint: after so many rows, or so many seconds."""
+    """How often to write a checkpoint: after so many rows, or so many seconds (see ``REST`` for large ones)."""
 
     rows: int | None = None
     seconds: float | None = None
 
 
 DEFAULT_EVERY = Every(seconds=10.0)
+# Between two checkpoints that are due by time, so many times what the last one took: the models of many keys are
+# gigabytes, and a run that does nothing but save would not come forward.
+REST = 9.0
 
 
 @dataclass
@@ -86,6 +97,7 @@ class Runner:
         self.watch = watch
         self._saved_rows = job.counters.rows
         self._saved_time = time.monotonic()
+        self._save_seconds = 0.0
         self._is_silent = False
         self._broken: IegpError | None = None
 
@@ -141,7 +153,8 @@ class Runner:
 
     def _next_block(self, source: Source) -> _Block | None:
         rows = self.job.counters.rows
-        wanted = BLOCK - rows % BLOCK
+        block = block_of(self.job.plan)
+        wanted = block - rows % block
         if self.limit is not None:
             wanted = min(wanted, self.limit - rows)
             if wanted <= 0:
@@ -234,11 +247,14 @@ class Runner:
     def _is_due(self) -> bool:
         if self.every.rows is not None and self.job.counters.rows - self._saved_rows >= self.every.rows:
             return True
-        return self.every.seconds is not None and time.monotonic() - self._saved_time >= self.every.seconds
+        if self.every.seconds is None:
+            return False
+        return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
 
     def save(self, source: Source | None = None) -> None:
         """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
-        self._saved_rows, self._saved_time = self.job.counters.rows, time.monotonic()
+        begun = time.monotonic()
+        self._saved_rows = self.job.counters.rows
         if source is not None:
             self.where.schema = source.schema()
         if self.files.answers is not None:
@@ -255,6 +271,8 @@ class Runner:
             checkpoint.write(self.files.model, self.job, self.where)
             if self.files.journal is not None:
                 self.files.journal.clear()
+        self._saved_time = time.monotonic()
+        self._save_seconds = self._saved_time - begun
 
 
 class _StoppedAt(Exception):

@@ -95,6 +95,7 @@ class ProcessEnsemble:
             std=self._like_y(trace.std),
             lower=None if level is None else self._like_y(trace.lower),
             upper=None if level is None else self._like_y(trace.upper),
+            pit=None if level is None else self._like_y(trace.pit),
             log_score=trace.log_score,
             weights=trace.weights,
             # The caller's y may be a buffer that is about to be overwritten.

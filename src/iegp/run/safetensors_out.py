@@ -1,0 +1,42 @@
+"""A safetensors file in pieces: the arrays themselves are handed on, so that a large model is not copied to be written.
+
+The ``safetensors`` package, which reads the files, makes one copy of everything to write it, and then another.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.typing import Arrays
+
+# The names of the format, and the order in which it wants the arrays: widest numbers first, so that all are aligned.
+_NAMES = ("U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8")
+_KINDS = {np.dtype(f"<{name[0].lower()}{int(name[1:]) // 8}"): name for name in _NAMES} | {np.dtype(bool): "BOOL"}
+_ORDER = {kind: place for place, kind in enumerate(_KINDS)}
+
+
+def pieces(arrays: Arrays, metadata: dict[str, str]) -> Iterator[bytes | memoryview]:
+    """Consecutive parts of the file. The arrays must be contiguous and may not change until all is written."""
+    names = sorted(arrays, key=lambda name: (_ORDER[arrays[name].dtype], name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        kind, shape = _KINDS[arrays[name].dtype], list(arrays[name].shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield struct.pack("<Q", len(text)) + text
+    for name in names:
+        yield raw(arrays[name])
+
+
+def raw(array: NDArray[Any]) -> memoryview:
+    """The bytes of a contiguous array, not a copy of them."""
+    return array.reshape(-1).view(np.uint8).data
