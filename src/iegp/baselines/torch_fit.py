@@ -27,15 +27,14 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def maximise(objective: Callable[..., Any], begin: Sequence[Any], bounds: Sequence[float], n_steps: int) -> list[Any]:
+def maximise(objective: Callable[..., Any], begin: Sequence[Any], moves: Sequence[bool], n_steps: int) -> list[Any]:
     """The tensors, one for each of ``begin``, at which ``objective(*tensors)`` is largest.
 
-    ``bounds[i]`` is how far the i-th tensor may move from where it begins (``inf``: as it likes); a bound of 0 keeps
-    it. At most ``n_steps`` steps.
+    The i-th tensor stays where it begins unless ``moves[i]``. At most ``n_steps`` steps.
     """
     sizes = [tensor.numel() for tensor in begin]
     start = np.concatenate([tensor.detach().numpy().ravel() for tensor in begin])
-    reach = np.repeat(np.asarray(bounds, dtype=np.float64), sizes)
+    reach = np.repeat(np.where(moves, np.inf, 0.0), sizes)
 
     def unpack(flat: Float) -> list[Any]:
         parts = np.split(flat, np.cumsum(sizes)[:-1])
