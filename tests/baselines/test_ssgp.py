@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 torch = pytest.importorskip("torch", reason="SSGP needs PyTorch (dependency group bench)")
 
 from iegp.baselines import SSGP, SSGPClassifier  # noqa: E402
-from iegp.baselines.positive import free_of_log, log_of_free  # noqa: E402
+from iegp.baselines.positive import free_of_log, log_of_free, slope_of_log  # noqa: E402
 from iegp.baselines.streaming_bound import (  # noqa: E402
     Hyper,
     Whitened,
@@ -21,6 +21,7 @@ from iegp.baselines.streaming_bound import (  # noqa: E402
     remembered,
     uncollapsed,
 )
+from iegp.baselines.streaming_gradient import collapsed_with_gradient  # noqa: E402
 
 SCALES, SIGNAL, NOISE = np.array([0.8, 1.7]), 1.4, 0.05
 JITTER = 1e-9
@@ -86,6 +87,28 @@ def test_the_second_batch_is_the_printed_bound():
     # Ours leaves out log q(a) / p(a) at a = 0, which does not depend on what is optimised.
     left_out = -0.5 * (m @ s_inverse @ m + np.linalg.slogdet(s)[1] - np.linalg.slogdet(kaa_old)[1])
     assert float(bound) + left_out == pytest.approx(expected + 0.5 * delta, rel=1e-5)
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_the_written_gradient_is_the_automatic_one(remembers):
+    x, y = wave(50)
+    _, posterior, shift = collapsed(t(x[:5]), HYPER, t(x[:25]), t(y[:25]), None, JITTER)
+    memory = remembered(posterior, shift) if remembers else None
+    new = Hyper(HYPER.log_scales + 0.2, HYPER.log_signal - 0.1, HYPER.log_noise + 0.3)
+    rows = t(x[25:]), t(y[25:])
+    leaves = [t(x[20:28] + 0.05).requires_grad_(), *(own.clone().requires_grad_() for own in new)]
+    value, _, _ = collapsed(leaves[0], Hyper(*leaves[1:]), *rows, memory, 1e-3)
+    expected = torch.autograd.grad(value, leaves)
+    bound, d_points, d_logs = collapsed_with_gradient(t(x[20:28] + 0.05), new, *rows, memory, 1e-3)
+    assert float(bound) == pytest.approx(float(value.detach()), rel=1e-12)
+    for own, automatic in zip((d_points, *d_logs), expected, strict=True):
+        np.testing.assert_allclose(own, automatic, rtol=1e-9, atol=1e-9)
+
+
+def test_the_slope_of_free_numbers():
+    free = t(np.array([-20.0, -1.0, 0.3, 5.0, 900.0])).requires_grad_()
+    (slope,) = torch.autograd.grad(log_of_free(free).sum(), free)
+    np.testing.assert_allclose(slope_of_log(free.detach()), slope, rtol=1e-9)
 
 
 def test_two_batches_with_inducing_points_everywhere_are_exact():

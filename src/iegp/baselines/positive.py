@@ -24,3 +24,8 @@ def free_of_log(log_value: Any) -> Any:
 def log_of_free(free: Any) -> Any:
     """The log of the positive value of a free number."""
     return torch.log(LEAST + torch.nn.functional.softplus(free))
+
+
+def slope_of_log(free: Any) -> Any:
+    """Derivative of :func:`log_of_free`."""
+    return torch.sigmoid(free) / (LEAST + torch.nn.functional.softplus(free))

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from iegp.baselines.base import Expected, RegressionBaseline
-from iegp.baselines.positive import free_of_log, log_of_free
+from iegp.baselines.positive import free_of_log, log_of_free, slope_of_log
 from iegp.baselines.ssgp_base import StreamingSparse
 from iegp.baselines.streaming_bound import Hyper, collapsed, latent, remembered
+from iegp.baselines.streaming_gradient import collapsed_with_gradient
 from iegp.baselines.torch_fit import maximise
 from iegp.typing import Float
 
@@ -71,8 +72,10 @@ class SSGP(RegressionBaseline, StreamingSparse):
     def _absorb(self, points: Any, x: Any, y: Any) -> None:
         memory, jitter = self._memory, self.jitter
 
-        def bound(points: Any, *free: Any) -> Any:
-            return collapsed(points, Hyper(*map(log_of_free, free)), x, y, memory, jitter)[0]
+        def bound(points: Any, *free: Any) -> tuple[Any, list[Any]]:
+            hyper = Hyper(*map(log_of_free, free))
+            value, d_points, d_logs = collapsed_with_gradient(points, hyper, x, y, memory, jitter)
+            return value, [d_points, *(d * slope_of_log(own) for d, own in zip(d_logs, free, strict=True))]
 
         if self.n_steps:
             begin = [points, *map(free_of_log, self._hyper)]

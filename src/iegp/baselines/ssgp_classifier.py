@@ -13,7 +13,7 @@ from iegp.baselines.base_classifier import ClassificationBaseline
 from iegp.baselines.positive import free_of_log, log_of_free
 from iegp.baselines.ssgp_base import StreamingSparse
 from iegp.baselines.streaming_bound import Hyper, Whitened, factor_of, latent, project, remembered, uncollapsed
-from iegp.baselines.torch_fit import maximise
+from iegp.baselines.torch_fit import differentiated, maximise
 from iegp.typing import Float
 
 
@@ -67,7 +67,7 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
             # Without hyperparameters to move there is still a posterior to find.
             moves[:3] = [False, False, False]
         begin = [points, *free, mean, entries]
-        points, scales, signal, mean, entries = maximise(bound, begin, moves, self.n_steps or 1000)
+        points, scales, signal, mean, entries = maximise(differentiated(bound), begin, moves, self.n_steps or 1000)
         self._hyper = Hyper(log_of_free(scales), log_of_free(signal), log_noise)
         factor = unpack(entries)
         self._posterior = Whitened(points, factor_of(points, self._hyper, jitter), mean, factor)
