@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from baselines.data import wave
 from oracles.batch import log_marginal_likelihood, rf_predictor
-from scipy.optimize import check_grad
+from scipy.optimize import check_grad, minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as SklearnRBF
 from sklearn.gaussian_process.kernels import ConstantKernel
 
 from iegp.baselines import ISSGPR, BatchGP, BatchRandomFeatureGP
-from iegp.baselines.spectrum_evidence import negative_log_evidence
+from iegp.baselines.spectrum_evidence import fit_spectrum, negative_log_evidence
 from iegp.errors import InputError
 from iegp.kernels import RBF
 
@@ -104,3 +104,23 @@ def test_batch_gp_refuses_what_it_cannot_hold():
         BatchGP(max_rows=20, standardize=False).warm_up(x, y).prequential(x, y)
     with pytest.raises(InputError, match="together"):
         BatchGP(noise_var=0.1).warm_up(x, y)
+
+
+def test_the_search_is_as_good_as_either_start():
+    """Columns of heavy tails have long ranges: there the two starts lie far apart."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_t(3, size=(150, 12))
+    y = x[:, 0] / x[:, 0].std() + 0.1 * rng.standard_normal(150)
+    draws = rng.standard_normal((10, 12))
+    scales, signal, noise = fit_spectrum(draws, x, y, 20)
+    value, _ = negative_log_evidence(draws, x, y, np.log([*scales, signal, noise]))
+    centre = 0.5 * np.log(12)
+    by_number = np.array([centre] * 12 + [0.0, np.log(0.1)])
+    by_range = np.concatenate([np.log(2.0 * np.ptp(x, axis=0)), [0.0, np.log(1.0 / 16.0)]])
+    bounds = [(centre - 7.0, centre + 7.0)] * 12 + [(np.log(1e-4), np.log(1e4)), (np.log(1e-6), np.log(1e2))]
+    for begin in (by_number, by_range):
+        alone = minimize(
+            lambda parameters: negative_log_evidence(draws, x, y, parameters),
+            begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 20},
+        )  # fmt: skip
+        assert value <= alone.fun + 1e-6 * abs(alone.fun)

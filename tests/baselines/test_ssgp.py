@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, norm
 torch = pytest.importorskip("torch", reason="SSGP needs PyTorch (dependency group bench)")
 
 from iegp.baselines import SSGP, SSGPClassifier  # noqa: E402
+from iegp.baselines.positive import free_of_log, log_of_free, slope_of_log  # noqa: E402
 from iegp.baselines.streaming_bound import (  # noqa: E402
     Hyper,
     Whitened,
@@ -20,6 +21,7 @@ from iegp.baselines.streaming_bound import (  # noqa: E402
     remembered,
     uncollapsed,
 )
+from iegp.baselines.streaming_gradient import collapsed_with_gradient  # noqa: E402
 
 SCALES, SIGNAL, NOISE = np.array([0.8, 1.7]), 1.4, 0.05
 JITTER = 1e-9
@@ -87,6 +89,28 @@ def test_the_second_batch_is_the_printed_bound():
     assert float(bound) + left_out == pytest.approx(expected + 0.5 * delta, rel=1e-5)
 
 
+@pytest.mark.parametrize("remembers", [False, True])
+def test_the_written_gradient_is_the_automatic_one(remembers):
+    x, y = wave(50)
+    _, posterior, shift = collapsed(t(x[:5]), HYPER, t(x[:25]), t(y[:25]), None, JITTER)
+    memory = remembered(posterior, shift) if remembers else None
+    new = Hyper(HYPER.log_scales + 0.2, HYPER.log_signal - 0.1, HYPER.log_noise + 0.3)
+    rows = t(x[25:]), t(y[25:])
+    leaves = [t(x[20:28] + 0.05).requires_grad_(), *(own.clone().requires_grad_() for own in new)]
+    value, _, _ = collapsed(leaves[0], Hyper(*leaves[1:]), *rows, memory, 1e-3)
+    expected = torch.autograd.grad(value, leaves)
+    bound, d_points, d_logs = collapsed_with_gradient(t(x[20:28] + 0.05), new, *rows, memory, 1e-3)
+    assert float(bound) == pytest.approx(float(value.detach()), rel=1e-12)
+    for own, automatic in zip((d_points, *d_logs), expected, strict=True):
+        np.testing.assert_allclose(own, automatic, rtol=1e-9, atol=1e-9)
+
+
+def test_the_slope_of_free_numbers():
+    free = t(np.array([-20.0, -1.0, 0.3, 5.0, 900.0])).requires_grad_()
+    (slope,) = torch.autograd.grad(log_of_free(free).sum(), free)
+    np.testing.assert_allclose(slope_of_log(free.detach()), slope, rtol=1e-9)
+
+
 def test_two_batches_with_inducing_points_everywhere_are_exact():
     x, y = wave(24)
     _, posterior, shift = collapsed(t(x), HYPER, t(x[:12]), t(y[:12]), None, JITTER)
@@ -96,6 +120,52 @@ def test_two_batches_with_inducing_points_everywhere_are_exact():
     exact_mean, exact_variance = exact_gp(rbf(x, x), rbf(new, x), np.full(6, SIGNAL), y, NOISE)
     np.testing.assert_allclose(mean, exact_mean, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(variance + NOISE, exact_variance, rtol=1e-4)
+
+
+def test_many_batches_at_fixed_points_are_the_batch_sparse_gp():
+    """Nothing is lost but by moving points or hyperparameters: five batches against dense formulas of all rows."""
+    x, y = wave(100)
+    # Few and far apart: the jitter of K_bb has no counterpart in K_ab, which costs most where eigenvalues are small.
+    z, jitter = np.array([[i, j] for i in (-1.5, 0.0, 1.5) for j in (-2.0, 2.0)]), 1e-13
+    memory = None
+    for i in range(0, 100, 20):
+        _, posterior, shift = collapsed(t(z), HYPER, t(x[i : i + 20]), t(y[i : i + 20]), memory, jitter)
+        memory = remembered(posterior, shift)
+    new, _ = wave(9, seed=1)
+    mean, variance = latent(posterior, HYPER, t(new))
+    kzz, kxz, k = rbf(z, z) + SIGNAL * jitter * np.eye(len(z)), rbf(x, z), rbf(new, z)
+    sigma = np.linalg.inv(kzz + kxz.T @ kxz / NOISE)
+    np.testing.assert_allclose(mean, k @ sigma @ kxz.T @ y / NOISE, rtol=1e-6, atol=1e-8)
+    exact = SIGNAL - np.sum(k @ np.linalg.inv(kzz) * k, axis=1) + np.sum(k @ sigma * k, axis=1)
+    np.testing.assert_allclose(variance, exact, rtol=1e-6)
+
+
+def test_a_batch_begins_with_all_old_points():
+    x, y = wave(60)
+    model = SSGP(batch_size=20, n_inducing=10, n_steps=2, random_state=0).warm_up(x[:30], y[:30])
+    old = model._memory.points.numpy()
+    begin = model._inducing(x[30:50])
+    np.testing.assert_array_equal(np.sort(begin, axis=0), np.sort(old, axis=0))
+    model.keep_share = 0.7
+    kept = [any(np.array_equal(point, other) for other in old) for point in model._inducing(x[30:50])]
+    assert sum(kept) == 7
+
+
+def test_positive_values_survive_the_way_to_free_numbers():
+    values = np.array([2e-6, 1e-3, 0.5, 3.0, 1e4])
+    np.testing.assert_allclose(np.exp(log_of_free(free_of_log(t(np.log(values)))).numpy()), values, rtol=1e-6)
+
+
+def test_a_column_without_a_say_is_not_lost_for_good():
+    """Its length scale may grow, but only so far that a later batch can still bring it back."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((350, 6))
+    y = np.sin(x[:, 0]) + 0.05 * rng.standard_normal(350)
+    model = SSGP(batch_size=50, n_inducing=15, n_steps=40, standardize=False, random_state=0)
+    model.warm_up(x[:50], y[:50]).partial_fit(x[50:], y[50:])
+    scales = np.exp(model._hyper.log_scales.numpy())
+    assert scales[0] < 5.0
+    assert 20.0 < scales[1:].min() <= scales[1:].max() < 1000.0
 
 
 def test_the_bound_for_classes_by_integration():

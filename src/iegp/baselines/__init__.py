@@ -4,8 +4,10 @@
 learns it, ``partial_fit`` and ``predict`` do one of the two. Runs are those of our estimators; a method that gives no
 uncertainty has NaN in ``std``, ``lower``, ``upper`` and ``log_score``. Defaults are the tuning of the IE-GP paper.
 
+Competitors for maps have ``fit_transform(X)`` instead (:mod:`iegp.baselines.maps`).
+
 Touch this room to add a method to compare with. SSGP needs PyTorch (dependency group ``bench``) and is imported when it
-is asked for.
+is asked for; GPLVM and varGPLVM need GPy when they are fitted.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from iegp.baselines.ada_raker import AdaRaker, AdaRakerClassifier
 from iegp.baselines.batch_gp import BatchGP
 from iegp.baselines.batch_random_features import BatchRandomFeatureGP
 from iegp.baselines.issgpr import ISSGPR
+from iegp.baselines.maps import GPLVM, BestKernelPCA, OnGPLVM, OnlinePCA, VarGPLVM
 from iegp.baselines.raker import Raker, RakerClassifier
 
 if TYPE_CHECKING:
@@ -24,15 +27,20 @@ if TYPE_CHECKING:
     from iegp.baselines.ssgp_classifier import SSGPClassifier
 
 __all__ = [
+    "GPLVM",
     "ISSGPR",
     "SSGP",
     "AdaRaker",
     "AdaRakerClassifier",
     "BatchGP",
     "BatchRandomFeatureGP",
+    "BestKernelPCA",
+    "OnGPLVM",
+    "OnlinePCA",
     "Raker",
     "RakerClassifier",
     "SSGPClassifier",
+    "VarGPLVM",
 ]
 
 _NEED_TORCH = {"SSGP": "ssgp", "SSGPClassifier": "ssgp_classifier"}

@@ -8,8 +8,10 @@ import numpy as np
 import torch
 
 from iegp.baselines.base import Expected, RegressionBaseline
-from iegp.baselines.ssgp_base import REACH, StreamingSparse
+from iegp.baselines.positive import free_of_log, log_of_free, slope_of_log
+from iegp.baselines.ssgp_base import StreamingSparse
 from iegp.baselines.streaming_bound import Hyper, collapsed, latent, remembered
+from iegp.baselines.streaming_gradient import collapsed_with_gradient
 from iegp.baselines.torch_fit import maximise
 from iegp.typing import Float
 
@@ -31,9 +33,9 @@ class SSGP(RegressionBaseline, StreamingSparse):
         Steps of L-BFGS per batch.
     optimise_points : bool, default=True
         Whether inducing inputs move too.
-    keep_share : float, default=0.7
+    keep_share : float, default=1.0
         Share of the inducing points that a batch takes over to begin with; the rest are rows of the batch. The
-        authors' code has 0.7.
+        authors' code has both 1 and 0.7; a point that is dropped takes with it what was learned there.
     jitter : float, default=1e-6
         Added to the diagonal of the covariance of inducing variables, relative to the signal variance.
     warmup : int, default=1000
@@ -51,7 +53,7 @@ class SSGP(RegressionBaseline, StreamingSparse):
         n_inducing: int = 100,
         n_steps: int = 100,
         optimise_points: bool = True,
-        keep_share: float = 0.7,
+        keep_share: float = 1.0,
         jitter: float = 1e-6,
         warmup: int = 1000,
         standardize: bool = True,
@@ -70,13 +72,16 @@ class SSGP(RegressionBaseline, StreamingSparse):
     def _absorb(self, points: Any, x: Any, y: Any) -> None:
         memory, jitter = self._memory, self.jitter
 
-        def bound(points: Any, *hyper: Any) -> Any:
-            return collapsed(points, Hyper(*hyper), x, y, memory, jitter)[0]
+        def bound(points: Any, *free: Any) -> tuple[Any, list[Any]]:
+            hyper = Hyper(*map(log_of_free, free))
+            value, d_points, d_logs = collapsed_with_gradient(points, hyper, x, y, memory, jitter)
+            return value, [d_points, *(d * slope_of_log(own) for d, own in zip(d_logs, free, strict=True))]
 
         if self.n_steps:
-            reach = [np.inf if self.optimise_points else 0.0, REACH, REACH, REACH]
-            points, *hyper = maximise(bound, [points, *self._hyper], reach, self.n_steps)
-            self._hyper = Hyper(*hyper)
+            begin = [points, *map(free_of_log, self._hyper)]
+            moves = [self.optimise_points, True, True, True]
+            points, *free = maximise(bound, begin, moves, self.n_steps)
+            self._hyper = Hyper(*map(log_of_free, free))
         _, self._posterior, shift = collapsed(points, self._hyper, x, y, memory, jitter)
         self._memory = remembered(self._posterior, shift)
 

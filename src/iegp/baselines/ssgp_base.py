@@ -14,9 +14,8 @@ from iegp.baselines.torch_fit import one_torch_thread
 from iegp.core.threads import one_blas_thread
 from iegp.typing import Float
 
-# Where hyperparameters begin: length scale sqrt(d), signal 1, noise 0.1; and how far a batch may move their logs.
+# Where hyperparameters begin: length scale sqrt(d), signal 1, noise 0.1.
 START_NOISE = 0.1
-REACH = 7.0
 
 
 class StreamingSparse(Baseline):

@@ -10,9 +10,10 @@ from scipy.special import ndtr
 
 from iegp.baselines.base import Expected
 from iegp.baselines.base_classifier import ClassificationBaseline
-from iegp.baselines.ssgp_base import REACH, StreamingSparse
+from iegp.baselines.positive import free_of_log, log_of_free
+from iegp.baselines.ssgp_base import StreamingSparse
 from iegp.baselines.streaming_bound import Hyper, Whitened, factor_of, latent, project, remembered, uncollapsed
-from iegp.baselines.torch_fit import maximise
+from iegp.baselines.torch_fit import differentiated, maximise
 from iegp.typing import Float
 
 
@@ -30,7 +31,7 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
         n_inducing: int = 30,
         n_steps: int = 100,
         optimise_points: bool = True,
-        keep_share: float = 0.7,
+        keep_share: float = 1.0,
         jitter: float = 1e-6,
         warmup: int = 1000,
         standardize: bool = True,
@@ -55,18 +56,19 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
             factor[below] = entries
             return factor
 
-        def bound(points: Any, log_scales: Any, log_signal: Any, mean: Any, entries: Any) -> Any:
-            hyper = Hyper(log_scales, log_signal, log_noise)
+        def bound(points: Any, scales: Any, signal: Any, mean: Any, entries: Any) -> Any:
+            hyper = Hyper(log_of_free(scales), log_of_free(signal), log_noise)
             return uncollapsed(points, hyper, mean, unpack(entries), x, y, memory, jitter)
 
         mean, entries = self._begin_posterior(points, below)
-        begin = [points, self._hyper.log_scales, self._hyper.log_signal, mean, entries]
-        reach = [np.inf if self.optimise_points else 0.0, REACH, REACH, np.inf, np.inf]
+        free = [free_of_log(self._hyper.log_scales), free_of_log(self._hyper.log_signal)]
+        moves = [self.optimise_points, True, True, True, True]
         if self.n_steps == 0:
             # Without hyperparameters to move there is still a posterior to find.
-            reach[:3] = [0.0, 0.0, 0.0]
-        points, log_scales, log_signal, mean, entries = maximise(bound, begin, reach, self.n_steps or 1000)
-        self._hyper = Hyper(log_scales, log_signal, log_noise)
+            moves[:3] = [False, False, False]
+        begin = [points, *free, mean, entries]
+        points, scales, signal, mean, entries = maximise(differentiated(bound), begin, moves, self.n_steps or 1000)
+        self._hyper = Hyper(log_of_free(scales), log_of_free(signal), log_noise)
         factor = unpack(entries)
         self._posterior = Whitened(points, factor_of(points, self._hyper, jitter), mean, factor)
         self._memory = remembered(self._posterior, factor @ (factor.T @ mean))

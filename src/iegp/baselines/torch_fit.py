@@ -27,37 +27,46 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def maximise(objective: Callable[..., Any], begin: Sequence[Any], bounds: Sequence[float], n_steps: int) -> list[Any]:
-    """The tensors, one for each of ``begin``, at which ``objective(*tensors)`` is largest.
+def differentiated(objective: Callable[..., Any]) -> Callable[..., tuple[Any, Sequence[Any]]]:
+    """``objective(*tensors)`` together with its gradient in every tensor."""
 
-    ``bounds[i]`` is how far the i-th tensor may move from where it begins (``inf``: as it likes); a bound of 0 keeps
-    it. At most ``n_steps`` steps.
+    def value_and_gradients(*tensors: Any) -> tuple[Any, Sequence[Any]]:
+        leaves = [tensor.requires_grad_() for tensor in tensors]
+        value = objective(*leaves)
+        gradients = torch.autograd.grad(value, leaves, allow_unused=True)
+        return value.detach(), [torch.zeros_like(t) if g is None else g for t, g in zip(leaves, gradients, strict=True)]
+
+    return value_and_gradients
+
+
+def maximise(
+    objective: Callable[..., tuple[Any, Sequence[Any]]], begin: Sequence[Any], moves: Sequence[bool], n_steps: int
+) -> list[Any]:
+    """The tensors, one for each of ``begin``, at which the value of ``objective(*tensors)`` is largest.
+
+    ``objective`` returns value and gradients. The i-th tensor stays where it begins unless ``moves[i]``. At most
+    ``n_steps`` steps.
     """
     sizes = [tensor.numel() for tensor in begin]
     start = np.concatenate([tensor.detach().numpy().ravel() for tensor in begin])
-    reach = np.repeat(np.asarray(bounds, dtype=np.float64), sizes)
+    reach = np.repeat(np.where(moves, np.inf, 0.0), sizes)
 
     def unpack(flat: Float) -> list[Any]:
         parts = np.split(flat, np.cumsum(sizes)[:-1])
         return [torch.tensor(part.reshape(tuple(t.shape))) for part, t in zip(parts, begin, strict=True)]
 
-    def value_and_gradient(flat: Float) -> tuple[float, Float]:
-        tensors = [tensor.requires_grad_() for tensor in unpack(flat)]
+    def loss_and_gradient(flat: Float) -> tuple[float, Float]:
         try:
-            loss = -objective(*tensors)
+            value, gradients = objective(*unpack(flat))
         except torch.linalg.LinAlgError:
             return _TOO_BAD, np.zeros(len(flat))
-        if not torch.isfinite(loss):
+        if not torch.isfinite(value):
             return _TOO_BAD, np.zeros(len(flat))
-        gradients = torch.autograd.grad(loss, tensors, allow_unused=True)
-        parts = [
-            np.zeros(size) if own is None else own.numpy().ravel() for own, size in zip(gradients, sizes, strict=True)
-        ]
-        return float(loss.detach()), np.concatenate(parts)
+        return -float(value), -np.concatenate([own.numpy().ravel() for own in gradients])
 
     limits = list(zip(start - reach, start + reach, strict=True))
     with one_torch_thread():
         found = minimize(
-            value_and_gradient, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": n_steps}
+            loss_and_gradient, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": n_steps}
         )
     return unpack(found.x)
