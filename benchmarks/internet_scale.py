@@ -91,6 +91,10 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
+def amount(n_bytes: float) -> str:
+    return f"{n_bytes / 1e12:,.2f} TB" if n_bytes >= 1e10 else f"{n_bytes / GB:,.2f} GB"
+
+
 def inputs(given: argparse.Namespace) -> None:
     values = vars(given)
     lines = [(text, f"{number(values[name])}", source) for name, (_, text, source) in MEASURED.items()]
@@ -109,7 +113,7 @@ def states(given: argparse.Namespace) -> None:
                 (
                     f"{model.name}, {dtype}",
                     f"{model.bytes_per_key(item):,}",
-                    f"{total / 1e12:.2f} TB",
+                    amount(total),
                     whole(nodes),
                     whole(gpus),
                 )
@@ -184,7 +188,7 @@ def checkpoints(given: argparse.Namespace) -> None:
                 name,
                 f"{seconds / interval:.1%}",
                 f"{given.keys * PAPER.bytes_per_key() / interval / GB:,.2f} GB/s",
-                f"{2 * interval * given.rows * row_bytes / 1e12:,.2f} TB",
+                amount(2 * interval * given.rows * row_bytes),
                 f"{late / 60:,.0f} min",
                 f"{given.failures * late / YEAR:.1e}",
             )

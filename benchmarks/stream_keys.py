@@ -74,7 +74,15 @@ def line(folder: Path, model: str, n: int) -> str:
     checkpoint.write(folder / "bench.model", job, where)
     seconds = time.process_time() - begun
     errors = [f"{one.digest.results().loss.ours:.3f}" for one in (plain, job)]
-    numbers = [f"{alone:,.0f}", f"{by_key:,.0f}", *errors, f"{fleet.bytes_per_key / 2**20:.2f}", f"{seconds:.1f} s"]
+    covered = [f"{one.digest.results().coverage:.1%}" for one in (plain, job)]
+    numbers = [
+        f"{alone:,.0f}",
+        f"{by_key:,.0f}",
+        *errors,
+        *covered,
+        f"{fleet.bytes_per_key / 2**20:.2f}",
+        f"{seconds:.1f} s",
+    ]
     return "| " + " | ".join([model, *numbers]) + " |"
 
 
@@ -86,8 +94,10 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe())
     print(f"\n{arguments.rows:,} rows of {arguments.keys:,} keys as CSV, 5 columns, exact intervals\n")
-    print("| model | rows/s without --key | rows/s with | nMSE without | nMSE with | MiB per key | a checkpoint |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    print(
+        "| model | rows/s without --key | rows/s with | nMSE without | nMSE with | 95 % covers without | with | MiB per key | a checkpoint |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for model in arguments.models.split(","):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
