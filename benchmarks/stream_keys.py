@@ -94,9 +94,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe())
     print(f"\n{arguments.rows:,} rows of {arguments.keys:,} keys as CSV, 5 columns, exact intervals\n")
-    print(
-        "| model | rows/s without --key | rows/s with | nMSE without | nMSE with | 95 % covers without | with | MiB per key | a checkpoint |"
-    )
+    head = ["model", "rows/s without --key", "with", "nMSE without", "with", "95 % covers without", "with"]
+    print("| " + " | ".join([*head, "MiB per key", "a checkpoint"]) + " |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for model in arguments.models.split(","):
         with tempfile.TemporaryDirectory() as name:
