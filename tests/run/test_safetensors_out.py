@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load, save
 
+from iegp.errors import IegpError
+from iegp.run import safetensors_out
 from iegp.run.safetensors_out import pieces
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.bool_, np.uint8, np.int32])
@@ -40,3 +43,9 @@ def test_arrays_are_not_copied():
     *_, content = pieces({"a": array}, {"iegp": "x"})
     array[:] = 1.0
     assert np.frombuffer(content, dtype=np.float64).sum() == 1000.0
+
+
+def test_a_header_that_no_reader_takes_is_refused_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr(safetensors_out, "LARGEST_HEADER", 1000)
+    with pytest.raises(IegpError, match="names in this model take"):
+        next(iter(safetensors_out.pieces({"a": np.zeros(3)}, {"keys": "x" * 1000})))

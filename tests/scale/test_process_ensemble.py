@@ -253,6 +253,28 @@ def test_what_is_refused():
 
 
 @pytest.mark.usefixtures("threads")
+def test_threads_take_turns():
+    X, y = stream(400)
+    with ProcessEnsemble(template(), n_workers=2) as ensemble:
+        wanted = [ensemble.predict(X[i : i + 3]) for i in (0, 100)]
+        wrong: list[Any] = []
+
+        def ask(which: int) -> None:
+            for _ in range(60):
+                got = ensemble.predict(X[100 * which : 100 * which + 3])
+                if not np.array_equal(got, wanted[which]):
+                    wrong.append(got)
+
+        askers = [threading.Thread(target=ask, args=(which,)) for which in (0, 1)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        assert not wrong
+        ensemble.learn(X, y)
+
+
+@pytest.mark.usefixtures("threads")
 def test_a_worker_that_fails_says_why(monkeypatch):
     ensemble = ProcessEnsemble(template(), n_workers=2)
 

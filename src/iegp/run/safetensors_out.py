@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.errors import IegpError
 from iegp.typing import Arrays
 
+# What the format's readers take: a file with more could be written and never be read again.
+LARGEST_HEADER = 100_000_000
 # The names of the format, and the order in which it wants the arrays: widest numbers first, so that all are aligned.
 _NAMES = ("U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8")
 _KINDS = {np.dtype(f"<{name[0].lower()}{int(name[1:]) // 8}"): name for name in _NAMES} | {np.dtype(bool): "BOOL"}
@@ -32,6 +35,11 @@ def pieces(arrays: Arrays, metadata: dict[str, str]) -> Iterator[bytes | memoryv
         header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > LARGEST_HEADER:
+        raise IegpError(
+            f"the names in this model take {len(text) / 1e6:,.0f} MB, more than the {LARGEST_HEADER / 1e6:.0f} MB that "
+            "a model file may have for them; use shorter keys and ids, or fewer (one model file per range of keys)"
+        )
     yield struct.pack("<Q", len(text)) + text
     for name in names:
         yield raw(arrays[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any, Literal, Self, overload
 
@@ -203,9 +204,11 @@ class TorchFleet:
         """Rows in standardised units, in the order they came; the answer is in the user's."""
         if level is not None or not plan.has_single_rows or self.device.type != "cuda":
             return self._learn_now(plan.steps, x, y, level)
+        if plan.n_calls == CALLS_BEFORE:
+            # Where there is no memory for it nothing is lost, and it is not tried again.
+            with suppress(torch.OutOfMemoryError), self._as_current():
+                plan.recording = Recording(lambda x, y: self._learn_now(plan.steps, x, y, None)[0], x, y)
         plan.n_calls += 1
-        if plan.recording is None and plan.n_calls > CALLS_BEFORE:
-            plan.recording = Recording(lambda x, y: self._learn_now(plan.steps, x, y, None)[0], x, y)
         return (self._learn_now(plan.steps, x, y, None)[0] if plan.recording is None else plan.recording(x, y)), None
 
     def _learn_now(
@@ -217,7 +220,8 @@ class TorchFleet:
         kept = [y.new_empty((n, n_experts, n_outputs)) for _ in range(3)] if level is not None else []
         for step in steps:
             state = step.states(self._pages.pages)
-            shown, parts = keyed_rows.learn(self._experts, state, step.take(x), step.take(y), step.counts)
+            with self._as_current():
+                shown, parts = keyed_rows.learn(self._experts, state, step.take(x), step.take(y), step.counts)
             self._symmetrise(step, state.drifting_covariance)
             step.store(self._pages.pages, state)
             for whole, part in zip((mean, std, log_score, used), shown, strict=True):
@@ -293,14 +297,16 @@ class TorchFleet:
             parts = [whole[: len(known)] for whole in map(torch.empty_like, wholes)]
             own = x.index_select(0, here)
             for step in self._plan(slots[known]).steps:
-                predicted = keyed_rows.predict(self._experts, step.states(self._pages.pages), step.take(own))
+                with self._as_current():
+                    predicted = keyed_rows.predict(self._experts, step.states(self._pages.pages), step.take(own))
                 for part, values in zip(parts, _predicted(*predicted, keeps_mixture), strict=True):
                     step.put(part, values)
             for whole, part in zip(wholes, parts, strict=True):
                 whole.index_copy_(0, here, part)
         for i in range(0, len(unknown), PREDICT_ROWS):
             here = torch.tensor(unknown[i : i + PREDICT_ROWS], device=self.device)
-            predicted = keyed_rows.predict(self._experts, self._pages.start, x.index_select(0, here)[None])
+            with self._as_current():
+                predicted = keyed_rows.predict(self._experts, self._pages.start, x.index_select(0, here)[None])
             for whole, values in zip(wholes, _predicted(*predicted, keeps_mixture), strict=True):
                 whole.index_copy_(0, here, values[0])
         scaling = self._model.scaling
@@ -348,6 +354,10 @@ class TorchFleet:
     @property
     def _convert_keys(self) -> int:
         return int(max(1, CONVERT_BYTES // self.bytes_per_key))
+
+    def _as_current(self) -> AbstractContextManager[Any]:
+        """Recordings, and kernels that are not PyTorch's own, go to the current device, wherever tensors lie."""
+        return torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext()
 
     def _add(self, names: list[Key]) -> Int:
         """Slots of the keys, new ones made from the template."""

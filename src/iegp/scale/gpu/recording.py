@@ -35,8 +35,10 @@ class Recording:
     def __init__(self, call: Callable[[Tensor, Tensor], TorchRun], x: Tensor, y: Tensor) -> None:
         self._x, self._y = x.clone(), y.clone()
         self._graph = torch.cuda.CUDAGraph()
-        # Other threads of the process may use the device meanwhile. Nothing runs, and no state changes, until replay.
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        # A stream of this device: PyTorch's own for recordings belongs to the device that recorded first. Other threads
+        # of the process may use the device meanwhile. Nothing runs, and no state changes, until replay.
+        stream = torch.cuda.Stream(x.device)
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._run = call(self._x, self._y)
 
     def __call__(self, x: Tensor, y: Tensor) -> TorchRun:

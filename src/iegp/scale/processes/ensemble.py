@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Lock
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, overload
 
@@ -29,8 +30,9 @@ class ProcessEnsemble:
 
     Every worker keeps the beliefs of some kernels and answers with what they predict. Noise and weights, which need all
     experts, stay in this process. Weights and predictions are those of the template in one process, to the bit
-    where the machine is the same. In a script, make it under ``if __name__ == "__main__":``, because workers import the
-    script. ``docs/scale.md`` has an example, and says when threads are enough.
+    where the machine is the same. Threads that share an ensemble take turns. In a script, make it under
+    ``if __name__ == "__main__":``, because workers import the script. ``docs/scale.md`` has an example, and says when
+    threads are enough.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ class ProcessEnsemble:
         taken = take(template, "an ensemble over processes", "spread it over threads with n_jobs instead")
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
         self._shell = Shell(template)
+        # Threads that ask at the same time would read one another's answers.
+        self._one_at_a_time = Lock()
         state = taken.model.state
         self._team = Team(taken.model.experts.ensemble, state, _n_workers(n_workers))
         # The beliefs are the workers' now.
@@ -114,9 +118,9 @@ class ProcessEnsemble:
     def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Trace:
         ensemble, state = self._model.experts.ensemble, self._model.state
         rows = ens.room_for(ensemble, *y.shape)
-        who = who_is_who(ensemble, state)
         # Beliefs there and weights here must have seen the same rows.
-        with interrupts_wait(), self._team.or_end():
+        with self._one_at_a_time, interrupts_wait(), self._team.or_end():
+            who = who_is_who(ensemble, state)
             self._team.learn(x, y, who.active, rows.means, rows.variances)
             ens.weigh(ensemble, state, who, y, rows)
         return ens.trace_of(ensemble, rows, y, level)
@@ -143,14 +147,14 @@ class ProcessEnsemble:
 
     def _predict(self, x: Float) -> Mixture:
         ensemble, state = self._model.experts.ensemble, self._model.state
-        who = who_is_who(ensemble, state)
         n, n_beliefs, n_outputs = len(x), len(ensemble.drift_ratio), self._model.n_outputs
         means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
-        with interrupts_wait():
-            self._team.predict(x, who.active, means, variances)
         shape = n, ensemble.n_experts, n_outputs
         parts = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
-        ens.mix_into(ensemble, state, who, means, variances, *parts)
+        with self._one_at_a_time, interrupts_wait():
+            who = who_is_who(ensemble, state)
+            self._team.predict(x, who.active, means, variances)
+            ens.mix_into(ensemble, state, who, means, variances, *parts)
         return Mixture.trusted(*parts, single_output=False)
 
     # -- ending ----------------------------------------------------------------------------------------------------
@@ -162,13 +166,15 @@ class ProcessEnsemble:
         n_beliefs, n_features = len(ensemble.drift_ratio), 2 * ensemble.frequencies.shape[1]
         matrix = np.empty((n_beliefs, n_features, n_features))
         vector = np.empty((n_beliefs, n_features, self._model.n_outputs))
-        with interrupts_wait():
+        with self._one_at_a_time, interrupts_wait():
             self._team.gather(matrix, vector)
-        return self._shell.filled(self._model, State(matrix, vector, *(array.copy() for array in mine[2:])))
+            state = State(matrix, vector, *(array.copy() for array in mine[2:]))
+        return self._shell.filled(self._model, state)
 
     def close(self) -> None:
         """End the workers; what was learned goes with them, so call :meth:`to_model` first to keep it."""
-        self._team.close()
+        with self._one_at_a_time:
+            self._team.close()
 
     def __enter__(self) -> Self:
         return self

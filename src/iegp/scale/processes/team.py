@@ -66,6 +66,7 @@ class Team:
         self._ask(PREDICT, active, [x], means, variances)
 
     def _ask(self, task: str, active: Bool, rows: list[Float], means: Float, variances: Float) -> None:
+        self.check_open()
         with self.or_end():
             n = len(rows[0])
             for worker in self.workers:
@@ -82,6 +83,7 @@ class Team:
 
     def gather(self, matrix: Float, vector: Float) -> None:
         """Copy all beliefs out of the workers."""
+        self.check_open()
         with self.or_end():
             for worker in self.workers:
                 with _watched(worker):
