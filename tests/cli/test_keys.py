@@ -15,8 +15,10 @@ from stream_runs import sources
 from stream_runs.models import write_config
 from stream_runs.process import Conversation, iegp
 
-from iegp import Fleet
+from iegp import Fleet, IEGPRegressor
 from iegp.cli import by_key
+from iegp.errors import ModelFileError
+from iegp.kernels import RBF
 from iegp.presets import light
 
 RECORDS = [{**record, "sensor": i * i % 7} for i, record in enumerate(sources.numbers(120))]
@@ -205,3 +207,19 @@ def test_a_large_model_is_told_of_a_smaller_one():
     assert by_key.start(fleet).endswith(
         ": 5.5 MiB per key, 1,000 keys take 5.4 GiB; --model light takes 0.93 MiB per key"
     )
+
+
+def test_python_says_what_such_a_model_is_for(folder):
+    with pytest.raises(ModelFileError, match=r"a run of `iegp stream --key` with 4 keys, .*iegp predict.*--resume"):
+        Fleet.load(folder / "m")
+
+
+def test_inspect_tells_of_a_fleet_that_python_saved(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    model = IEGPRegressor([RBF(1.0)], n_frequencies=3, warmup=40, random_state=0).partial_fit(rows, rows[:, 0])
+    fleet = Fleet(model, ["pump", 7], dtype="float32")
+    fleet.save(tmp_path / "fleet")
+    facts = json.loads(iegp(tmp_path, "inspect", "fleet", "--json").out)
+    assert (facts["models"], facts["keys"], facts["bytes per key"]) == (2, ["pump", "7"], fleet.bytes_per_key)
+    assert (facts["stored as"], facts["columns"], len(facts["experts"])) == ("float32", 2, len(model.experts_))
+    assert "Experts each key starts with" in iegp(tmp_path, "inspect", "fleet").out

@@ -25,10 +25,8 @@ def size_of(fleet: Fleet) -> str:
 
 def start(fleet: Fleet) -> str:
     """What is said when each key gets its own model: how much memory that takes, and how to take less."""
-    size = fleet.bytes_per_key
-    words = (
-        f"From here on one model per key: {size_of(fleet)} per key, 1,000 keys take {_short(1000 * size / 2**30)} GiB"
-    )
+    size, many = fleet.bytes_per_key, _short(1000 * fleet.bytes_per_key / 2**30)
+    words = f"From here on one model per key: {size_of(fleet)} per key, 1,000 keys take {many} GiB"
     return words if size < 2 * LIGHT_BYTES else f"{words}; --model light takes {_mebibytes(LIGHT_BYTES)} per key"
 
 
