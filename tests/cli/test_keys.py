@@ -223,3 +223,23 @@ def test_inspect_tells_of_a_fleet_that_python_saved(tmp_path):
     assert (facts["models"], facts["keys"], facts["bytes per key"]) == (2, ["pump", "7"], fleet.bytes_per_key)
     assert (facts["stored as"], facts["columns"], len(facts["experts"])) == ("float32", 2, len(model.experts_))
     assert "Experts each key starts with" in iegp(tmp_path, "inspect", "fleet").out
+
+
+def test_a_producer_may_send_everything_again_after_a_crash(tmp_path):
+    """Rows that were answered are answered again and not learned again; a label that never came teaches once."""
+    prepare(tmp_path)
+    records = [{"id": f"r{i}", **record} for i, record in enumerate(RECORDS[:60])]
+    label = {"id": "r10", "y": records[10].pop("y")}
+    command = ["stream", "-", *STREAM, "--task", "regression", "--save", "m", "--checkpoint-every", "7", "--out", "-"]
+    talk = Conversation(tmp_path, *command)
+    for record in records[:50]:
+        talk.write(json.dumps(record) + "\n")
+        talk.read()
+    talk.kill()
+    (tmp_path / "again").write_text("".join(json.dumps(record) + "\n" for record in [*records, label, label]))
+    done = iegp(tmp_path, *command, "--resume", stdin=str(tmp_path / "again"))
+    assert done.code == 0, done.err
+    assert "110 rows, 60 learned" in done.err
+    assert "Late labels: 1 " in done.err
+    again = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer["id"] for answer in again if answer.get("duplicate")] == [record["id"] for record in records[:50]]

@@ -25,19 +25,24 @@ def keys(scores: KeyScores) -> str:
         "Squared errors are over the variance of the key's own labels: below 1 beats the mean of that key.",
         side_by_side(
             panel("Most rows", f"{whole(len(busiest))} of {whole(len(scores))} keys.", _table(busiest)),
-            panel("Worst predicted", recent, _table(worst, True) if worst else nothing("No key has that many yet.")),
+            panel(
+                "Worst predicted",
+                recent,
+                _table(worst, shows_recent=True) if worst else nothing("No key has that many yet."),
+            ),
         ),
     )
 
 
 def _table(entries: list[KeyScore], shows_recent: bool = False) -> str:
-    lines = []
-    for entry in entries:
-        errors = [number(entry.recent_nmse)] * shows_recent + [number(entry.nmse)]
-        lines.append([named(entry.key, 24), whole(entry.rows), *errors, *_others(entry)])
-    errors = ["Recent nMSE"] * shows_recent + ["nMSE"]
-    return table(["Key", "Rows", *errors, "Mean log score", "Inside"], lines)
-
-
-def _others(entry: KeyScore) -> list[str]:
-    return [number(entry.log_score), percent(entry.coverage)]
+    columns = {
+        "Key": [named(entry.key, 24) for entry in entries],
+        "Rows": [whole(entry.rows) for entry in entries],
+        "Recent nMSE": [number(entry.recent_nmse) for entry in entries],
+        "nMSE": [number(entry.nmse) for entry in entries],
+        "Mean log score": [number(entry.log_score) for entry in entries],
+        "Inside": [percent(entry.coverage) for entry in entries],
+    }
+    if not shows_recent:
+        del columns["Recent nMSE"]
+    return table(list(columns), [list(line) for line in zip(*columns.values(), strict=True)])
