@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import read_csv
 from stream_runs import sources
 from stream_runs.models import write_config
 from stream_runs.process import Conversation, iegp
+
+from iegp import Fleet, IEGPRegressor
+from iegp.cli import by_key
+from iegp.errors import ModelFileError
+from iegp.kernels import RBF
+from iegp.presets import light
 
 RECORDS = [{**record, "sensor": i * i % 7} for i, record in enumerate(sources.numbers(120))]
 STREAM = ["--target", "y", "--config", "small.toml", "--key", "sensor"]
@@ -33,13 +41,15 @@ def folder(tmp_path_factory):
     done = iegp(folder, "stream", "in.csv", *STREAM, "--save", "m", "--out", "out.jsonl", "--report", "r.html")
     assert done.code == 0, done.err
     assert "From here on one model per key: " in done.err
+    assert " MiB per key, 1,000 keys take " in done.err
+    assert "--model light" not in done.err
     assert "Models by key: 4 keys" in done.err
     return folder
 
 
 def test_formats_give_the_same_and_answers_tell_the_key(folder, tmp_path):
     wanted = (folder / "out.jsonl").read_text()
-    assert [json.loads(line)["sensor"] for line in wanted.splitlines()] == [record["sensor"] for record in RECORDS]
+    assert [json.loads(line)["sensor"] for line in wanted.splitlines()] == [str(record["sensor"]) for record in RECORDS]
     in_text = [{**record, "sensor": str(record["sensor"])} for record in RECORDS]
     with_gaps = [{**record, "sensor": float(record["sensor"])} for record in RECORDS]
     for number, (name, records) in enumerate(
@@ -99,7 +109,14 @@ def test_predict_uses_the_key_and_the_template_for_an_unknown_one(folder):
     done = iegp(folder, "predict", "m", "ask.jsonl")
     assert done.code == 0, done.err
     answers = [json.loads(line) for line in done.out.splitlines()]
-    assert [answer["sensor"] for answer in answers] == [1, 4, "stranger", "another"]
+    assert [answer["sensor"] for answer in answers] == ["1", "4", "stranger", "another"]
+    assert [answer.get("note") for answer in answers] == [None, None, "new key", "new key"]
+    assert "New keys: 2 rows of keys that the model has not seen" in done.err
+    assert "New keys" not in iegp(folder, "predict", "m", "in.csv").err
+    for name in ("ask.csv", "ask.parquet"):
+        assert iegp(folder, "predict", "m", "ask.jsonl", "--out", name).code == 0
+        table = pq.read_table(folder / name) if name.endswith("t") else read_csv(folder / name)
+        assert [note or "" for note in table["note"].to_pylist()] == ["", "", "new key", "new key"]
     means = [answer["mean"] for answer in answers]
     assert len(set(means)) == 3
     assert means[2] == means[3]
@@ -134,7 +151,7 @@ def test_a_key_column_that_is_called_like_an_answer(tmp_path):
     done = iegp(tmp_path, "stream", "in.csv", *flags)
     assert done.code == 0, done.err
     answers = sources.answers(tmp_path / "out.jsonl")
-    assert [answer["key"] for answer in answers] == [record["sensor"] for record in RECORDS]
+    assert [answer["key"] for answer in answers] == [str(record["sensor"]) for record in RECORDS]
     assert "id" not in answers[0]
 
 
@@ -166,7 +183,7 @@ def test_a_pipe_killed_and_resumed_with_new_keys_and_late_labels(tmp_path):
     for file in ("told", "m"):
         assert (tmp_path / "whole" / file).read_bytes() == (tmp_path / "cut" / file).read_bytes()
     late = json.loads((tmp_path / "cut" / "told").read_text().splitlines()[-1])
-    assert (late["late"], late["sensor"], late["row"]) == (True, records[50]["sensor"], 50)
+    assert (late["late"], late["sensor"], late["row"]) == (True, str(records[50]["sensor"]), 50)
     assert np.isfinite(late["log_score"])
 
 
@@ -174,3 +191,55 @@ def test_another_key_is_another_run(folder):
     done = iegp(folder, "stream", "in.csv", *STREAM[:-1], "a", "--save", "m", "--resume")
     assert done.code == 2
     assert "--key a differs from sensor" in done.err
+
+
+@pytest.mark.parametrize("n_columns", [1, 30])
+def test_the_size_of_a_light_model_is_what_is_said(n_columns):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((300, n_columns))
+    fleet = Fleet(light(random_state=0).partial_fit(rows, rows[:, 0] + 0.1 * rng.standard_normal(300)))
+    assert fleet.bytes_per_key == pytest.approx(by_key.LIGHT_BYTES, rel=0.05)
+    assert by_key.start(fleet) == "From here on one model per key: 0.93 MiB per key, 1,000 keys take 0.9 GiB"
+
+
+def test_a_large_model_is_told_of_a_smaller_one():
+    fleet = SimpleNamespace(bytes_per_key=5_800_000)
+    assert by_key.start(fleet).endswith(
+        ": 5.5 MiB per key, 1,000 keys take 5.4 GiB; --model light takes 0.93 MiB per key"
+    )
+
+
+def test_python_says_what_such_a_model_is_for(folder):
+    with pytest.raises(ModelFileError, match=r"a run of `iegp stream --key` with 4 keys, .*iegp predict.*--resume"):
+        Fleet.load(folder / "m")
+
+
+def test_inspect_tells_of_a_fleet_that_python_saved(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    model = IEGPRegressor([RBF(1.0)], n_frequencies=3, warmup=40, random_state=0).partial_fit(rows, rows[:, 0])
+    fleet = Fleet(model, ["pump", 7], dtype="float32")
+    fleet.save(tmp_path / "fleet")
+    facts = json.loads(iegp(tmp_path, "inspect", "fleet", "--json").out)
+    assert (facts["models"], facts["keys"], facts["bytes per key"]) == (2, ["pump", "7"], fleet.bytes_per_key)
+    assert (facts["stored as"], facts["columns"], len(facts["experts"])) == ("float32", 2, len(model.experts_))
+    assert "Experts each key starts with" in iegp(tmp_path, "inspect", "fleet").out
+
+
+def test_a_producer_may_send_everything_again_after_a_crash(tmp_path):
+    """Rows that were answered are answered again and not learned again; a label that never came teaches once."""
+    prepare(tmp_path)
+    records = [{"id": f"r{i}", **record} for i, record in enumerate(RECORDS[:60])]
+    label = {"id": "r10", "y": records[10].pop("y")}
+    command = ["stream", "-", *STREAM, "--task", "regression", "--save", "m", "--checkpoint-every", "7", "--out", "-"]
+    talk = Conversation(tmp_path, *command)
+    for record in records[:50]:
+        talk.write(json.dumps(record) + "\n")
+        talk.read()
+    talk.kill()
+    (tmp_path / "again").write_text("".join(json.dumps(record) + "\n" for record in [*records, label, label]))
+    done = iegp(tmp_path, *command, "--resume", stdin=str(tmp_path / "again"))
+    assert done.code == 0, done.err
+    assert "110 rows, 60 learned" in done.err
+    assert "Late labels: 1 " in done.err
+    again = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer["id"] for answer in again if answer.get("duplicate")] == [record["id"] for record in records[:50]]

@@ -22,19 +22,23 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("history")
     for number, part in enumerate(np.array_split(np.arange(len(X)), 2)):
         names = pa.array([f"r{i}" for i in part])
-        table = pa.table({"name": names, "a": X[part, 0], "b": X[part, 1], "y": Y[part]})
+        table = pa.table({"name": names, "when": part.astype("M8[ms]"), "a": X[part, 0], "b": X[part, 1], "y": Y[part]})
         pa.parquet.write_table(table, folder / f"{number}.parquet", row_group_size=500)
     return folder
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "iegp", "fit-history", *map(str, arguments)]
+    return iegp("fit-history", *arguments)
+
+
+def iegp(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "iegp", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_files_become_a_model(folder, tmp_path):
     saved = tmp_path / "model"
-    done = run(folder / "*.parquet", "--target", "y", "--ignore", "name", "--workers", "2", "--save", saved)
+    done = run(folder / "*.parquet", "--target", "y", "--ignore", "name,when", "--workers", "2", "--save", saved)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "3,000 rows from 2 files" in done.stderr
@@ -42,7 +46,15 @@ def test_files_become_a_model(folder, tmp_path):
     wanted = IEGPRegressor(**STATIC, random_state=0).warm_up(X[:1000], Y[:1000]).partial_fit(X[1000:], Y[1000:])
     np.testing.assert_allclose(model.predict(X[:20], check_input=False), wanted.predict(X[:20]), rtol=1e-8, atol=1e-8)
     assert list(model.feature_names_in_) == ["a", "b"]
-    again = run(folder, "--target", "y", "--ignore", "name", "--save", saved)
+    for command in (
+        ["predict", saved, "x.csv"],
+        ["report", saved],
+        ["stream", "x.csv", "-t", "y", "--save", saved, "--resume"],
+    ):
+        refused = iegp(*command)
+        assert refused.returncode != 0
+        assert "iegp.load in Python" in refused.stderr
+    again = run(folder, "--target", "y", "--ignore", "name,when", "--save", saved)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr
 
@@ -50,7 +62,12 @@ def test_files_become_a_model(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--target", "y"], 1, "column 'name' is"),
+        (["--target", "y"], 1, "'name' (string), 'when' (timestamp[ms]); leave them out with --ignore name,when"),
+        (
+            ["--target", "y", "--ignore", "a,name"],
+            1,
+            "numbers: 'when' (timestamp[ms]); leave them out with --ignore a,name,when",
+        ),
         (["--target", "z", "--features", "a"], 1, "no column 'z'"),
         (["--target", "y", "--engine", "spark"], 2, "--engine spark is not known; use local or ray"),
     ],

@@ -133,6 +133,18 @@ def test_files_of_other_things(tmp_path):
         load(tmp_path / "fleet")
 
 
+def test_a_run_tells_its_scores_and_its_keys():
+    X, y = stream(60)
+    run = Fleet(template()).learn(np.arange(60) % 7, X, y, level=0.9)
+    scores = f"mean log score {run.log_score.mean():.4g}, nMSE {run.nmse:.4g}"
+    assert repr(run) == f"FleetRun(60 rows of 7 keys: {scores}, coverage {run.coverage:.4g})"
+    assert repr(Fleet(template()).learn("a", X, y)).endswith(f"nMSE {Fleet(template()).learn('a', X, y).nmse:.4g})")
+    assert len(run.of(3)) == 9
+    for key in ("3", 7):
+        with pytest.raises(InputError, match=rf"key {key!r} has no row.*; it has rows of 0, 1, 2, 3, 4 and 2"):
+            run.of(key)
+
+
 def test_float32_halves_the_memory_and_keeps_six_digits_here():
     base = template("static")
     X, y = stream(500)

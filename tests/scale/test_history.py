@@ -155,10 +155,10 @@ def test_bad_files_are_named(tmp_path):
     pa.parquet.write_table(pa.table({"a": X[:, 0], "y": bad}), tmp_path / "nan.parquet", row_group_size=300)
     with pytest.raises(InputError, match=r"nan\.parquet: row 700 has nan in column 'y'"):
         fit_history(tmp_path, fresh(), target="y", n_workers=2, part_rows=300)
-    pa.parquet.write_table(pa.table({"a": ["u"] * 3, "y": [1.0] * 3}), tmp_path / "text.parquet")
-    with pytest.raises(InputError, match=r"column 'a' is string, not a number.*features="):
+    pa.parquet.write_table(pa.table({"a": ["u"] * 3, "b": ["v"] * 3, "y": [1.0] * 3}), tmp_path / "text.parquet")
+    with pytest.raises(InputError, match=r"not numbers: 'a' \(string\), 'b' \(string\); .*features="):
         fit_history(tmp_path / "text.parquet", fresh(), target="y")
-    with pytest.raises(InputError, match="has no column 'z'; it has a, y"):
+    with pytest.raises(InputError, match="has no column 'z'; it has a, b, y"):
         fit_history(tmp_path / "text.parquet", fresh(), target="z")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="cannot be read as Parquet"):

@@ -9,6 +9,8 @@ from iegp.scale.fleet import Fleet
 from iegp.scale.keyed_learner import KeyedLearner
 
 _SHOWN = 10
+# Of one key's model with --model light, however many columns there are; a test compares it.
+LIGHT_BYTES = 971_000
 
 
 def fleet_of(job: Job) -> Fleet | None:
@@ -18,7 +20,14 @@ def fleet_of(job: Job) -> Fleet | None:
 
 def size_of(fleet: Fleet) -> str:
     """Of one key's model, which is both in memory and in the checkpoint."""
-    return f"{fleet.bytes_per_key / 2**20:.3g} MiB"
+    return _mebibytes(fleet.bytes_per_key)
+
+
+def start(fleet: Fleet) -> str:
+    """What is said when each key gets its own model: how much memory that takes, and how to take less."""
+    size, many = fleet.bytes_per_key, _short(1000 * fleet.bytes_per_key / 2**30)
+    words = f"From here on one model per key: {size_of(fleet)} per key, 1,000 keys take {many} GiB"
+    return words if size < 2 * LIGHT_BYTES else f"{words}; --model light takes {_mebibytes(LIGHT_BYTES)} per key"
 
 
 def note(job: Job) -> list[tuple[str, str]]:
@@ -44,6 +53,14 @@ def facts(job: Job) -> dict[str, Any]:
         found |= {"models": len(fleet), "bytes per key": fleet.bytes_per_key}
     busiest = [] if seen is None else seen.busiest(_SHOWN)
     return found | {"busiest keys, rows": {entry.key: entry.rows for entry in busiest}}
+
+
+def _mebibytes(size: int) -> str:
+    return f"{_short(size / 2**20)} MiB"
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10.0 else f"{number:.2g}"
 
 
 def _keys(n: int) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from iegp.cli.options import UsageError
+from iegp.errors import InputError
 from iegp.estimators import IEGPRegressor
 from iegp.scale.history import fit_history
-from iegp.scale.parts import columns_in, find_files
+from iegp.scale.parts import columns_in, find_files, not_numbers_in
 from iegp.scale.workers import ENGINES
 
 # Experts whose models can be merged: what they know does not depend on the order of rows.
@@ -68,10 +69,15 @@ def _features(options: HistoryOptions, path: str) -> list[str] | None:
         raise UsageError("--features and --ignore are both given; one of them is enough")
     if options.features is not None:
         return options.features.split(",")
-    if options.ignore is None:
-        return None
-    ignored = options.ignore.split(",")
-    return [name for name in columns_in(path) if name not in (*ignored, options.target)]
+    ignored = [] if options.ignore is None else options.ignore.split(",")
+    used = [name for name in columns_in(path) if name not in (*ignored, options.target)]
+    wrong = not_numbers_in(path, used)
+    if wrong:
+        raise InputError(
+            f"{path} has columns that are not numbers: {', '.join(wrong.values())}; leave them out with "
+            f"--ignore {','.join([*ignored, *wrong])}"
+        )
+    return None if options.ignore is None else used
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,10 @@ from iegp.estimators.experts_table import Expert, experts_of
 from iegp.estimators.latent import IEGPLVM
 from iegp.run import modelfile
 from iegp.run.stream import checkpoint
+from iegp.scale import fleet_file
+from iegp.scale.fleet import DTYPES
 from iegp.scale.keyed_learner import Fleets
+from iegp.scale.pages import Pages
 
 _SHOWN = 12
 
@@ -30,7 +33,12 @@ def inspect(path: str, as_json: bool) -> int:
         header, _ = modelfile.read(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read ({error.strerror or 'is there such a file?'})") from error
-    facts, model = _of_stream(path) if header.get("estimator") == checkpoint.KIND else _of_estimator(path, header)
+    if header.get("estimator") == checkpoint.KIND:
+        facts, model = _of_stream(path)
+    elif header.get("estimator") == fleet_file.KIND:
+        facts, model = _of_fleet(path)
+    else:
+        facts, model = _of_estimator(path, header)
     facts = {"file format": header["format"], "written by iegp": header.get("iegp", "?"), **facts}
     experts = [] if model is None else [_entry(expert) for expert in experts_of(model)]
     if as_json:
@@ -67,6 +75,21 @@ def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
         facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.ours, 6)
     facts |= dict(notes(job))
     facts["configuration"] = {name: value for name, value in where.config.items() if value not in (None, (), [], {})}
+    return facts | _settings(model), model
+
+
+def _of_fleet(path: str) -> tuple[dict[str, Any], Online | None]:
+    """A file that :meth:`Fleet.save` wrote; its experts are those that every key starts with."""
+    stored = fleet_file.read(path, DTYPES)
+    model = stored.model
+    facts: dict[str, Any] = {
+        "kind": "a fleet, one model per key (iegp.Fleet.load)",
+        "models": len(stored.keys),
+        "bytes per key": Pages(model.state, stored.dtype).bytes_per_key,
+        "stored as": stored.dtype,
+        "keys": [str(key) for key in stored.keys],
+        "columns": model.n_columns if stored.names is None else list(stored.names),
+    }
     return facts | _settings(model), model
 
 

@@ -37,20 +37,27 @@ def predict(model: str, source: str, out: str, form: str | None, overwrite: bool
     with StopSignals() as stop, open_for(job.plan, options, stop.wakeup, None, None, categories) as records:
         answers = _open(out, overwrite, job.plan.key_field)
         try:
-            n_bad = 0
+            n_bad = n_new = 0
             while not stop() and (found := records.read(block_of(job.plan))) is not None:
-                n_bad += _answer(job, found, answers, source, skips=on_bad_row == "skip")
+                n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=on_bad_row == "skip")
+                n_bad, n_new = n_bad + n_left_out, n_new + n_of_new_keys
         finally:
             answers.output.close()
         if out != "-" and stop.exit_code == 0:
             finish_parquet(Path(out), job.plan.key_field)
         if n_bad:
             sys.stderr.write(f"Bad records: {n_bad:,} could not be used and were left out\n")
+        if n_new:
+            rows = f"{n_new:,} row{'' if n_new == 1 else 's'}"
+            sys.stderr.write(f"New keys: {rows} of keys that the model has not seen, answered as each key starts\n")
         return stop.exit_code
 
 
-def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: bool) -> int:
-    """Answer the records that can be used; how many cannot. Without ``skips`` the first of these ends it."""
+def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: bool) -> tuple[int, int]:
+    """Answer the records that can be used. Without ``skips`` the first that cannot ends it.
+
+    Returns how many cannot be used, and how many were of keys without a model of their own.
+    """
     batch = Batch(found.columns, found.lines, found.offsets)
     problems = job.problems(batch)
     bad: list[tuple[int, BadRow]] = []
@@ -66,14 +73,18 @@ def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: b
         raise first[1]
     is_good = np.ones(len(batch), dtype=bool)
     is_good[[problem.place for problem in problems]] = False
-    _write(job, batch.where(is_good), answers)
-    return len(found.bad) + int((~is_good).sum())
+    n_new = _write(job, batch.where(is_good), answers)
+    return len(found.bad) + int((~is_good).sum()), n_new
 
 
-def _write(job: Job, batch: Batch, answers: AnswerFile) -> None:
+def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
+    """How many of the rows were of keys without a model of their own."""
+    n_new = 0
     if len(batch):
         for part in job.predict(batch):
             answers.write(part)
+            n_new += 0 if part.is_new_key is None else int(part.is_new_key.sum())
+    return n_new
 
 
 def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:

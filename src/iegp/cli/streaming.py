@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from iegp.cli.by_key import size_of
+from iegp.cli import by_key
 from iegp.cli.finishing import finish, last_words, top_expert
 from iegp.cli.models import settings_of
 from iegp.cli.options import FREE_ON_RESUME, StreamOptions, UsageError, parse_every
@@ -26,7 +26,6 @@ from iegp.run.stream.outputs import AnswerFile, Output, format_of
 from iegp.run.stream.parquet_out import spool_of, unfold_parquet
 from iegp.run.stream.plan import Plan, find_task
 from iegp.run.stream.runner import Every, Files, Runner
-from iegp.scale.fleet import Fleet
 from iegp.scale.keyed_learner import Fleets
 from iegp.streams.records import Source
 
@@ -188,10 +187,7 @@ def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
 def _fleets(say: Console) -> Fleets:
     """How models by key are made, and what is said when it comes to it."""
 
-    def tell(fleet: Fleet) -> None:
-        say.print(f"From here on one model per key: {size_of(fleet)} of memory, and of the checkpoint, for each")
-
-    return Fleets(tell)
+    return Fleets(lambda fleet: say.print(by_key.start(fleet)))
 
 
 def _resume(options: StreamOptions, given: frozenset[str], say: Console) -> tuple[Job, Where]:

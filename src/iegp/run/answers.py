@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.typing import Float
+from iegp.typing import Bool, Float
 
+# The note of a row whose key has no model of its own.
+NEW_KEY = "new key"
 TASKS = ("regression", "classification", "count", "ordinal")
 
 
@@ -45,6 +47,8 @@ class Answers:
     """Whose rows they are, where there is one model per key."""
     note: str = ""
     """"late": the label of a row that was answered before; "duplicate": a row whose id was there already."""
+    is_new_key: Bool | None = None
+    """(n,): rows of a key that has no model of its own; the model that all keys start from answered."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -57,6 +61,13 @@ class Answers:
             if isinstance(value, np.ndarray) or (name in ("ids", "keys") and value is not None)
         }
         return replace(self, **chosen | ({} if weights is None else {"weights": weights}))
+
+    @property
+    def notes(self) -> list[str]:
+        """(n,): what is noted beside each row, "" where nothing is."""
+        if self.is_new_key is None:
+            return [self.note] * len(self)
+        return [NEW_KEY if is_new else self.note for is_new in self.is_new_key]
 
     @property
     def predicted(self) -> NDArray[Any]:

@@ -60,7 +60,7 @@ class Fleet:
     >>> fleet = Fleet(IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X[:200], y[:200]))
     >>> keys = np.where(np.arange(200) % 2, "pump", "fan")
     >>> fleet.learn(keys, X[200:], y[200:])
-    FleetRun(200 rows of 2 keys: mean log score ...)
+    FleetRun(200 rows of 2 keys: mean log score ..., nMSE ...)
     >>> fleet.keys, fleet.predict("pump", [[0.0]]).shape
     (['fan', 'pump'], (1,))
     """

@@ -16,7 +16,9 @@ from iegp.scale.fleet_input import Key, check_keys
 from iegp.scale.pages import BELIEFS
 from iegp.typing import Arrays, Float
 
-_KIND = "Fleet"
+KIND = "Fleet"
+# What `iegp stream` calls its models; that room is not imported for a message.
+_STREAM = "stream"
 
 
 class Stored(NamedTuple):
@@ -37,7 +39,7 @@ class Stored(NamedTuple):
 
 def write(path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State]) -> None:
     config, arrays = snapshot.take(model)
-    whole = {"estimator": _KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
+    whole = {"estimator": KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
     modelfile.write(path, whole | header, arrays | page_arrays(pages))
 
 
@@ -49,12 +51,32 @@ def page_arrays(pages: list[State]) -> Arrays:
 def read(path: str | os.PathLike[str], dtypes: tuple[str, ...]) -> Stored:
     """A fleet whose parts fit together, or a :class:`ModelFileError`."""
     header, arrays = modelfile.read(path)
-    if header.get("estimator") != _KIND:
-        raise ModelFileError(f"{os.fspath(path)} holds no fleet but a single model; use iegp.load")
+    if header.get("estimator") != KIND:
+        raise ModelFileError(f"{os.fspath(path)} {_what_else(header)}")
     try:
         return checked(snapshot.restore(header["online"], arrays), header, arrays, dtypes)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+
+
+def _what_else(header: dict[str, Any]) -> str:
+    """What a file holds that is none of a fleet, and where it can go."""
+    if header.get("estimator") != _STREAM:
+        return "holds no fleet but a single model; use iegp.load"
+    return (
+        f"is the model of a run of {_command(header)}, which Python does not load; use `iegp predict`, `iegp inspect`, "
+        "or go on with `iegp stream --resume`"
+    )
+
+
+def _command(header: dict[str, Any]) -> str:
+    """The command of a run, and how many keys it has if they have models of their own."""
+    try:
+        n_keys = len(header["digest"].get("keys") or ())
+        is_by_key = header["plan"]["key"] is not None
+    except (LookupError, TypeError, AttributeError):
+        is_by_key = False
+    return f"`iegp stream --key` with {n_keys:,} key{'' if n_keys == 1 else 's'}" if is_by_key else "`iegp stream`"
 
 
 def checked(model: Online, header: dict[str, Any], arrays: Arrays, dtypes: tuple[str, ...]) -> Stored:

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.errors import InputError
 from iegp.evaluate.metrics import coverage, nmse, pnll
 from iegp.typing import Float
+
+# Keys that a message names.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,8 +38,10 @@ class FleetRun:
     pit: Float | None = None
 
     def of(self, key: object) -> FleetRun:
-        """The rows of one key."""
+        """The rows of one key; an error if it has none."""
         chosen = np.flatnonzero(self.keys == key)
+        if not len(chosen):
+            raise InputError(f"key {key!r:.60} has no row in this run; {self._some_keys()}")
         parts: dict[str, Any] = {
             name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in vars(self).items()
         }
@@ -64,5 +70,17 @@ class FleetRun:
     def __repr__(self) -> str:
         count = f"{len(self)} row" + ("" if len(self) == 1 else "s")
         keys = len(set(self.keys.tolist()))
-        score = f": mean log score {-self.pnll:.4g}" if len(self) else ""
-        return f"FleetRun({count} of {keys} key{'' if keys == 1 else 's'}{score})"
+        return f"FleetRun({count} of {keys} key{'' if keys == 1 else 's'}{self._scores()})"
+
+    def _scores(self) -> str:
+        if not len(self):
+            return ""
+        inside = "" if self.level is None else f", coverage {self.coverage:.4g}"
+        return f": mean log score {-self.pnll:.4g}, nMSE {self.nmse:.4g}{inside}"
+
+    def _some_keys(self) -> str:
+        keys = list(dict.fromkeys(self.keys.tolist()))
+        if not keys:
+            return "it has no rows at all"
+        shown = ", ".join(f"{key!r:.60}" for key in keys[:_SHOWN])
+        return f"it has rows of {shown}" + (f" and {len(keys) - _SHOWN:,} more" if len(keys) > _SHOWN else "")

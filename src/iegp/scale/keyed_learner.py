@@ -129,6 +129,12 @@ class KeyedLearner:
         unknown = np.full(len(x), np.nan)
         return [Answers(row, unknown, unknown, mean, std, lower, upper, ids=ids, keys=keys)]
 
+    def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
+        """Which keys the template answers for; None while one model answers for all."""
+        if self.fleet is None or keys is None:
+            return None
+        return np.array([key not in self.fleet for key in keys], dtype=bool)
+
     def _start(self) -> None:
         self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads)
         self._tell(self.fleet)

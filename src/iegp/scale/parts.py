@@ -84,7 +84,7 @@ def table_rows(batch: Any, columns: Columns, where: str, first_row: int) -> Rows
             values[:, j] = batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
         except (pa.ArrowException, ValueError) as error:
             raise InputError(
-                f"{where}: column {name!r} is not made of numbers ({error!s:.80}); leave it out with features=[...]"
+                f"{where}: column {name!r} is not made of numbers ({error!s:.80}); leave it out of the features"
             ) from error
     bad = ~np.isfinite(values)
     if bad.any():
@@ -119,6 +119,11 @@ def columns_in(path: str) -> list[str]:
     return list(_schema(path).names)
 
 
+def not_numbers_in(path: str, names: Sequence[str]) -> dict[str, str]:
+    """Those of the columns that are text, times and the like, each with words for a message."""
+    return _not_numbers(_schema(path), names)
+
+
 def _schema(path: str) -> Any:
     try:
         return pa.parquet.read_schema(path)
@@ -134,11 +139,21 @@ def columns_among(schema: Any, target: str, features: Sequence[str] | None, wher
     if features is not None:
         return Columns(target, tuple(features))
     others = [name for name in schema.names if name != target]
-    for name in others:
-        kind = schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise InputError(f"{where}: column {name!r} is {kind}, not a number; leave it out with features=[...]")
+    wrong = _not_numbers(schema, others)
+    if wrong:
+        advice = "name those to use with features=[...]"
+        raise InputError(f"{where} has columns that are not numbers: {', '.join(wrong.values())}; {advice}")
     return Columns(target, tuple(others))
+
+
+def _not_numbers(schema: Any, names: Sequence[str]) -> dict[str, str]:
+    """Columns of text, times and the like, with what they are."""
+    kinds = {name: schema.field(name).type for name in names}
+    return {name: f"{name!r} ({kind})" for name, kind in kinds.items() if not _is_number(kind)}
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def parquet_parts(paths: Sequence[str], columns: Columns, skip: int, part_rows: int) -> Iterator[ParquetPart]:

@@ -51,7 +51,8 @@ def _loss(results: Results) -> str:
         return _card(heading, NOTHING, "all labels are equal" if results.n_scored > 1 else "nothing scored yet")
     better = score.ours < min(score.naive, score.last)
     names = ("mean so far", "label before") if results.is_number else ("most frequent", "label before")
-    beside = f"{names[0]} {shown(score.naive)}<br>{names[1]} {shown(score.last)}"
+    whose = "key's " if results.by_key else ""
+    beside = f"{whose}{names[0]} {shown(score.naive)}<br>{whose}{names[1]} {shown(score.last)}"
     return _card(heading, shown(score.ours), beside, _verdict(results, better))
 
 
@@ -61,6 +62,7 @@ def _log_score(results: Results) -> str:
         return _card("Mean log score", NOTHING, "nothing to compare with yet")
     better = score.ours > score.naive
     naive = "mean and variance so far" if results.is_number else "class frequencies"
+    naive = f"key's {naive}" if results.by_key else naive
     return _card("Mean log score", number(score.ours), f"{naive} {number(score.naive)}", _verdict(results, better))
 
 

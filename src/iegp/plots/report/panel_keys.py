@@ -7,13 +7,17 @@ from iegp.plots.report.tables import table
 from iegp.plots.report.text import named, number, percent, whole
 from iegp.run.digest import KeyScore, KeyScores
 from iegp.run.digest.key_scores import ENOUGH_LABELS
+from iegp.run.digest.recent import START, WINDOW
 
 MOST_LISTED = 10
 
 
 def keys(scores: KeyScores) -> str:
     busiest, worst = scores.busiest(MOST_LISTED), scores.worst(MOST_LISTED)
-    least = f"Largest nMSE first, of the keys with at least {ENOUGH_LABELS} labels."
+    recent = (
+        f"Largest recent nMSE first: of a key's last {WINDOW} to {2 * WINDOW - 1} labels, over their variance. "
+        f"Its first {START} labels do not count, and {ENOUGH_LABELS} more are needed."
+    )
     return section(
         "keys",
         "Keys",
@@ -21,14 +25,24 @@ def keys(scores: KeyScores) -> str:
         "Squared errors are over the variance of the key's own labels: below 1 beats the mean of that key.",
         side_by_side(
             panel("Most rows", f"{whole(len(busiest))} of {whole(len(scores))} keys.", _table(busiest)),
-            panel("Worst predicted", least, _table(worst) if worst else nothing("No key has that many yet.")),
+            panel(
+                "Worst predicted",
+                recent,
+                _table(worst, shows_recent=True) if worst else nothing("No key has that many yet."),
+            ),
         ),
     )
 
 
-def _table(entries: list[KeyScore]) -> str:
-    lines = [
-        [named(entry.key, 24), whole(entry.rows), number(entry.nmse), number(entry.log_score), percent(entry.coverage)]
-        for entry in entries
-    ]
-    return table(["Key", "Rows", "nMSE", "Mean log score", "Inside"], lines)
+def _table(entries: list[KeyScore], shows_recent: bool = False) -> str:
+    columns = {
+        "Key": [named(entry.key, 24) for entry in entries],
+        "Rows": [whole(entry.rows) for entry in entries],
+        "Recent nMSE": [number(entry.recent_nmse) for entry in entries],
+        "nMSE": [number(entry.nmse) for entry in entries],
+        "Mean log score": [number(entry.log_score) for entry in entries],
+        "Inside": [percent(entry.coverage) for entry in entries],
+    }
+    if not shows_recent:
+        del columns["Recent nMSE"]
+    return table(list(columns), [list(line) for line in zip(*columns.values(), strict=True)])

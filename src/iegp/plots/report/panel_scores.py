@@ -22,24 +22,27 @@ WIDE = 25.0
 
 def scores(results: Results) -> str:
     if results.n_scored < 2:
-        return section(*HEADING, nothing(_why_not(results)))
+        return section(*_heading(results), nothing(_why_not(results)))
     return section(
-        *HEADING,
+        *_heading(results),
         side_by_side(
             _loss_so_far(results), _log_score_so_far(results), _recent_loss(results), _recent_promise(results)
         ),
     )
 
 
-HEADING = (
-    "scores",
-    "Scores",
-    "The model should stay on the better side of the naive forecasts, which only look at the labels before each row.",
-)
+def _heading(results: Results) -> tuple[str, str, str]:
+    where = "at the labels before each row."
+    if results.by_key:
+        where = "at earlier labels of the row's key. A key's first label has none before it, and is not scored."
+    how = f"The model should stay on the better side of the naive forecasts, which only look {where}"
+    return "scores", "Scores", how
 
 
 def naive_names(results: Results) -> tuple[str, str]:
     """Of the two forecasts that only look at earlier labels."""
+    if results.by_key:
+        return "mean of the key's labels so far", "the key's label before"
     if results.is_number:
         return "mean of the labels so far", "the label before"
     return "most frequent class so far", "the label before"
@@ -164,7 +167,7 @@ def _legend(results: Results) -> list[Key]:
 
 def _log_legend(results: Results) -> list[Key]:
     if results.task == "regression":
-        naive = "normal, with mean and variance so far"
+        naive = "normal, with mean and variance so far" + (" of the key" if results.by_key else "")
     else:
         naive = "mean and variance so far" if results.task == "count" else "class frequencies so far"
     return [Key("line", "ours", "model"), Key("line", "naive", naive)]

@@ -71,6 +71,7 @@ class Digest:
         """Take in the next rows; ``late`` if they were taken in before, without the labels that they have now."""
         if not len(answers):
             return
+        self._check_keys(answers)
         row = np.asarray(answers.row, dtype=np.int64)
         self._check_order(row, late)
         self._check_experts(answers)
@@ -83,11 +84,10 @@ class Digest:
             self.n_rows, self.last_row = self.n_rows + len(row), int(row[-1])
             self._points.add(row, points)
             self._keep_tables(row, answers)
+        if self.keys is not None:
+            labelled = np.column_stack([labelled, self.keys.add(answers, late)])
         for block in self._pending.add(labelled[known]):
             _absorb(self._scores, block)
-        if answers.keys is not None and self._is_number:
-            self.keys = self.keys or KeyScores()
-            self.keys.add(answers, late)
 
     def results(self) -> Results:
         """All there is to tell so far; the digest is not changed."""
@@ -102,6 +102,7 @@ class Digest:
         return Results(
             task=self.task,
             level=self.level,
+            by_key=self.keys is not None,
             n_rows=self.n_rows,
             n_labelled=self.n_labelled,
             curves=_curves(scores),
@@ -167,11 +168,38 @@ class Digest:
         if config.get("n_experts") is not None:
             digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
         if config.get("keys") is not None:
-            digest.keys = KeyScores.restore(config["keys"], arrays, "keys")
+            digest._begin_keys(KeyScores.restore(config["keys"], arrays, "keys"))
         digest._pending.load(arrays, "pending")
         digest._scores.load(arrays, "scores")
         digest._scores.check(digest._pending.rows)
+        digest._check_slots()
         return digest
+
+    def _begin_keys(self, keys: KeyScores) -> None:
+        """From the first row on each row has a key, and is compared with forecasts from the labels of that key."""
+        if not self._is_number:
+            raise InputError(f"models by key are of numbers; the stored digest is of a {self.task}")
+        self.keys = keys
+        self._scores = NumberScores(self.task, has_keys=True)
+        self._pending = Pending(len(number_scores.KEYED_COLUMNS))
+
+    def _check_keys(self, answers: Answers) -> None:
+        """Rows have keys from the first on, or never; classes are not compared by key."""
+        if not self._is_number:
+            return
+        if self.n_rows == 0 and answers.keys is not None:
+            self._begin_keys(KeyScores())
+        if (answers.keys is None) != (self.keys is None):
+            raise InputError("some rows have keys and some have none; begin a new digest for them")
+
+    def _check_slots(self) -> None:
+        """Refuse stored rows of keys that there are not."""
+        if self.keys is None or not isinstance(self._scores, NumberScores) or self._scores.by_key is None:
+            return
+        slots = self._pending.rows[:, -1]
+        known = (slots >= 0.0) & (slots < len(self.keys)) & (slots == np.floor(slots))
+        if not np.all(known) or len(self._scores.by_key) > len(self.keys):
+            raise InputError("rows of unknown keys in the stored digest; the checkpoint is damaged")
 
     def _numbers(self, answers: Answers) -> tuple[Float, Float]:
         """Columns of ``NUMBER_POINTS`` and of ``number_scores.COLUMNS``, (n, ...) each."""

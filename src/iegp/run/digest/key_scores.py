@@ -8,10 +8,11 @@ import numpy as np
 
 from iegp.errors import InputError
 from iegp.run.answers import Answers
+from iegp.run.digest.recent import Recent
 from iegp.run.digest.stored import take
 from iegp.typing import Arrays, Bool, Float, Int
 
-# Fewer labels say little about how well a key is predicted.
+# Fewer recent labels say little about how well a key is predicted.
 ENOUGH_LABELS = 20
 _SUMS = ("rows", "scored", "centre", "deviation", "square", "loss", "covered", "n_log", "log")
 
@@ -30,6 +31,8 @@ class KeyScore(NamedTuple):
     """Mean over the scored rows."""
     coverage: float
     """Share of the labels inside their interval."""
+    recent_nmse: float
+    """As ``nmse``, of the key's latest labels alone; NaN while there are only those of its start."""
 
 
 class KeyScores:
@@ -38,12 +41,16 @@ class KeyScores:
     def __init__(self) -> None:
         self._slot_of: dict[str, int] = {}
         self._sums: Arrays = {name: np.zeros(16) for name in _SUMS}
+        self._recent = Recent()
 
     def __len__(self) -> int:
         return len(self._slot_of)
 
-    def add(self, answers: Answers, late: bool) -> None:
-        """Take rows of numbers in; ``late`` if they were counted before, without their labels."""
+    def add(self, answers: Answers, late: bool) -> Int:
+        """Take rows of numbers in; ``late`` if they were counted before, without their labels.
+
+        Returns the slots of their keys: numbers in the order of appearance.
+        """
         slots = self._slots(answers.keys or ())
         label, mean, lower, upper = (
             np.asarray(getattr(answers, name), dtype=np.float64) for name in ("label", "mean", "lower", "upper")
@@ -54,11 +61,14 @@ class KeyScores:
         self._centre(slots[scored], label[scored])
         with np.errstate(over="ignore", invalid="ignore"):
             deviation = label - self._sums["centre"][slots]
+            before = self._sums["scored"][slots[scored]].astype(np.int64)
+            self._recent.add(slots[scored], before, deviation[scored], (label - mean)[scored] ** 2)
             covered = (lower <= label) & (label <= upper)
             self._sum(slots, scored, deviation=deviation, square=deviation**2, loss=(label - mean) ** 2)
             self._sum(slots, scored, scored=np.ones(len(label)), covered=covered)
             compared = scored & ~np.isnan(answers.log_score)
             self._sum(slots, compared, n_log=np.ones(len(label)), log=answers.log_score)
+        return slots
 
     def _slots(self, keys: tuple[str, ...]) -> Int:
         slot_of = self._slot_of
@@ -88,9 +98,9 @@ class KeyScores:
         return self._entries(np.argsort(-self._of("rows"), kind="stable")[:at_most])
 
     def worst(self, at_most: int) -> list[KeyScore]:
-        """Those with the largest nMSE among keys with enough labels to tell, largest first."""
-        nmse = self._nmse()
-        known = np.flatnonzero(~np.isnan(nmse) & (self._of("scored") >= ENOUGH_LABELS))
+        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them to tell."""
+        nmse = self._recent.nmse(len(self))
+        known = np.flatnonzero(~np.isnan(nmse) & (self._recent.count(len(self)) >= ENOUGH_LABELS))
         return self._entries(known[np.argsort(-nmse[known], kind="stable")][:at_most])
 
     def _of(self, name: str) -> Float:
@@ -104,14 +114,12 @@ class KeyScores:
         return nmse
 
     def _entries(self, slots: Int) -> list[KeyScore]:
-        names, nmse = list(self._slot_of), self._nmse()
+        names, nmse, recent = list(self._slot_of), self._nmse(), self._recent.nmse(len(self))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_score, coverage = self._of("log") / self._of("n_log"), self._of("covered") / self._of("scored")
-        rows, scored = self._of("rows").astype(int), self._of("scored").astype(int)
-        return [
-            KeyScore(names[i], int(rows[i]), int(scored[i]), float(nmse[i]), float(log_score[i]), float(coverage[i]))
-            for i in slots
-        ]
+        rows, scored = self._of("rows").astype(int).tolist(), self._of("scored").astype(int).tolist()
+        means = np.column_stack([nmse, log_score, coverage, recent]).tolist()
+        return [KeyScore(names[i], rows[i], scored[i], *means[i]) for i in slots.tolist()]
 
     # -- storing ---------------------------------------------------------------------------------------------------
 
@@ -119,7 +127,7 @@ class KeyScores:
         return list(self._slot_of)
 
     def arrays(self, prefix: str) -> Arrays:
-        return {f"{prefix}.{name}": self._of(name).copy() for name in _SUMS}
+        return {f"{prefix}.{name}": self._of(name).copy() for name in _SUMS} | self._recent.arrays(prefix, len(self))
 
     @classmethod
     def restore(cls, config: Any, arrays: Arrays, prefix: str) -> KeyScores:
@@ -134,4 +142,5 @@ class KeyScores:
             raise InputError("the keys of the stored digest are not counted; the checkpoint is damaged")
         scores._slot_of = {key: slot for slot, key in enumerate(config)}
         scores._sums = sums
+        scores._recent.load(arrays, prefix, len(config))
         return scores

@@ -8,12 +8,15 @@ from scipy.special import gammaln
 from iegp.errors import InputError
 from iegp.evaluate.naive import count_log_score
 from iegp.run.digest import uniform
+from iegp.run.digest.key_moments import KeyMoments
 from iegp.run.digest.moments import Before, Moments
 from iegp.run.digest.spells import FARTHEST, Spells
 from iegp.run.digest.stored import fill, prefixed
 from iegp.typing import Arrays, Bool, Float
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
+# One more where rows have keys: the slot of the row's key.
+KEYED_COLUMNS = (*COLUMNS, "slot")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log", "covered", "width")
 # Standardised residuals, with one bin below and one above.
 RESIDUAL_EDGES: Float = np.arange(-20, 21) / 4
@@ -22,15 +25,17 @@ NEEDED = {"regression": 2, "count": 1}
 
 
 class NumberScores:
-    """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``.
+    """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, or ``KEYED_COLUMNS``.
 
     The first labels are not scored: before them neither the model nor a naive forecast knows the units. Log scores are
-    compared from the row on where the labels first differ.
+    compared from the row on where the labels first differ. With keys the naive forecasts of a row are those of its own
+    key, and a key's first label is not scored: there is nothing to compare with.
     """
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, has_keys: bool = False) -> None:
         self.task, self.spells = task, Spells(SUMS)
         self.labels, self.scored = Moments(), Moments()
+        self.by_key = KeyMoments() if has_keys else None
         self.tallies: Arrays = {
             "last": np.full(1, np.nan),
             "pit": np.zeros(uniform.PIT_BINS),
@@ -41,12 +46,15 @@ class NumberScores:
         }
 
     def absorb(self, block: Float) -> None:
-        row, y, log_score, mean, std, lower, upper, pit = block.T
+        row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
         before = self.labels.advance(y)
         last = np.concatenate([self.tallies["last"], y])[:-1]
         self.tallies["last"][:] = y[-1:]
         # Rows that waited for their label may have been predicted before there was any: their mean is NaN.
         scored = (before.n >= NEEDED[self.task]) & ~np.isnan(mean)
+        if self.by_key is not None:
+            before, last = self.by_key.advance(block[:, -1].astype(np.int64), y)
+            scored &= before.n >= 1.0
         self.scored.advance(y[scored])
         naive_log = self._naive_log_score(y, before)
         compared = scored & ~np.isnan(naive_log) & ~np.isnan(log_score)
@@ -83,11 +91,14 @@ class NumberScores:
             raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
 
     def arrays(self, prefix: str) -> Arrays:
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}
+        keyed = {} if self.by_key is None else self.by_key.arrays(prefix)
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies), **keyed}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")
         fill(self.tallies, arrays, prefix)
+        if self.by_key is not None:
+            self.by_key.load(arrays, prefix)
 
 
 def _student_log_density(y: Float, before: Before) -> Float:

@@ -17,7 +17,7 @@ class Score(NamedTuple):
     naive: float
     """Mean of the labels so far; classes: the most frequent, log scores by how frequent each was."""
     last: float
-    """The label before; has no log score."""
+    """The label before; has no log score. With models by key both look at the labels of the row's key alone."""
 
 
 class Points(NamedTuple):
@@ -92,6 +92,8 @@ class Results:
     """Of ``n_classes`` classes (rows) how often each was predicted (columns)."""
     reliability: Float
     """Of 10 bins of confidence: rows, mean confidence, share of right predictions."""
+    by_key: bool = False
+    """Whether there is one model per key; naive forecasts are then those of the row's key."""
 
     @property
     def is_number(self) -> bool:

@@ -97,15 +97,25 @@ def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None 
     """
     header, arrays = modelfile.read(path)
     if header.get("estimator") != KIND:
-        raise ModelFileError(
-            f"{os.fspath(path)} is the model of an estimator, not of a run of `iegp stream`; use iegp.load in Python"
-        )
+        raise ModelFileError(f"{os.fspath(path)} {_what_else(header)}")
     try:
         if header.get("checksum") != _checksum(header):
             raise ValueError("the header does not match its checksum")
         return _job(header, arrays, n_threads, by_key), _where(header["where"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
+
+
+def _what_else(header: dict[str, Any]) -> str:
+    """What a file holds that is no run, and where it can go."""
+    if header.get("estimator") == "Fleet":
+        what, where = "a fleet that was saved in Python", "load it with iegp.Fleet.load"
+    else:
+        what, where = (
+            "the model of an estimator (or of `iegp fit-history`)",
+            "use iegp.load in Python to predict and go on",
+        )
+    return f"is {what}, not of a run of `iegp stream`, so it knows no columns of files; {where}"
 
 
 def _checksum(header: dict[str, Any]) -> str:

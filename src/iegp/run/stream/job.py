@@ -152,8 +152,9 @@ class Job:
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
-        for answers in learner.ask(x, rows, self.plan.ids_of(batch), _all_known(self.plan.keys_of(batch))):
-            yield replace(answers, label=labels)
+        keys = _all_known(self.plan.keys_of(batch))
+        for answers in learner.ask(x, rows, self.plan.ids_of(batch), keys):
+            yield replace(answers, label=labels, is_new_key=learner.are_new(keys))
 
     def problems(self, batch: Batch) -> list[Problem]:
         """Records that :meth:`predict` cannot answer; their labels do not matter."""

@@ -20,7 +20,7 @@ from iegp.core.settings import Settings
 from iegp.core.state import Trace
 from iegp.errors import InputError
 from iegp.run.answers import Answers
-from iegp.typing import Arrays, Float, Int
+from iegp.typing import Arrays, Bool, Float, Int
 
 
 class Learner:
@@ -126,6 +126,10 @@ class Learner:
         else:
             lower, upper = (np.asarray(end, dtype=np.float64).reshape(n) for end in dist.interval(self.level))
         return [Answers(row, unknown, log_score, mean, std, lower, upper, ids=ids)]
+
+    def are_new(self, _keys: tuple[str, ...] | None, /) -> Bool | None:
+        """There are no models by key here, so none can be missing."""
+        return None
 
     def to_parts(self) -> tuple[dict[str, Any] | None, Arrays]:
         """What a checkpoint holds beside the model: nothing."""

@@ -43,6 +43,10 @@ class AnyLearner(Protocol):
 
     def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]: ...
 
+    def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
+        """(n,): keys without a model of their own; None while there are no models by key."""
+        ...
+
     def to_parts(self) -> tuple[dict[str, Any] | None, Arrays]:
         """What a checkpoint holds beside the model: plain data and arrays."""
         ...

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iegp.run.answers import Answers
+from iegp.run.answers import NEW_KEY, Answers
 from iegp.typing import Float
 
 # Below this many rows Arrow's calls cost more than they save.
@@ -33,7 +33,7 @@ def json_lines(answers: Answers, key_field: str | None = None) -> bytes:
     if answers.ids is not None:
         pieces.append(["" if name is None else f',"id":{id_as_json(name)}' for name in answers.ids])
     if key_field is not None:
-        pieces += [f",{json.dumps(key_field)}:", [id_as_json(key) for key in answers.keys or ()]]
+        pieces += [f",{json.dumps(key_field)}:", [json.dumps(key) for key in answers.keys or ()]]
     if answers.mean is not None:
         for name in NUMBERS:
             pieces += [f',"{name}":', _numbers(getattr(answers, name), few)]
@@ -46,6 +46,8 @@ def json_lines(answers: Answers, key_field: str | None = None) -> bytes:
     pieces += [',"label":', _labels(answers, few)]
     if answers.note:
         pieces.append(f',"{answers.note}":true')
+    if answers.is_new_key is not None:
+        pieces.append([f',"note":"{NEW_KEY}"' if is_new else "" for is_new in answers.is_new_key])
     pieces.append("}\n")
     return _joined(pieces, len(answers), few)
 
@@ -79,7 +81,7 @@ def csv_lines(answers: Answers) -> bytes:
         pieces += [",", [csv_field(label or "") for label in answers.label]]
     else:
         pieces += [",", _numbers(answers.label, few, missing="")]
-    pieces.append(f",{answers.note}\n")
+    pieces += [",", answers.notes, "\n"]
     return _joined(pieces, len(answers), few)
 
 

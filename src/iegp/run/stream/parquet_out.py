@@ -53,7 +53,7 @@ def arrow_message(answers: Answers, key_field: str | None = None) -> bytes:
     if not has_classes:
         columns.append(pa.nulls(n, pa.float64()) if answers.pit is None else _numbers(answers.pit))
     label = pa.array(answers.label, pa.string()) if has_classes else _numbers(answers.label)
-    note = pa.array([answers.note] * n, pa.string())
+    note = pa.array(answers.notes, pa.string())
     batch = pa.record_batch([*columns, label, note], schema=answer_schema(has_classes, key_field))
     return batch.serialize().to_pybytes()  # type: ignore[no-any-return]
 

@@ -54,7 +54,7 @@ def _text_rows(path: Path, key_field: str | None) -> Iterator[dict[str, Any]]:
                     row = json.loads(line)
                 except ValueError as error:
                     raise InputError(f"{path}, line {number} is not JSON ({error}); is the file complete?") from error
-                row["note"] = next((note for note in ("late", "duplicate") if row.get(note)), "")
+                row["note"] = next((note for note in ("late", "duplicate") if row.get(note)), row.get("note", ""))
                 yield row
         return
     with open_source(path, keep_text=(*_TEXT, *([] if key_field is None else [key_field]))) as source:
