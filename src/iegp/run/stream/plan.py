@@ -23,7 +23,7 @@ ANSWER_COLUMNS = frozenset(
     ("row", "id", "mean", "std", "lower", "upper", "log_score", "pit", "label", "note", "late", "duplicate")
 )
 # A whole number that was stored as a float, as a column with gaps is.
-_WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,15})\.0+\Z")
+_WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,16})\.0+\Z")
 # Fewer labels than this say nothing about how many values there are.
 ENOUGH_LABELS = 50
 
@@ -207,7 +207,7 @@ def label_name(value: Any) -> str | None:
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+    if isinstance(value, float) and value == int(value) and abs(value) < 2.0**53:
         return str(int(value))
     return str(value)
 
@@ -217,10 +217,14 @@ def key_name(value: Any) -> str | None:
 
     >>> key_name("7.0"), key_name(7), key_name("7.5"), key_name("pump 3"), key_name(None)
     ('7', '7', '7.5', 'pump 3', None)
+    >>> key_name("4111111111111111.0"), key_name(4111111111111111.0), key_name(-0.0)
+    ('4111111111111111', '4111111111111111', '0')
     """
     name = label_name(value)
     whole = None if name is None else _WHOLE_AS_FLOAT.match(name)
-    return name if whole is None else whole[1]
+    if whole is not None:
+        name = whole[1]
+    return "0" if name == "-0" else name
 
 
 def known(labels: NDArray[Any]) -> Bool:
