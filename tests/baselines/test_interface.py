@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from baselines.data import moons, wave
+from sklearn.base import clone
 
 from iegp import baselines
 from iegp.baselines import ISSGPR, AdaRaker, AdaRakerClassifier, BatchGP, BatchRandomFeatureGP, Raker, RakerClassifier
@@ -178,3 +179,18 @@ def test_without_torch_only_ssgp_is_missing():
         [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout.splitlines() == ["1.0", "SSGP needs PyTorch: pip install torch"]
+
+
+def test_a_buffer_that_is_used_again_for_every_row_does_not_change_the_warm_up():
+    X, y = wave(60)
+    one, other = Raker(warmup=20, random_state=0), Raker(warmup=20, random_state=0)
+    x_buffer, y_buffer = np.empty((1, X.shape[1])), np.empty(1)
+    for t in range(len(X)):
+        x_buffer[0], y_buffer[0] = X[t], y[t]
+        one.partial_fit(x_buffer, y_buffer)
+    other.partial_fit(X, y)
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9)
+
+
+def test_scikit_learn_clones_them():
+    assert clone(Raker(penalty=0.5)).penalty == 0.5

@@ -22,6 +22,7 @@ from iegp.baselines.streaming_bound import (  # noqa: E402
     uncollapsed,
 )
 from iegp.baselines.streaming_gradient import collapsed_with_gradient  # noqa: E402
+from iegp.errors import InputError  # noqa: E402
 
 SCALES, SIGNAL, NOISE = np.array([0.8, 1.7]), 1.4, 0.05
 JITTER = 1e-9
@@ -248,3 +249,17 @@ def test_classification_without_moving_hyperparameters_still_learns():
     model = SSGPClassifier(batch_size=40, n_inducing=15, n_steps=0, random_state=0, standardize=False)
     run = model.warm_up(x[:40], y[:40]).prequential(x[40:], y[40:])
     assert run.error < 0.3
+
+
+def test_a_batch_that_cannot_be_learned_is_left_out(monkeypatch):
+    X, y = wave(90)
+    model = SSGP(batch_size=30, n_inducing=5, n_steps=2, warmup=30, random_state=0).warm_up(X[:30], y[:30])
+
+    def fail(*_):
+        raise torch.linalg.LinAlgError("no factor")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SSGP, "_absorb", fail)
+        with pytest.raises(InputError, match="left out"):
+            model.partial_fit(X[30:60], y[30:60])
+    assert np.isfinite(model.prequential(X[60:], y[60:]).mean).all()

@@ -347,3 +347,10 @@ def test_impossible_arguments_are_refused():
             theta_norms_squared=[1.0], prior_vars=[1.0, 1.0], segment_ends=[1], past_excesses=[0.0], n_frequencies=1,
             curvature=1.0,
         )  # fmt: skip
+
+
+def test_too_many_switches_for_the_tuned_bound_are_refused():
+    """Expert 0 is always right, and a forecaster with q1 = 3/4 leaves it again and again: 6.24 nats, over 5.23."""
+    with pytest.raises(InputError, match="likelier than staying"):
+        lemma2_tuned(n_rows=5, n_experts=2, n_switches=3)
+    assert lemma2_tuned(n_rows=5, n_experts=2, n_switches=2) > 0.0

@@ -12,6 +12,7 @@ from scipy import stats
 from iegp import IEGPRegressor
 from iegp.errors import InputError
 from iegp.evaluate.regret import RegretLedger, component_losses
+from iegp.kernels import RBF
 
 
 def test_following_a_live_run_gives_the_losses_of_the_run():
@@ -98,3 +99,21 @@ def test_the_picture_shows_regret_and_bound():
     assert alone.ax_ is display.ax_
     with pytest.raises(InputError, match="one entry of each"):
         RegretDisplay([1, 2], [1.0], [1.0])
+
+
+def test_an_expert_far_behind_is_not_lost_when_log_scores_are_given():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3.0, 3.0, size=(60, 1))
+    y = 5.0 * (np.sin(2.0 * x[:, 0]) + 0.3 * rng.normal(size=60))
+    fixed = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": None, "standardize": False}
+    kernels = [RBF(0.1), RBF(1.0), RBF(10.0)]
+    model = IEGPRegressor(kernels, n_frequencies=5, prior_var=1.0, noise_var=0.01, warmup=0, random_state=0, **fixed)
+    model.partial_fit(x[:1], y[:1])
+    live, blind = RegretLedger(), RegretLedger()
+    for t in range(1, 60):
+        expected, now = model.predict_dist(x[t : t + 1]), slice(t, t + 1)
+        live.follow(expected, y[now], model.prequential(x[now], y[now]).log_score)
+        blind.follow(expected, y[now])
+    assert (live.to_best_expert() <= live.bound() + 1e-9).all()
+    # What the argument is for.
+    assert blind.to_best_expert().max() > 10.0 * live.bound()[-1]

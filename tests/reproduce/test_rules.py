@@ -7,7 +7,7 @@ import math
 import pytest
 
 from iegp.errors import InputError
-from iegp.reproduce.rules import judge, rule_from
+from iegp.reproduce.rules import Rule, judge, rule_from
 
 SCORES = {
     ("a", "ours"): {"error": 0.10, "seconds": 1.0, "gain": -1.0},
@@ -88,3 +88,25 @@ def test_every_rule_can_be_put_into_words():
         text = rule_from(TABLE | {"kind": kind, "limit": 0.5, "slack": 1.1, "by": "seconds"}).in_words()
         assert "error of" in text
         assert "ours" in text
+
+
+def test_one_of_ours_that_is_missing_or_diverged_leaves_a_claim_unproven():
+    rule = Rule("every", "m", ("d",), ("A", "B"), ("X",))
+    measured = {("d", "A"): {"m": 1.0}, ("d", "X"): {"m": 2.0}}
+    for also in ({}, {("d", "B"): {"m": float("nan")}}, {("d", "B"): {"m": float("inf")}}):
+        verdict = judge(rule, measured | also)
+        assert verdict.word == "partly"
+        assert "without B" in verdict.findings[0].words
+    assert judge(rule, measured | {("d", "B"): {"m": 1.5}}).word == "confirmed"
+
+
+def test_competitors_that_all_diverged_prove_nothing():
+    rule = Rule("ratio", "m", ("d",), ("A",), ("X",), limit=0.1)
+    assert judge(rule, {("d", "A"): {"m": 1.0}, ("d", "X"): {"m": float("inf")}}).word == "not measured"
+
+
+def test_medians_of_some_runs_are_named():
+    rule = Rule("lowest", "m", ("d",), ("A",), ("X",))
+    verdict = judge(rule, {("d", "A"): {"m": 1.0}, ("d", "X"): {"m": 2.0}}, {("d", "A"): "1 of 3 runs"})
+    assert verdict.word == "partly"
+    assert "A: 1 of 3 runs" in verdict.findings[0].words

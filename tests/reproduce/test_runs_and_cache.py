@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import replace
 
@@ -146,3 +147,21 @@ def test_growth_tells_log_from_linear():
     assert growth(sizes, [float(n) for n in sizes]) > 4.0
     assert growth(sizes, [1.0, 1.0, 1.0, 1.0, -1.0]) == 0.0
     assert growth(sizes, [1.0, 0.0, 1.0, 1.0, 1.0]) == float("inf")
+
+
+def test_a_run_that_diverged_is_the_worst_of_its_cell():
+    for values, middle in (([1.0, math.nan, 3.0, 2.0, 0.0], 2.0), ([3.0, math.nan, 1.0], 3.0)):
+        cell = cell_of([TASK] * len(values), [Outcome("done", {"nMSE": value}) for value in values], "nMSE")
+        assert cell.scores["nMSE"] == middle
+        assert (cell.lowest, cell.highest) == (min(v for v in values if v == v), math.inf)
+
+
+@pytest.mark.parametrize("outcome", [{"scores": None}, {"scores": {"nMSE": "low"}}, {"scores": {}}, {"limit": "long"}])
+def test_a_stored_outcome_of_the_wrong_kind_is_run_again(outcome, tmp_path):
+    cache = Cache(tmp_path)
+    cache.put(TASK, Outcome("done", {"nMSE": 1.0}))
+    assert cache.get(TASK) is not None
+    stored = json.loads(cache.path(TASK).read_text())
+    stored["outcome"] |= outcome
+    cache.path(TASK).write_text(json.dumps(stored))
+    assert cache.get(TASK) is None

@@ -73,8 +73,9 @@ def reweigh_intervals(
         for level in range(n):
             state.log_interval[level] += rate_of(level, eta_0, max_rate) * (ensemble_loss - losses[level])
     else:
-        # As the authors' code: losses mapped to -1..1, the base being the rate of the longest interval.
-        reweigh(state.log_interval[:n], losses, 1.0, rules.hedge, rate_of(n - 1, eta_0, max_rate))
+        # As the authors' code: losses mapped to -1..1, the base being the rate of the longest interval. With a base
+        # above one the worst would win.
+        reweigh(state.log_interval[:n], losses, 1.0, rules.hedge, min(rate_of(n - 1, eta_0, max_rate), 1.0))
         total = math.log(np.sum(np.exp(state.log_interval[:n])))
         for level in range(n):
             state.log_interval[level] -= total

@@ -42,7 +42,7 @@ class Baseline:
     _kept_x: Float | None = None
     _kept_y: Float | None = None
 
-    def get_params(self) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's clone says it
         """The constructor's arguments and their values."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
@@ -112,8 +112,9 @@ class Baseline:
         return rows.whole(self.warmup, "warmup", 0) - kept
 
     def _keep(self, x: Float, y: Float) -> None:
-        if self._kept_x is not None and self._kept_y is not None:
-            x, y = np.concatenate([self._kept_x, x]), np.concatenate([self._kept_y, y])
+        # Copies, always: the caller's arrays may be buffers that the next rows are written to.
+        x = np.concatenate([x[:0] if self._kept_x is None else self._kept_x, x])
+        y = np.concatenate([y[:0] if self._kept_y is None else self._kept_y, y])
         self._kept_x, self._kept_y = x, y
         if len(x) >= self.warmup:
             self._begin(x, y)

@@ -12,6 +12,7 @@ from iegp.baselines.base import Baseline, Expected
 from iegp.baselines.streaming_bound import Hyper, Memory, Whitened
 from iegp.baselines.torch_fit import one_torch_thread
 from iegp.core.threads import one_blas_thread
+from iegp.errors import InputError
 from iegp.typing import Float
 
 # Where hyperparameters begin: length scale sqrt(d), signal 1, noise 0.1.
@@ -59,16 +60,25 @@ class StreamingSparse(Baseline):
             self._batch_x = np.concatenate([self._batch_x, x[:room]])
             self._batch_y = np.concatenate([self._batch_y, y[:room]])
             if len(self._batch_x) == self.batch_size:
-                self._learn_batch(self._batch_x, self._batch_y)
-                self._batch_x, self._batch_y = self._batch_x[:0], self._batch_y[:0]
+                batch_x, batch_y = self._batch_x, self._batch_y
+                # Let go of before it is learned: a batch that cannot be learned must not come back with the next rows.
+                self._batch_x, self._batch_y = batch_x[:0], batch_y[:0]
+                self._learn_batch(batch_x, batch_y)
             x, y = x[room:], y[room:]
         if not seen:
             return self._expect(x)
         return Expected(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))
 
     def _learn_batch(self, x: Float, y: Float) -> None:
-        with one_blas_thread(), one_torch_thread():
-            self._absorb(torch.tensor(self._inducing(x)), torch.tensor(x), torch.tensor(y))
+        try:
+            with one_blas_thread(), one_torch_thread():
+                self._absorb(torch.tensor(self._inducing(x)), torch.tensor(x), torch.tensor(y))
+        except torch.linalg.LinAlgError as error:
+            raise InputError(
+                f"a batch of {len(x)} rows cannot be learned, its matrices have no factors: labels or columns that are "
+                f"far from all others (largest label {np.abs(y).max():.3g} standard deviations), or too little jitter. "
+                "The batch is left out"
+            ) from error
 
     def _absorb(self, points: Any, x: Any, y: Any) -> None:
         raise NotImplementedError

@@ -118,7 +118,10 @@ class Mixture:
         return self._shaped(cdf_rows(self.weights, self.loc, self.scale, self.dof, self._values(y), 0.0))
 
     def logpdf(self, y: ArrayLike) -> Float:
-        """Log density of ``y``, *jointly* over outputs: shape (n,). O(n M D), summed in logs: nothing underflows."""
+        """Log density of ``y``, *jointly* over outputs: shape (n,). O(n M D), summed in logs: no density underflows.
+
+        (A weight below 1e-308 does: that expert counts as gone. ``prequential`` keeps the logs of weights.)
+        """
         return _logpdf(self.weights, self.loc, self.scale, self.dof, self._values(y))
 
     def quantile(self, q: ArrayLike) -> Float:

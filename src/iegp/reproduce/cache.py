@@ -31,9 +31,12 @@ class Cache:
             if stored["task"] != json.loads(json.dumps(task.identity)):
                 return None
             outcome = Outcome(**stored["outcome"])
-        except (OSError, ValueError, KeyError, TypeError):
+            if outcome.status == "done" and not {name: float(value) for name, value in outcome.scores.items()}:
+                return None
+            limit = float(outcome.limit)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        if outcome.status == "timeout" and outcome.limit < task.seconds:
+        if outcome.status == "timeout" and limit < task.seconds:
             return None
         return outcome if outcome.status in ("done", "timeout") else None
 

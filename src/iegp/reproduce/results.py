@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,14 +48,20 @@ def cell_of(tasks: Sequence[Task], outcomes: Sequence[Outcome | None], metric: s
     note = _note([outcome for outcome in outcomes if outcome is None or outcome.status != "done"])
     if not done:
         return Cell(n_runs=len(outcomes), rows=rows, note=note)
-    ranked = sorted(done, key=lambda outcome: outcome.scores.get(metric, np.inf))
+    ranked = sorted(done, key=lambda outcome: _rank(outcome, metric))
     middle = ranked[(len(ranked) - 1) // 2]
     scores = dict(middle.scores)
     if "seconds" in scores:
         scores["seconds"] = float(np.median([outcome.scores["seconds"] for outcome in done]))
-    values = [outcome.scores[metric] for outcome in ranked if metric in outcome.scores]
+    values = [_rank(outcome, metric) for outcome in ranked if metric in outcome.scores]
     ends = (values[0], values[-1]) if values else (float("nan"), float("nan"))
     return Cell(scores, middle.lines, *ends, len(done), len(outcomes), rows, note)
+
+
+def _rank(outcome: Outcome, metric: str) -> float:
+    """A run that diverged is the worst."""
+    value = float(outcome.scores.get(metric, math.inf))
+    return math.inf if math.isnan(value) else value
 
 
 def _note(others: Sequence[Outcome | None]) -> str:

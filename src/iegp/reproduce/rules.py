@@ -1,8 +1,9 @@
 """How a claim is judged: by a rule written beside it, from the measured scores alone.
 
 A rule looks at each of its data sets in turn. All of them as claimed: confirmed; none: not confirmed; some: partly. A
-data set without a score of ours, or of any competitor, is not judged. A competitor without one (out of time, or a
-package is missing) is left out and named, and the claim is then confirmed in part at best.
+data set without a score of ours, or of any competitor, is not judged. A method without one (out of time, diverged, or a
+package is missing) is left out and named, one of whose runs some are missing is named too, and the claim is then
+confirmed in part at best.
 
 ==========  ============================================================================================
 ``lowest``  the best of ``ours`` is at most ``slack`` times the best of ``others`` in ``metric``
@@ -16,6 +17,7 @@ package is missing) is left out and named, and the claim is then confirmed in pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +28,8 @@ KINDS = ("lowest", "every", "ratio", "near", "below")
 Word = Literal["confirmed", "partly", "not confirmed", "not measured"]
 Scores = Mapping[tuple[str, str], Mapping[str, float]]
 """Of (data set, method): its median scores by name. Absent where nothing was measured."""
+Shortfall = Mapping[tuple[str, str], str]
+"""Of (data set, method): how many runs there are of how many, where some are missing."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,16 @@ class Rule:
     def in_words(self) -> str:
         """The rule as a sentence without its data sets."""
         ours, others = _listed(self.ours), _listed(self.others)
+        # These three look at the best of each side alone.
+        best = "the best of " if len(self.ours) > 1 else ""
+        rival = "the best of " if len(self.others) > 1 else ""
         if self.kind == "below":
-            return f"{self.metric} of {ours} at most {self.limit:g}"
+            return f"{self.metric} of {best}{ours} at most {self.limit:g}"
         if self.kind == "near":
-            return f"{self.metric} of {ours} and of {others} at most {self.limit:g} apart"
+            return f"{self.metric} of {best}{ours} and of {rival}{others} at most {self.limit:g} apart"
         if self.kind == "ratio":
-            best = f", best by {self.by}" if self.by else ""
-            return f"{self.metric} of {ours} at most {self.limit:g} times that of {others}{best}"
+            by = f", best by {self.by}" if self.by else ""
+            return f"{self.metric} of {best}{ours} at most {self.limit:g} times that of {rival}{others}{by}"
         which = "the best" if self.kind == "lowest" else "every one"
         times = "" if self.slack == 1.0 else f"{self.slack:g} times "
         return f"{self.metric} of {which} of {ours} at most {times}that of {others}"
@@ -64,7 +71,7 @@ class Finding:
     holds: bool | None
     words: str
     is_complete: bool = True
-    """Whether all competitors that the rule names were there."""
+    """Whether all methods that the rule names were there, with all their runs."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,9 @@ def rule_from(table: Mapping[str, Any]) -> Rule:
     return rule
 
 
-def judge(rule: Rule, scores: Scores) -> Verdict:
+def judge(rule: Rule, scores: Scores, shortfall: Shortfall | None = None) -> Verdict:
     """The verdict of a rule on median scores."""
-    findings = tuple(_finding(rule, data, scores) for data in rule.data)
+    findings = tuple(_finding(rule, data, scores, shortfall or {}) for data in rule.data)
     judged = [finding.holds for finding in findings if finding.holds is not None]
     word: Word
     if not judged:
@@ -101,17 +108,19 @@ def judge(rule: Rule, scores: Scores) -> Verdict:
     return Verdict(word, findings)
 
 
-def _finding(rule: Rule, data: str, scores: Scores) -> Finding:
+def _finding(rule: Rule, data: str, scores: Scores, shortfall: Shortfall) -> Finding:
     needed = (rule.metric,) if not rule.by else (rule.metric, rule.by)
     ours = _measured(data, rule.ours, scores, needed)
     others = _measured(data, rule.others, scores, needed)
     if not ours or (rule.others and not others):
         absent = rule.ours if not ours else rule.others
         return Finding(data, None, f"no {' and '.join(needed)} of {_listed(absent)}")
-    left_out = [name for name in rule.others if name not in others]
-    tail = f" (without {_listed(left_out)})" if left_out else ""
+    named = (*rule.ours, *rule.others)
+    left_out = [name for name in named if name not in ours and name not in others]
+    short = [f"{name}: {shortfall[data, name]}" for name in named if (data, name) in shortfall and name not in left_out]
+    remarks = ([f"without {_listed(left_out)}"] if left_out else []) + short
     holds, words = _compared(rule, ours, others)
-    return Finding(data, holds, words + tail, not left_out)
+    return Finding(data, holds, words + (f" ({'; '.join(remarks)})" if remarks else ""), not remarks)
 
 
 def _compared(
@@ -141,7 +150,7 @@ def _measured(data: str, names: Sequence[str], scores: Scores, needed: Sequence[
 
 
 def _is_number(value: float | None) -> bool:
-    return value is not None and value == value  # NaN is no number
+    return value is not None and math.isfinite(value)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 Status = Literal["done", "timeout", "failed", "missing"]
 
 # Raised whenever a run would measure something else under the same settings, so that older results are not used.
-MEASURE = 2
+MEASURE = 3
 
 
 @dataclass(frozen=True)

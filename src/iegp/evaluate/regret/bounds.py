@@ -55,12 +55,18 @@ def best_switch_prob(*, n_rows: int, n_switches: int) -> float:
 def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     """The closed form of Lemma 2 at the best q1: ``log M + S log T - S log S + S + S log(M - 1)``.
 
-    The last term is missing in the printed lemma; it is zero for two experts.
+    The last term is missing in the printed lemma; it is zero for two experts. It covers sequences with fewer switches
+    too, so that the best q1 must leave staying likelier than any one switch.
     """
     _check_switches(n_rows, n_experts, n_switches)
     if n_switches == 0:
         return math.log(n_experts)
     s = n_switches
+    if s * n_experts > (n_rows - 1) * (n_experts - 1):
+        raise InputError(
+            f"n_switches={s} of {n_rows} rows is so many that a switch would be likelier than staying; the bound needs "
+            "n_switches <= (n_rows - 1) (n_experts - 1) / n_experts"
+        )
     return math.log(n_experts) + s * (math.log(n_rows) - math.log(s) + 1.0 + math.log(n_experts - 1))
 
 

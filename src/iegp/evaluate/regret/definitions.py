@@ -60,6 +60,9 @@ def static_curve(
     ``features[m]`` is (T, F) of expert m. The comparator is found anew for every number of rows, as the definition
     says: it knows just the rows it is judged on.
     """
+    odd = [phi.shape[1] for phi in features if phi.shape[1] % 2 or phi.shape[1] == 0]
+    if odd:
+        raise InputError(f"features with {odd[0]} columns; random features come in pairs, a sine and a cosine each")
     regret, bound = [], []
     for n in n_rows:
         own = [

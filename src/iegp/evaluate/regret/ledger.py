@@ -71,6 +71,8 @@ class RegretLedger:
         """Note one row (a number, and one for each expert) or several (n,) and (n, M)."""
         own = np.atleast_1d(np.asarray(loss, dtype=np.float64))
         table = checked_table(np.atleast_2d(np.asarray(expert_losses, dtype=np.float64)))
+        if np.isnan(own).any():
+            raise InputError("loss has a NaN; all regret from there on would be one")
         if own.shape != (len(table),):
             raise InputError(f"loss has shape {own.shape}, expert_losses {table.shape}; give as many rows of both")
         if self._losses and table.shape[1] != self.n_experts:
@@ -78,9 +80,17 @@ class RegretLedger:
         self._losses.append(own.copy())
         self._expert_losses.append(table.copy())
 
-    def follow(self, dist: Predictive, y: ArrayLike) -> None:
-        """Note rows by what was predicted (``model.predict_dist(X)``) and what came, before the model learns it."""
+    def follow(self, dist: Predictive, y: ArrayLike, log_score: ArrayLike | None = None) -> None:
+        """Note rows by what was predicted (``model.predict_dist(X)``) and what came, before the model learns it.
+
+        ``log_score`` is the ensemble's own of these rows (``model.prequential(X, y).log_score``). Without it, it is
+        computed from the weights of the prediction, in which an expert that is more than 700 nats behind counts as
+        gone: an ensemble that takes such an expert back would be charged for what it did not lose.
+        """
         table = component_losses(dist, y)
+        if log_score is not None:
+            self.add(-np.asarray(log_score, dtype=np.float64), table)
+            return
         with np.errstate(divide="ignore"):
             mixed = logsumexp(np.log(dist.weights) - table, axis=1)
         self.add(-mixed, table)

@@ -48,7 +48,8 @@ class Reproduction:
 def section_of(experiment: Experiment, cells: Cells) -> Section:
     """What there is to say of an experiment."""
     scores = {key: cell.scores for key, cell in cells.items() if cell.scores}
-    claims = tuple((claim.text, claim.rule.in_words(), judge(claim.rule, scores)) for claim in experiment.claims)
+    short = {key: f"{cell.n_done} of {cell.n_runs} runs" for key, cell in cells.items() if cell.n_done < cell.n_runs}
+    claims = tuple((claim.text, claim.rule.in_words(), judge(claim.rule, scores, short)) for claim in experiment.claims)
     table = statistics_table(experiment, cells) if experiment.kind == "statistics" else scores_table(experiment, cells)
     titles = {data.name: data.title for data in experiment.data}
     return Section(experiment.name, experiment.title, experiment.paper, experiment.note, table, claims, titles)
