@@ -12,7 +12,7 @@ from iegp.reproduce.worker import perform
 
 pytest.importorskip("matplotlib", reason="the plot extra is not installed")
 
-from iegp.reproduce.figures import draw  # noqa: E402  needs matplotlib
+from iegp.reproduce.figures import draw
 
 
 def experiment(name):
