@@ -83,6 +83,23 @@ def test_errors_say_what_to_do():
         ledger.add(1.0, [np.nan, 1.0])
 
 
+def test_follow_refuses_labels_and_predictions_that_do_not_fit():
+    x, y = adversary("smooth", 30, np.random.default_rng(0))
+    model = ensemble((0.3, 2.0), 5, 0.2).partial_fit(x, y)
+    dist, ledger = model.predict_dist(x[:3]), RegretLedger()
+    for wrong in (y[:2], y[:6], 1.0, y[:3].reshape(1, 3), np.column_stack([y[:3], y[:3]])):
+        with pytest.raises(InputError, match="3 rows of 1 outputs were predicted"):
+            ledger.follow(dist, wrong)
+    for other in (model.predict(x[:3]), None, model.prequential(x[:3], y[:3])):
+        with pytest.raises(InputError, match="from_run"):
+            ledger.follow(other, y[:3])
+    assert repr(ledger) == "RegretLedger(0 rows, 0 experts)"
+    ledger.follow(dist, y[:3].tolist())
+    ledger.follow(dist, y[:3, None])
+    ledger.follow(model.predict_dist(x[:1]), float(y[0]))
+    assert repr(ledger) == "RegretLedger(7 rows, 2 experts)"
+
+
 def test_the_picture_shows_regret_and_bound():
     pytest.importorskip("matplotlib", reason="pictures need the extra plot").use("agg")
     from iegp.plots import RegretDisplay  # noqa: PLC0415 - needs matplotlib
@@ -94,6 +111,8 @@ def test_the_picture_shows_regret_and_bound():
     np.testing.assert_allclose(regret, ledger.to_best_sequence(1))
     np.testing.assert_allclose(bound, ledger.bound(1))
     assert display.ax_.get_title(loc="left") == "flip"
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["regret", "bound of Lemma 2 (Bayes or switching weights)"]
     assert isinstance(display, RegretDisplay)
     alone = RegretDisplay([1, 2], [0.0, 1.0], [np.nan, np.nan]).plot(display.ax_)
     assert alone.ax_ is display.ax_

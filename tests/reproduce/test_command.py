@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from reproduce.tiny import write_experiments
+from reproduce.tiny import STREAM, write_experiments
 
 from iegp.cli.reproducing import reproduce
 from iegp.errors import InputError
@@ -117,6 +117,14 @@ def test_the_experiments_of_the_package_are_listed(tmp_path):
     for name in ("datasets", "nmse", "nll", "classification", "maps", "static-regret", "switching-regret"):
         assert name in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_when_no_run_succeeds_the_command_fails_and_says_so(tmp_path, capfd):
+    (tmp_path / "1-lost.toml").write_text(STREAM.replace("diabetes", "no_such_set"), "utf-8")
+    code = reproduce([], 1, 1, True, str(tmp_path / "out"), False, str(tmp_path))
+    assert code == 1
+    assert "No run succeeded" in capfd.readouterr().err
+    assert (tmp_path / "out" / "results.md").exists()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def reproduce(
     say = Console(stderr=True, highlight=False, soft_wrap=True)
     command = shlex.join(["iegp", *sys.argv[1:]])
     with StopSignals() as stop:
-        page, _ = run(
+        page, counts = run(
             chosen(known, names),
             scale,
             folder,
@@ -63,6 +63,9 @@ def reproduce(
         return code
     _show_verdicts(page)
     say.print(f"Pages: {folder / 'results.md'}, {folder / 'results.html'}")
+    if counts.done == 0:
+        say.print("No run succeeded, so nothing was judged; the lines above and the tables of the pages say why")
+        return 1
     return 0
 
 

@@ -20,6 +20,8 @@ class RegretDisplay(Display):
     ----------
     n_rows, regret, bound : array-like (n,)
         Numbers of rows, regret after them, and the bound there (NaN where there is none).
+    bound_label : str, default="bound"
+        What the legend calls the bound.
 
     Examples
     --------
@@ -28,7 +30,8 @@ class RegretDisplay(Display):
     'regret (nats)'
     """
 
-    def __init__(self, n_rows: ArrayLike, regret: ArrayLike, bound: ArrayLike) -> None:
+    def __init__(self, n_rows: ArrayLike, regret: ArrayLike, bound: ArrayLike, *, bound_label: str = "bound") -> None:
+        self.bound_label = bound_label
         self.n_rows, self.regret, self.bound = (np.asarray(v, dtype=np.float64) for v in (n_rows, regret, bound))
         if not self.n_rows.shape == self.regret.shape == self.bound.shape or self.n_rows.ndim != 1:
             raise InputError(
@@ -41,7 +44,7 @@ class RegretDisplay(Display):
         self._take(ax, (1,), (7, 4))
         self.ax_.plot(self.n_rows, self.regret, color=REGRET_COLOUR, label="regret")
         if np.isfinite(self.bound).any():
-            self.ax_.plot(self.n_rows, self.bound, color=BOUND_COLOUR, linestyle="--", label="bound")
+            self.ax_.plot(self.n_rows, self.bound, color=BOUND_COLOUR, linestyle="--", label=self.bound_label)
         self.ax_.axhline(0.0, color="#888888", linewidth=0.6)
         self.ax_.set_xlabel("rows")
         self.ax_.set_ylabel("regret (nats)")

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from iegp.errors import InputError
 from iegp.reproduce.experiment import Experiment, experiment_from
@@ -15,17 +16,24 @@ from iegp.streams.closest import closest
 def load_experiments(folder: Path | None = None) -> dict[str, Experiment]:
     """All experiments by name, in the order of their file names; without ``folder`` those of the package."""
     place = files("iegp.reproduce").joinpath("experiments") if folder is None else folder
-    tables = {}
+    tables: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
     for file in sorted(place.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml").split("-", 1)[-1]
+            if name in names:
+                raise InputError(
+                    f"{names[name]} and {file.name} both hold experiment {name!r}, the part after the first dash; "
+                    "rename one of them"
+                )
+            names[name] = file.name
             try:
                 tables[name] = tomllib.loads(file.read_text(encoding="utf-8"))
             except tomllib.TOMLDecodeError as error:
                 raise InputError(f"{file.name} is not TOML ({error}); mend it") from error
     if not tables:
         raise InputError(f"{place} holds no experiments; they are files that end in .toml")
-    return {name: experiment_from(name, table, tables) for name, table in tables.items()}
+    return {name: experiment_from(name, table, tables, names[name]) for name, table in tables.items()}
 
 
 def chosen(experiments: dict[str, Experiment], names: Sequence[str]) -> list[Experiment]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iegp.errors import InputError
+from iegp.reproduce.checks import check_keys, check_names
 from iegp.reproduce.rules import Rule, rule_from
 
 
@@ -65,12 +66,20 @@ class Experiment:
     note: str = ""
 
 
-def experiment_from(name: str, table: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Experiment:
-    """An experiment out of its TOML table; ``same_runs_as`` takes over what another one runs."""
-    merged = _merged(name, table, others)
+def experiment_from(
+    name: str, table: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]], file: str = ""
+) -> Experiment:
+    """An experiment out of its TOML table; ``same_runs_as`` takes over what another one runs.
+
+    ``file`` is where messages say that a mistake is.
+    """
+    file = file or f"{name}.toml"
+    check_keys(file, table)
+    merged = _merged(file, table, others)
     missing = [key for key in ("title", "kind", "paper", "metric", "data", "methods") if key not in merged]
     if missing:
-        raise InputError(f"experiment {name!r} does not say {', '.join(missing)}; add it to {name}.toml")
+        raise InputError(f"{file} does not say {', '.join(missing)}; add it")
+    check_names(file, merged)
     return Experiment(
         name=name,
         title=merged["title"],
@@ -79,7 +88,7 @@ def experiment_from(name: str, table: Mapping[str, Any], others: Mapping[str, Ma
         metric=merged["metric"],
         shows=tuple(merged.get("shows", (merged["metric"],))),
         figure=merged.get("figure", ""),
-        data=tuple(_data(name, entry) for entry in merged["data"]),
+        data=tuple(_data(entry) for entry in merged["data"]),
         methods=tuple(merged["methods"]),
         claims=tuple(Claim(claim["text"], rule_from(claim["rule"])) for claim in merged.get("claim", ())),
         runs=int(merged.get("runs", 3)),
@@ -95,22 +104,17 @@ def experiment_from(name: str, table: Mapping[str, Any], others: Mapping[str, Ma
     )
 
 
-def _merged(name: str, table: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _merged(file: str, table: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     same = table.get("same_runs_as")
     if same is None:
         return dict(table)
     if same not in others:
-        raise InputError(f"experiment {name!r} has the runs of {same!r}, which is no experiment; try {sorted(others)}")
+        raise InputError(f"{file} has the runs of {same!r}, which is no experiment; use one of {', '.join(others)}")
     own = {"title", "paper", "shows", "figure", "claim", "note"}
     shared = {key: value for key, value in others[same].items() if key not in own}
     return shared | dict(table)
 
 
-def _data(experiment: str, entry: Mapping[str, Any]) -> Data:
-    known = {"name", "title", "rows", "quick_rows", "methods", "quick_methods", "paper"}
-    if "name" not in entry or not set(entry) <= known:
-        raise InputError(
-            f"experiment {experiment!r}: data {dict(entry)!r} needs a name, and nothing but {sorted(known)}"
-        )
+def _data(entry: Mapping[str, Any]) -> Data:
     lists = {key: tuple(entry[key]) for key in ("methods", "quick_methods") if key in entry}
     return Data(**{"title": entry["name"]} | dict(entry) | lists)

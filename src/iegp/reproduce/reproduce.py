@@ -21,10 +21,11 @@ from iegp.reproduce.task import Outcome, Task
 
 @dataclass(frozen=True)
 class Counts:
-    """Runs that were there already, and runs made now."""
+    """Runs that were there already, runs made now, and how many of both have scores."""
 
     cached: int
     made: int
+    done: int
 
 
 def reproduce(
@@ -43,9 +44,10 @@ def reproduce(
     tasks = all_tasks(experiments, scale)
     outcomes = {task.digest: outcome for task in tasks if (outcome := cache.get(task)) is not None}
     missing = [task for task in tasks if task.digest not in outcomes]
-    counts = Counts(len(outcomes), len(missing))
-    console.print(f"{len(tasks)} runs: {counts.cached} in the cache, {counts.made} to make", highlight=False)
+    cached = len(outcomes)
+    console.print(f"{len(tasks)} runs: {cached} in the cache, {len(missing)} to make", highlight=False)
     _run(missing, jobs, cache, outcomes, console, stopped)
+    counts = Counts(cached, len(missing), sum(outcome.status == "done" for outcome in outcomes.values()))
     if stopped():
         return None, counts
     return write_pages(out, experiments, scale, outcomes, command, date), counts

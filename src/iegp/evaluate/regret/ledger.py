@@ -15,6 +15,9 @@ from iegp.evaluate.regret.bounds import lemma2
 from iegp.evaluate.regret.sequences import best_switching_sequence, checked_table
 from iegp.typing import Float
 
+# Other weights, stacking for one, are drawn too, but the lemma does not speak of them.
+BOUND_LABEL = "bound of Lemma 2 (Bayes or switching weights)"
+
 
 class Predictive(Protocol):
     """What ``predict_dist`` of a regressor returns: components (n, M, D) and their weights (n, M)."""
@@ -87,6 +90,7 @@ class RegretLedger:
         computed from the weights of the prediction, in which an expert that is more than 700 nats behind counts as
         gone: an ensemble that takes such an expert back would be charged for what it did not lose.
         """
+        dist = _checked_dist(dist, y)
         table = component_losses(dist, y)
         if log_score is not None:
             self.add(-np.asarray(log_score, dtype=np.float64), table)
@@ -94,6 +98,9 @@ class RegretLedger:
         with np.errstate(divide="ignore"):
             mixed = logsumexp(np.log(dist.weights) - table, axis=1)
         self.add(-mixed, table)
+
+    def __repr__(self) -> str:
+        return f"RegretLedger({len(self)} rows, {self.n_experts} experts)"
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._losses)
@@ -150,7 +157,8 @@ class RegretLedger:
         # Pictures are a room above this one, and an extra: looked up when asked for.
         display = import_module("iegp.plots").RegretDisplay
         regret = self.to_best_sequence(max_switches)
-        return display(np.arange(1, len(self) + 1), regret, self.bound(max_switches)).plot(ax, title=title)
+        rows, bound = np.arange(1, len(self) + 1), self.bound(max_switches)
+        return display(rows, regret, bound, bound_label=BOUND_LABEL).plot(ax, title=title)
 
     def _require_rows(self) -> None:
         if not self._losses:
@@ -168,3 +176,21 @@ def component_losses(dist: Predictive, y: ArrayLike) -> Float:
     student = constant + 0.5 * (dof + 1.0) * np.log1p(z2 / dof)
     losses: Float = (np.where(heavy, student, gaussian) + np.log(dist.scale)).sum(axis=2)
     return losses
+
+
+def _checked_dist(dist: Predictive, y: ArrayLike) -> Predictive:
+    """``dist``, if it is a predictive mixture with as many rows and outputs as ``y`` has labels."""
+    missing = [name for name in ("loc", "scale", "dof", "weights") if not hasattr(dist, name)]
+    if missing:
+        raise InputError(
+            f"follow got a {type(dist).__name__} without {', '.join(missing)}; give what predict_dist of a regressor "
+            "returns, or log scores of any other model through RegretLedger.from_run(run, expert_log_scores)"
+        )
+    n, _, n_outputs = dist.loc.shape
+    labels = np.asarray(y)
+    # Other shapes might be broadcast against the experts without a word.
+    if labels.size != n * n_outputs or (labels.ndim > 1 and len(labels) != n):
+        raise InputError(
+            f"y has shape {labels.shape}, but {n} rows of {n_outputs} outputs were predicted; give one label for each"
+        )
+    return dist

@@ -9,21 +9,23 @@ from matplotlib.figure import Figure
 from iegp.errors import InputError
 from iegp.reproduce.experiment import Experiment
 from iegp.reproduce.figures.band import band
-from iegp.reproduce.figures.bars import bars
 from iegp.reproduce.figures.curves import curves
 from iegp.reproduce.figures.maps import maps
 from iegp.reproduce.figures.regret import average, regret
 from iegp.reproduce.figures.scatter import scatter
+from iegp.reproduce.figures.times import times
 from iegp.reproduce.results import Cells
 
 SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
     "average": average,
     "band": band,
-    "bars": bars,
+    # Under its former name too, which experiments still use.
+    "bars": times,
     "curves": curves,
     "maps": maps,
     "regret": regret,
     "scatter": scatter,
+    "times": times,
 }
 
 

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp.reproduce.experiment import Experiment
-from iegp.reproduce.figures.panels import colour, legend, measured, panels
+from iegp.reproduce.figures.panels import colour, label_left, legend, measured, panels
 from iegp.reproduce.results import Cells
 
 
@@ -18,17 +18,20 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
         return None
     figure, axes = panels([data.title for data in shown])
     for axis, data in zip(axes, shown, strict=True):
-        ends = []
+        ends, warmup = [], 0
         for (name, method), cell in cells.items():
             if name == data.name and score in cell.lines:
                 line: dict[str, list[float]] = cell.lines[score]
-                axis.plot(line["row"], line["value"], color=colour(method), label=method, linewidth=1.3)
+                # The first row that counts comes after those of the warm-up.
+                warmup = int(line["row"][0]) - 1
+                rows = [row - warmup for row in line["row"]]
+                axis.plot(rows, line["value"], color=colour(method), label=method, linewidth=1.3)
                 ends += line["value"][len(line["value"]) // 10 :]
         # The first rows of a running mean are wild; the axis belongs to what follows.
         if ends:
             _limit(axis, ends, is_log=score == "nMSE")
-        axis.set_xlabel("rows", fontsize=8)
-    axes[0].set_ylabel(score, fontsize=9)
+        axis.set_xlabel("rows, after the warm-up" if warmup else "rows", fontsize=8)
+    label_left(axes, score)
     legend(figure, axes)
     return figure
 

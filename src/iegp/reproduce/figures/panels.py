@@ -59,6 +59,14 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
     return figure, axes[: len(titles)]
 
 
+def label_left(axes: Sequence[Axes], words: str) -> None:
+    """What the vertical axis shows, at the first panel of every row."""
+    for axis in axes:
+        place = axis.get_subplotspec()
+        if place is not None and place.is_first_col():
+            axis.set_ylabel(words, fontsize=9)
+
+
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend for all panels, below them."""
     found: dict[str, Artist] = {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp.reproduce.experiment import Experiment
@@ -20,9 +23,8 @@ def regret(experiment: Experiment, cells: Cells) -> Figure | None:
     axes[0].plot(lines["size"], lines["regret"], "o-", color="#12436d", label="regret")
     axes[0].plot(lines["size"], lines["bound"], "--", color="#f46a25", label="Lemma 1 with its constant")
     axes[1].plot(lines["size to RKHS"], lines["to RKHS"], "o-", color="#12436d", label="regret")
-    for axis in axes:
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("T (logarithmic)", fontsize=8)
+    for axis, sizes in zip(axes, (lines["size"], lines["size to RKHS"]), strict=True):
+        _mark_sizes(axis, sizes)
         axis.set_ylabel("regret (nats)", fontsize=8)
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
         axis.legend(frameon=False, fontsize=8)
@@ -38,7 +40,14 @@ def average(experiment: Experiment, cells: Cells) -> Figure | None:
     figure, axes = panels(["average switching regret"])
     axes[0].plot(shown[0].lines["size"], shown[0].lines["average"], "o-", color="#12436d")
     axes[0].axhline(0.0, color="#888888", linewidth=0.6)
-    axes[0].set_xscale("log", base=2)
-    axes[0].set_xlabel("T", fontsize=8)
+    _mark_sizes(axes[0], shown[0].lines["size"])
     axes[0].set_ylabel("regret / T (nats)", fontsize=8)
     return figure
+
+
+def _mark_sizes(axis: Axes, sizes: Sequence[int]) -> None:
+    """A logarithmic axis with its ticks where something was measured."""
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel("rows T (logarithmic)", fontsize=8)

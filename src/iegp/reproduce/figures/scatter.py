@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from iegp.reproduce.experiment import Experiment
-from iegp.reproduce.figures.panels import colour, legend, measured, panels
+from iegp.reproduce.figures.panels import colour, label_left, legend, measured, panels
 from iegp.reproduce.results import Cells
 
 
@@ -18,10 +18,15 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
     for axis, data in zip(axes, shown, strict=True):
         for (name, method), cell in cells.items():
             if name == data.name and "error" in cell.scores:
-                axis.plot(cell.scores["seconds"], 100.0 * cell.scores["error"], "o", color=colour(method), label=method)
+                at = (cell.scores["seconds"], 100.0 * cell.scores["error"])
+                # Open, so that a method behind another one is still seen.
+                axis.plot(*at, "o", color=colour(method), label=method, markerfacecolor="none", markeredgewidth=1.8)
         axis.set_xscale("log")
-        axis.set_ylim(bottom=0.0)
+        # A little below zero, so that a point at 0 % is whole.
+        highest = max(axis.get_ylim()[1], 1.0)
+        axis.set_ylim(-0.04 * highest, highest)
+        axis.margins(x=0.1)
         axis.set_xlabel("processor seconds", fontsize=8)
-    axes[0].set_ylabel("nearest-neighbour error (%)", fontsize=9)
+    label_left(axes, "nearest-neighbour error (%)")
     legend(figure, axes)
     return figure

@@ -1,0 +1,80 @@
+"""Figures show what was measured where it was measured, and say what their axes are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iegp.reproduce.catalogue import load_experiments
+from iegp.reproduce.results import Cell
+from iegp.reproduce.task import Task
+from iegp.reproduce.worker import perform
+
+pytest.importorskip("matplotlib", reason="the plot extra is not installed")
+
+from iegp.reproduce.figures import draw
+
+
+def experiment(name):
+    return load_experiments()[name]
+
+
+def test_times_are_dots_with_their_seconds_beside_them():
+    cells = {("sarcos", "IE-GP"): Cell({"seconds": 0.2}), ("sarcos", "SSGP"): Cell({"seconds": 1830.2})}
+    (axis,) = draw(experiment("time"), cells).axes
+    assert [text.get_text() for text in axis.texts] == ["1,830", "0.20"]
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == ["SSGP", "IE-GP"]
+    assert not axis.patches
+    low, high = axis.get_xlim()
+    assert low < 0.2 < 1830.2 < high
+
+
+def test_one_time_alone_is_drawn():
+    (axis,) = draw(experiment("time"), {("sarcos", "IE-GP"): Cell({"seconds": 3.0})}).axes
+    assert [text.get_text() for text in axis.texts] == ["3.0"]
+
+
+@pytest.mark.parametrize(("first", "label"), [(1, "rows"), (1001, "rows, after the warm-up")])
+def test_curves_count_rows_after_the_warmup_and_name_every_left_axis(first, label):
+    line = {"row": [first, first + 9], "value": [1.0, 0.5]}
+    names = ["toms_hardware", "sarcos", "air_quality", "twitter"]
+    axes = draw(experiment("nmse"), {(name, "IE-GP"): Cell({"nMSE": 0.5}, {"nMSE": line}) for name in names}).axes
+    assert [axis.get_ylabel() for axis in axes] == ["nMSE", "", "nMSE", ""]
+    assert {axis.get_xlabel() for axis in axes} == {label}
+    assert axes[0].lines[0].get_xdata().tolist() == [1, 10]
+
+
+def test_regret_has_its_ticks_at_the_sizes():
+    lines = {"size": [100, 200, 400], "regret": [1.0, 2.0, 3.0], "bound": [2.0, 3.0, 4.0], "average": [3.0, 2.0, 1.0]}
+    lines |= {"size to RKHS": [100, 200], "to RKHS": [1.0, 4.0]}
+    left, right = draw(experiment("static-regret"), {("wide_sines", "IE-GP"): Cell({}, lines)}).axes
+    (alone,) = draw(experiment("switching-regret"), {("two_processes", "SIE-GP"): Cell({}, lines)}).axes
+    for axis, sizes in ((left, [100, 200, 400]), (right, [100, 200]), (alone, [100, 200, 400])):
+        assert axis.get_xticks().tolist() == sizes
+        assert axis.get_xticks(minor=True).tolist() == []
+
+
+def test_points_at_zero_error_are_whole_and_none_hides_another():
+    cells = {("mnist", name): Cell({"error": 0.0, "seconds": 2.0}) for name in ("IE-GPLVM", "onGPLVM")}
+    (axis,) = draw(experiment("maps"), cells).axes
+    assert axis.get_ylim()[0] < 0.0
+    assert {line.get_markerfacecolor() for line in axis.lines} == {"none"}
+
+
+def test_bands_say_whose_points_they_show():
+    grid = [-4.0, 4.0]
+    flat = {"grid": grid, "mean": grid, "lower": grid, "upper": grid}
+    points = {seed: np.random.default_rng(seed).standard_normal(30).round(4).tolist() for seed in (2, 6)}
+    lines = [flat | {"x": x, "y": x} for x in (points[2], points[6], [0.0, 1.0])]
+    cells = {("sines", str(i)): Cell({}, line) for i, line in enumerate(lines)}
+    axes = draw(experiment("uncertainty"), cells).axes
+    assert [axis.get_title(loc="left") for axis in axes] == ["0, run 3", "1, run 7", "2, its median run"]
+    assert axes[0].get_ylabel() == "y"
+
+
+def test_the_points_of_a_run_tell_its_number():
+    """The figure draws a run's inputs again to find its seed: both must draw alike."""
+
+    outcome = perform(Task("uncertainty", "sines", "IE-GP", 4, rows=30))
+    (axis,) = draw(experiment("uncertainty"), {("sines", "IE-GP"): Cell(outcome.scores, outcome.lines)}).axes
+    assert axis.get_title(loc="left") == "IE-GP, run 5"
