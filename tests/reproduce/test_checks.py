@@ -9,7 +9,7 @@ import pytest
 from reproduce.tiny import POINTS, STREAM, TIMES
 
 from iegp.errors import InputError
-from iegp.reproduce import checks
+from iegp.reproduce import checks, rules
 from iegp.reproduce.catalogue import load_experiments
 
 README = Path(__file__).parents[2] / "experiments" / "README.md"
@@ -35,7 +35,8 @@ def load(folder, **texts):
         ('others = ["Raker"]', 'other = ["Raker"]', "'other' is no key of the rule of 'IE-GP has.*others"),
         ('others = ["Raker"]', 'others = ["Rake"]', "'IE-GP has.* method 'Rake' is not known there.* Raker"),
         ('data = ["diabetes"]', 'data = ["diabets"]', "data set 'diabets' is not known there.* diabetes"),
-        ('kind = "lowest"', 'kind = "low"', "rule 'low' is not known there; use one of lowest"),
+        ('kind = "lowest"', 'kind = "low"', "rule 'low' is not known; use one of lowest"),
+        (', others = ["Raker"]', "", "must name data, ours and others"),
         ('metric = "nMSE", data', "data", "the rule of 'IE-GP has.*' does not say metric"),
         ('kind = "lowest", metric', 'limit = "1", kind = "lowest", metric', "limit = '1' .* must be a number"),
         ("[options]", "[runs_of]\nRake = 1\n[options]", "runs_of: method 'Rake' is not known there"),
@@ -83,6 +84,6 @@ def test_the_example_of_the_readme_is_complete_and_every_key_is_in_its_table(tmp
     rows = "\n".join(line for line in page.splitlines() if line.startswith("|"))
     for key in {*checks.EXPERIMENT, *checks.DATA, *checks.CLAIM, *checks.RULE}:
         assert f"`{key}`" in rows, key
-    for name in (*checks.FIGURES, *checks.KINDS, *checks.RULES):
+    for name in (*checks.FIGURES, *checks.KINDS, *rules.KINDS):
         if name != "bars":
             assert f"`{name}`" in page, name

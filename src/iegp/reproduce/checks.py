@@ -7,8 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from iegp.errors import InputError
-from iegp.reproduce.rules import KINDS as RULES
-from iegp.reproduce.rules import Rule
+from iegp.reproduce.rules import Rule, rule_from
 from iegp.reproduce.worker import KINDS
 
 # Those of ``figures``, which needs matplotlib and is therefore not asked; a test holds the two together.
@@ -46,7 +45,7 @@ def check_keys(file: str, table: Mapping[str, Any]) -> None:
     for claim in table.get("claim", ()):
         _check(file, "[[claim]]", claim, CLAIM, needs=("text", "rule"))
         _check(file, f"the rule of {claim['text']!r}", claim["rule"], RULE, needs=RULE_NEEDS)
-        _check_known(file, "rule", [claim["rule"]["kind"]], RULES)
+        _check_rule(file, claim["rule"])
 
 
 def check_names(file: str, table: Mapping[str, Any]) -> None:
@@ -79,6 +78,14 @@ def _check(file: str, what: str, table: Any, allowed: Mapping[str, str], needs: 
     missing = [key for key in needs if key not in table]
     if missing:
         raise InputError(f"{file}: {what} does not say {', '.join(missing)}; add it to {dict(table)!r}")
+
+
+def _check_rule(file: str, table: Mapping[str, Any]) -> None:
+    """What rules refuse on their own, with the file's name."""
+    try:
+        rule_from(table)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
 
 
 def _is_of(wanted: str, value: Any) -> bool:

@@ -22,9 +22,9 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
                 # Open, so that a method behind another one is still seen.
                 axis.plot(*at, "o", color=colour(method), label=method, markerfacecolor="none", markeredgewidth=1.8)
         axis.set_xscale("log")
-        # A little below zero, so that a point at 0 % is whole.
-        highest = max(axis.get_ylim()[1], 1.0)
-        axis.set_ylim(-0.04 * highest, highest)
+        # A little beyond both ends, so that the highest point and one at 0 % are whole.
+        highest = max(axis.dataLim.y1, 1.0)
+        axis.set_ylim(-0.04 * highest, 1.06 * highest)
         axis.margins(x=0.1)
         axis.set_xlabel("processor seconds", fontsize=8)
     label_left(axes, "nearest-neighbour error (%)")
