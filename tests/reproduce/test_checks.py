@@ -85,5 +85,4 @@ def test_the_example_of_the_readme_is_complete_and_every_key_is_in_its_table(tmp
     for key in {*checks.EXPERIMENT, *checks.DATA, *checks.CLAIM, *checks.RULE}:
         assert f"`{key}`" in rows, key
     for name in (*checks.FIGURES, *checks.KINDS, *rules.KINDS):
-        if name != "bars":
-            assert f"`{name}`" in page, name
+        assert f"`{name}`" in page, name

@@ -57,7 +57,7 @@ same_runs_as = "stream"
 title = "Times"
 paper = "A third figure."
 shows = ["seconds"]
-figure = "bars"
+figure = "times"
 """
 
 

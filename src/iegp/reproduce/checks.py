@@ -11,7 +11,7 @@ from iegp.reproduce.rules import Rule, rule_from
 from iegp.reproduce.worker import KINDS
 
 # Those of ``figures``, which needs matplotlib and is therefore not asked; a test holds the two together.
-FIGURES = ("average", "band", "bars", "curves", "maps", "regret", "scatter", "times")
+FIGURES = ("average", "band", "curves", "maps", "regret", "scatter", "times")
 
 TEXT, LIST, TABLE, COUNT, NUMBER = "a text", "a list", "a table", "a whole number above 0", "a number"
 EXPERIMENT = {

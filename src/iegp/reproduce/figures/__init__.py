@@ -19,8 +19,6 @@ from iegp.reproduce.results import Cells
 SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
     "average": average,
     "band": band,
-    # Under its former name too, which experiments still use.
-    "bars": times,
     "curves": curves,
     "maps": maps,
     "regret": regret,
