@@ -1,9 +1,9 @@
 """Put a reproduction into the docs: its tables and verdicts between marks of docs/results.md, its figures beside.
 
-    iegp reproduce --quick --out results
-    python benchmarks/results_page.py results quick
+    iegp reproduce --out results
+    python benchmarks/results_page.py results full
 
-The marks are <!-- results quick --> and <!-- end of results quick -->; what stands outside is written by hand.
+The marks are <!-- results full --> and <!-- end of results full -->; what stands outside is written by hand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def measured_part(text: str, block: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="the folder of iegp reproduce")
-    parser.add_argument("block", help="which marks: quick, all-rows")
+    parser.add_argument("block", help="which marks: full")
     arguments = parser.parse_args()
     begin, end = f"<!-- results {arguments.block} -->", f"<!-- end of results {arguments.block} -->"
     page = DOCS / "results.md"
