@@ -17,23 +17,6 @@ class BatchRandomFeatureGP(SpectrumGP):
     Parameters are those of :class:`~iegp.baselines.ISSGPR`.
     """
 
-    def __init__(
-        self,
-        *,
-        n_frequencies: int = 50,
-        n_steps: int = 100,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_frequencies = n_frequencies
-        self.n_steps = n_steps
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
-
     _normal: Float
     _target: Float
 

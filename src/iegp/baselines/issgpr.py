@@ -25,13 +25,26 @@ def _rows(factor: Float, vector: Float, phi: Float, y: Float, means: Float, vari
 class SpectrumGP(RegressionBaseline):
     """A random-feature GP with ARD length scales found on the warm-up rows, before it has learned any row."""
 
-    n_frequencies: int
-    n_steps: int
-    random_state: int | None
-
     _frequencies: Float
     _prior_var: float
     _noise_var: float
+
+    def __init__(
+        self,
+        *,
+        n_frequencies: int = 50,
+        n_steps: int = 100,
+        warmup: int = 1000,
+        standardize: bool = True,
+        learn_warmup: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.n_steps = n_steps
+        self.warmup = warmup
+        self.standardize = standardize
+        self.learn_warmup = learn_warmup
+        self.random_state = random_state
 
     def _start(self, x: Float, y: Float) -> None:
         n_frequencies = rows.whole(self.n_frequencies, "n_frequencies")
@@ -66,23 +79,6 @@ class ISSGPR(SpectrumGP):
     random_state : int or None
         Seed of the spectral points.
     """
-
-    def __init__(
-        self,
-        *,
-        n_frequencies: int = 50,
-        n_steps: int = 100,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_frequencies = n_frequencies
-        self.n_steps = n_steps
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
 
     _factor: Float
     _vector: Float

@@ -28,6 +28,8 @@ class Cell:
     n_runs: int = 0
     rows: int | None = None
     note: str = ""
+    run: int | None = None
+    """Which run is the median one, counted from 1."""
 
 
 Cells = dict[tuple[str, str], Cell]
@@ -50,12 +52,13 @@ def cell_of(tasks: Sequence[Task], outcomes: Sequence[Outcome | None], metric: s
         return Cell(n_runs=len(outcomes), rows=rows, note=note)
     ranked = sorted(done, key=lambda outcome: _rank(outcome, metric))
     middle = ranked[(len(ranked) - 1) // 2]
+    run = next(task.seed for task, outcome in zip(tasks, outcomes, strict=True) if outcome is middle) + 1
     scores = dict(middle.scores)
     if "seconds" in scores:
         scores["seconds"] = float(np.median([outcome.scores["seconds"] for outcome in done]))
     values = [_rank(outcome, metric) for outcome in ranked if metric in outcome.scores]
     ends = (values[0], values[-1]) if values else (float("nan"), float("nan"))
-    return Cell(scores, middle.lines, *ends, len(done), len(outcomes), rows, note)
+    return Cell(scores, middle.lines, *ends, len(done), len(outcomes), rows, note, run)
 
 
 def _rank(outcome: Outcome, metric: str) -> float:

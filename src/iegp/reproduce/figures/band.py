@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -12,8 +10,6 @@ from iegp.reproduce.figures.panels import colour, label_left, legend, panels
 from iegp.reproduce.results import Cells
 from iegp.reproduce.runs.uncertainty import truth
 
-MOST_RUNS = 200
-
 
 def band(experiment: Experiment, cells: Cells) -> Figure | None:
     """One panel per method: its median run, which has points of its own."""
@@ -21,7 +17,7 @@ def band(experiment: Experiment, cells: Cells) -> Figure | None:
     shown = {method: cell for (_, method), cell in cells.items() if cell.lines}
     if not shown:
         return None
-    figure, axes = panels([f"{method}, {_run_of(cell.lines['x'])}" for method, cell in shown.items()])
+    figure, axes = panels([f"{method}, run {cell.run}" for method, cell in shown.items()])
     for axis, (method, cell) in zip(axes, shown.items(), strict=True):
         lines = cell.lines
         axis.fill_between(
@@ -35,12 +31,3 @@ def band(experiment: Experiment, cells: Cells) -> Figure | None:
     label_left(axes, "y")
     legend(figure, axes[:1])
     return figure
-
-
-def _run_of(points: Sequence[float]) -> str:
-    """Which run these inputs are of. Its seed decides them, and is not kept beside them: so the seeds are tried."""
-    for seed in range(MOST_RUNS):
-        drawn = np.random.default_rng(seed).standard_normal(len(points))
-        if np.allclose(drawn, points, atol=1e-3):
-            return f"run {seed + 1}"
-    return "its median run"
