@@ -12,12 +12,12 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format clean
+.PHONY: run reproduce test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[plot,river]" --editable ./paper --group dev
 	touch $@
 
 $(VENV)/.torch-ready: $(READY)
@@ -25,7 +25,7 @@ $(VENV)/.torch-ready: $(READY)
 	touch $@
 
 $(BENCH_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m pip install --quiet --editable "./paper[competitors]" --group bench
 	touch $@
 
 $(RAY_READY): $(READY)
@@ -37,7 +37,7 @@ run: $(READY)  ## `iegp demo`: real data and the robot arm through the default m
 
 # For instance: make reproduce OPTIONS="nmse time --runs 11"
 reproduce: $(BENCH_READY)  ## the paper's tables and figures with its competitors, in results/; minutes with OPTIONS=--quick
-	$(BIN)/python -m iegp reproduce $(OPTIONS)
+	$(BIN)/iegp-paper $(OPTIONS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -59,7 +59,7 @@ test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
-	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/scale/test_ray_history.py tests/scale/test_ray_fleet.py tests/scale/test_sharded_without_ray.py
+	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py
 
 bench: bench-speed bench-stream bench-scale bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics  ## all benchmark tables
 
@@ -81,8 +81,8 @@ bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
 
 bench-baselines: $(BENCH_READY)  ## the paper's competitors
-	$(BIN)/python benchmarks/baselines.py
-	$(BIN)/python benchmarks/baselines.py --data banana
+	$(BIN)/python paper/benchmarks/baselines.py
+	$(BIN)/python paper/benchmarks/baselines.py --data banana
 
 bench-labels: $(BENCH_READY)
 	$(BIN)/python benchmarks/labels.py
@@ -95,6 +95,9 @@ bench-river: $(READY)
 
 bench-numerics: $(READY)
 	$(BIN)/python benchmarks/numerical_forms.py
+
+metrics: $(READY)  ## sizes of the code, for contributors to see; never fails
+	$(BIN)/python tools/metrics.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

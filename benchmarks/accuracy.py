@@ -26,10 +26,10 @@ import machine
 import numpy as np
 
 from iegp import IEGPRegressor, presets
+from iegp.datasets import Stream, drifting, friedman, load_arrays, load_dataset, load_embedded, robot_arm
 from iegp.errors import DatasetError
 from iegp.estimators.defaults import KERNELS
 from iegp.evaluate.metrics import coverage, nmse
-from iegp.streams import Stream, drifting, friedman, load_arrays, load_dataset, load_embedded, robot_arm
 
 WARMUP = 1000
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri, softmax
 from scipy.stats import qmc
 
+from iegp.datasets import Stream, load_dataset, load_embedded
 from iegp.errors import DatasetError
-from iegp.streams import Stream, load_dataset, load_embedded
 from iegp.typing import Float
 
 FORMS = ("shared", "marginal", "diagonal", "one-vs-rest")

@@ -24,9 +24,10 @@ import numpy as np
 import torch
 
 from iegp import Fleet, IEGPRegressor
+from iegp.fleet import TorchFleet
+from iegp.fleet.pytorch import fused
 from iegp.kernels import RBF
-from iegp.scale import TorchEnsemble, TorchFleet
-from iegp.scale.gpu import fused
+from iegp.parallel import TorchEnsemble
 from iegp.typing import Float
 
 D_IN = 21

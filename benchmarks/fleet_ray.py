@@ -16,8 +16,8 @@ import ray
 from machine import describe
 
 from iegp import Fleet, IEGPRegressor
+from iegp.fleet import RayFleet, RayOptions
 from iegp.kernels import RBF
-from iegp.scale import RayFleet, RayOptions
 from iegp.typing import Float
 
 COLUMNS = 21

@@ -35,13 +35,13 @@ from statsmodels.datasets import fair, randhie
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, presets
+from iegp.datasets import Stream, drifting, load_arrays, load_dataset, load_embedded
+from iegp.datasets.labels import Task
 from iegp.errors import DatasetError
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error, log_loss
 from iegp.evaluate.counts import poisson_deviance
 from iegp.evaluate.metrics import coverage
 from iegp.evaluate.naive import running_count_mean, running_frequencies
-from iegp.streams import Stream, drifting, load_arrays, load_dataset, load_embedded
-from iegp.streams.labels import Task
 from iegp.typing import Float
 
 # What the default has to reach: error, and calibration error where one was set.

@@ -22,10 +22,12 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from iegp import IEGPLVM, presets, streams
-from iegp.core import latent, latent_blocks
+from iegp import IEGPLVM, presets
+from iegp import datasets as streams
 from iegp.core.features import feature_rows
-from iegp.core.neighbours import Neighbours
+from iegp.core.latent import blocks as latent_blocks
+from iegp.core.latent import embedder as latent
+from iegp.core.latent.neighbours import Neighbours
 from iegp.typing import Float, Int
 
 DATA = ("oil_flow", "usps", "digits", "mnist")

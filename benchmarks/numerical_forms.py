@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from iegp.core import belief, blocks
+from iegp.core.expert import belief
+from iegp.core.expert import gaussian_block as blocks
 from iegp.core.features import feature_rows
 from iegp.typing import Float
 

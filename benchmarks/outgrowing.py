@@ -29,11 +29,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from iegp import Fleet, IEGPRegressor
-from iegp.core.absorbing import BLOCK_FEATURES, absorb_in_any_order
 from iegp.core.ensemble import start
+from iegp.core.expert.bulk_learning import BLOCK_FEATURES, absorb_in_any_order
+from iegp.history import fit_history
 from iegp.kernels import RBF
+from iegp.parallel import ProcessEnsemble
 from iegp.presets import ie_gp
-from iegp.scale import ProcessEnsemble, fit_history
 from iegp.typing import Float
 
 M, F, D_IN = 11, 100, 20

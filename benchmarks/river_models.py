@@ -28,9 +28,9 @@ from river.datasets import synth
 from river_peers import PEERS
 
 from iegp.adapters import RiverRegressor
+from iegp.datasets import Stream, load_dataset, load_embedded
 from iegp.errors import DatasetError
 from iegp.kernels import RBF
-from iegp.streams import Stream, load_dataset, load_embedded
 
 SKIPPED = 100
 

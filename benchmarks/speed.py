@@ -27,8 +27,8 @@ from sklearn.utils.validation import validate_data
 
 from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
-from iegp.core import evidence
 from iegp.core.features import feature_rows
+from iegp.core.fitting import evidence
 from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
 from iegp.core.weights import BAYES
 from iegp.kernels import RBF

@@ -20,10 +20,10 @@ from machine import describe
 
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
-from iegp.cli.streaming import stream
-from iegp.core import online
+from iegp.cli.stream import stream
+from iegp.core import model as online
+from iegp.datasets import load_dataset, robot_arm
 from iegp.errors import DatasetError
-from iegp.streams import load_dataset, robot_arm
 from iegp.typing import Float
 
 REPEATS = 5

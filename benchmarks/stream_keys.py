@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from machine import describe
 
-from iegp.cli.by_key import fleet_of
+from iegp.cli.key_summary import fleet_of
 from iegp.cli.options import StreamOptions
-from iegp.cli.streaming import stream
-from iegp.run.stream import checkpoint
-from iegp.run.stream.checkpoint import Where
-from iegp.run.stream.job import Job
-from iegp.scale.keyed_learner import Fleets
+from iegp.cli.stream import stream
+from iegp.fleet.keyed_learner import Fleets
+from iegp.stream import checkpoint
+from iegp.stream.checkpoint import Where
+from iegp.stream.job import Job
 
 REPEATS = 3
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from iegp import IEGPRegressor
+from iegp.datasets import robot_arm
 from iegp.kernels import RBF
 from iegp.plots import ExpertWeightsDisplay
-from iegp.streams import robot_arm
 
 
 def main(path: Path) -> None:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from iegp import IEGPRegressor
+from iegp.datasets import robot_arm
 from iegp.plots import plot_run
-from iegp.streams import robot_arm
 
 
 def main(path: Path, rows: int = 8000) -> None:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import importlib
 from importlib.metadata import version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from iegp import kernels
+from iegp._imports import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
-    from iegp import presets
+    from iegp import adapters, datasets, evaluate, fleet, history, parallel, plots, presets
     from iegp.estimators import (
         IEGPLVM,
         IEGPClassifier,
@@ -23,7 +22,7 @@ if _TYPE_CHECKING:
         RandomFourierFeatures,
         load,
     )
-    from iegp.scale import Fleet
+    from iegp.fleet import Fleet
 
 __all__ = [
     "IEGPLVM",
@@ -34,8 +33,15 @@ __all__ = [
     "IEGPRegressor",
     "RandomFourierFeatures",
     "__version__",
+    "adapters",
+    "datasets",
+    "evaluate",
+    "fleet",
+    "history",
     "kernels",
     "load",
+    "parallel",
+    "plots",
     "presets",
 ]
 
@@ -50,20 +56,16 @@ _ESTIMATORS = (
     "RandomFourierFeatures",
     "load",
 )
-_ROOMS = ("adapters", "evaluate", "plots", "presets", "scale", "streams")
+_SUBMODULES = ("adapters", "datasets", "evaluate", "fleet", "history", "parallel", "plots", "presets")
 
-
-def __getattr__(name: str) -> _Any:
-    """Doors are opened when somebody looks through them: scikit-learn (which loads pandas if it can), River and others
-    are slow to import, and few need all of them."""
-    if name in _ESTIMATORS:
-        return getattr(importlib.import_module("iegp.estimators"), name)
-    if name == "Fleet":
-        return importlib.import_module("iegp.scale").Fleet
-    if name in _ROOMS:
-        return importlib.import_module(f"iegp.{name}")
-    raise AttributeError(f"module 'iegp' has no attribute {name!r}")
+# Submodules are imported lazily: scikit-learn, River and others are slow to import, and few programs need all of them.
+__getattr__ = _lazy_names(
+    __name__,
+    dict.fromkeys(_ESTIMATORS, "iegp.estimators")
+    | {"Fleet": "iegp.fleet"}
+    | {name: f"iegp.{name}" for name in _SUBMODULES},
+)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "Fleet", *_ESTIMATORS, *_ROOMS})
+    return sorted({*globals(), *__all__})

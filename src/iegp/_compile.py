@@ -39,14 +39,21 @@ if COMPILED:
 
 
 @lru_cache
-def _fingerprint(room: str) -> str:
-    """A digest of every source that may end up inside a compiled function of this room: its own, and the core's."""
+def _source_digest(folder: Path) -> str:
+    """Digest every source that may end up inside a compiled function of this folder: its own, the core's, this file."""
     digest = hashlib.sha256()
     here = Path(__file__)
-    for folder in sorted({"core", room}):
-        for source in [here, *sorted((here.parent / folder).glob("**/*.py"))]:
-            digest.update(source.read_bytes())
+    for source in [here, *sorted((here.parent / "core").glob("**/*.py")), *sorted(folder.glob("**/*.py"))]:
+        digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def _top_folder(function: Callable[..., Any]) -> Path:
+    """The folder of the function's sub-package of ``iegp``, or the folder of its file."""
+    here, file = Path(__file__).parent, Path(function.__code__.co_filename)
+    if file.is_relative_to(here):
+        return here / file.relative_to(here).parts[0]
+    return file.parent
 
 
 def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
@@ -57,8 +64,7 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
-    room = function.__module__.split(".")[1] if function.__module__.startswith("iegp.") else "core"
-    dispatcher._cache._cache_file._source_stamp = _fingerprint(room)
+    dispatcher._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
     wrapped: Callable[P, R] = dispatcher
     return wrapped
 

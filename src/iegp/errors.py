@@ -6,6 +6,7 @@
     ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
     ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
+    ├── MissingPackageError (ImportError)  an optional package is not installed
     ├── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; what was accepted is in its journal
     └── WorkerError (RuntimeError)   a process with experts of an ensemble has ended, and what they had learned with it
 
@@ -29,6 +30,10 @@ class ModelFileError(IegpError, ValueError):
 
 class DatasetError(IegpError, LookupError):
     """A data set is unknown, absent, or does not match its checksum."""
+
+
+class MissingPackageError(IegpError, ImportError):
+    """An optional package is not installed; the message names the extra that brings it."""
 
 
 class ShardError(IegpError, RuntimeError):

@@ -19,7 +19,7 @@ from contracts.models import (
 from numpy.testing import assert_allclose
 
 from iegp.adapters import RiverRegressor
-from iegp.core import online
+from iegp.core import model as online
 from iegp.kernels import RBF, Cauchy, Matern
 from iegp.presets import light
 

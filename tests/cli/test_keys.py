@@ -16,7 +16,7 @@ from stream_runs.models import write_config
 from stream_runs.process import Conversation, iegp
 
 from iegp import Fleet, IEGPRegressor
-from iegp.cli import by_key
+from iegp.cli import key_summary as by_key
 from iegp.errors import ModelFileError
 from iegp.kernels import RBF
 from iegp.presets import light

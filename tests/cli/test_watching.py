@@ -8,9 +8,9 @@ from rich.console import Console
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
-from iegp.cli import watching
-from iegp.cli.finishing import top_expert
-from iegp.cli.watching import Watcher
+from iegp.cli import progress as watching
+from iegp.cli.progress import Watcher
+from iegp.cli.summary import top_expert
 
 
 class Source:

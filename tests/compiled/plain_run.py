@@ -12,7 +12,7 @@ from core.builders import Kind, at_once, build, learn_in_pieces, stream
 
 from iegp._compile import COMPILED
 from iegp.core import ensemble as ens
-from iegp.core import linalg, sincos
+from iegp.core.compute import linalg, sincos
 
 KINDS = {
     "bayes": Kind(drifts=(0.0, 0.02), forgetting=(None, 1.0, 0.95), shutdown=1e-3),

@@ -14,8 +14,8 @@ from core.builders import Kind, at_once, build, one_by_one, stream
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iegp import _compile
-from iegp.core import blocks
 from iegp.core import ensemble as ens
+from iegp.core.expert import gaussian_block as blocks
 
 needs_numba = pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
 TESTS = Path(__file__).parents[1]

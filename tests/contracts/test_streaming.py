@@ -18,8 +18,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iegp import IEGPRegressor
+from iegp.evaluate.prequential_run import PrequentialRun
 from iegp.kernels import RBF, Laplace, Matern
-from iegp.run.prequential import PrequentialRun
 
 TESTS = str(Path(__file__).parents[1])
 N = 150

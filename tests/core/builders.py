@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from oracles import ensemble as oracle
 
 from iegp.core import ensemble as ens
-from iegp.core import noise, weights
+from iegp.core import weights
 from iegp.core.ensemble import Ensemble, State, Trace
+from iegp.core.expert import noise
 
 Array = NDArray[np.float64]
 Rung = float | None | tuple[float, float]  # conjugate, fixed, or heavy-tailed (forgetting, degrees of freedom)

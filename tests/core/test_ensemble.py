@@ -38,7 +38,7 @@ KINDS = [
     Kind(n_kernels=1, forgetting=(None, 1.0)),
 ]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=str)
-# The oracle knows no heavy tails; tests/core/test_noise.py has them row by row.
+# The oracle knows no heavy tails; tests/core/expert/test_noise.py has them row by row.
 HEAVY = [Kind(forgetting=((0.95, 4.0),)), Kind(rule="switching", forgetting=(None, (0.9, 3.0)), drifts=(0.0, 0.02))]
 all_kinds = pytest.mark.parametrize("kind", [*KINDS, *HEAVY], ids=str)
 N = 45

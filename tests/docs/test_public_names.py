@@ -19,11 +19,11 @@ PUBLIC = [
     "iegp",
     "iegp.kernels",
     "iegp.presets",
-    "iegp.streams",
+    "iegp.datasets",
     "iegp.estimators",
     "iegp.adapters",
     "iegp.evaluate.regret",
-    "iegp.scale",
+    "iegp.fleet",
 ]
 # What importing the package may not bring in.
 OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]

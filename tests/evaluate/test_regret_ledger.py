@@ -106,7 +106,7 @@ def test_the_picture_shows_regret_and_bound():
 
     x, y = adversary("flip", 50, np.random.default_rng(3))
     ledger, _ = followed(ensemble((0.3, 2.0), 3, 0.2, 0.05), x, y, 0.05)
-    display = ledger.plot(max_switches=1, title="flip")
+    display = RegretDisplay.from_ledger(ledger, max_switches=1).plot(title="flip")
     regret, bound = (line.get_ydata() for line in display.ax_.lines[:2])
     np.testing.assert_allclose(regret, ledger.to_best_sequence(1))
     np.testing.assert_allclose(bound, ledger.bound(1))

@@ -7,9 +7,10 @@ import pytest
 from core.builders import assert_close
 from oracles import precise
 
-from iegp.core import belief, blocks
+from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
+from iegp.core.expert import belief
+from iegp.core.expert import gaussian_block as blocks
 from iegp.core.features import feature_rows
-from iegp.core.numerics import MAX_BLOCK_LEVERAGE
 
 NOISE_VAR = np.array([0.01])
 # How flat the kernel is: at 0.01 the sixteen features span three or four directions in double precision.

@@ -8,8 +8,8 @@ from core.builders import Kind, assert_close, assert_same_trace, at_once, build,
 from oracles import batch, features
 
 from iegp.core import ensemble as ens
+from iegp.core.frequencies import METHODS, draw_frequencies
 from iegp.core.kernels import RBF, Cauchy, Laplace, Matern
-from iegp.core.sampling import METHODS, draw_frequencies
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier
+from iegp.datasets import load_dataset
 from iegp.evaluate.metrics import coverage
 from iegp.kernels import RBF
 from iegp.presets import ie_gp, sie_gp
-from iegp.streams import load_dataset
 
 needs_data = pytest.mark.skipif(not os.environ.get("IEGP_DATA"), reason="$IEGP_DATA is not set: no data sets here")
 

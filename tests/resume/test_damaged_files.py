@@ -17,7 +17,7 @@ from safetensors.numpy import save as to_bytes
 
 from iegp import load
 from iegp.errors import ModelFileError
-from iegp.run import modelfile
+from iegp.storage import model_file as modelfile
 
 X, Y = stream(80)
 

@@ -17,7 +17,7 @@ import iegp
 from iegp import IEGPRegressor, load
 from iegp.kernels import RBF, Cauchy, Laplace, Matern
 from iegp.presets import dsie_gp
-from iegp.run import modelfile
+from iegp.storage import model_file as modelfile
 
 X, Y = stream(150)
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import pytest
 from iegp import IEGPLVM, load
 from iegp.errors import ModelFileError
 from iegp.kernels import RBF
-from iegp.run import modelfile
+from iegp.storage import model_file as modelfile
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2)) @ RNG.normal(size=(2, 6)) + 0.1 * RNG.normal(size=(400, 6))

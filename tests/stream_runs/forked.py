@@ -15,10 +15,10 @@ import warnings
 
 import numpy as np
 
-from iegp.cli import app, inspecting, predicting, reporting, streaming  # noqa: F401  loaded before the fork
+from iegp.cli import app
 from iegp.cli.models import settings_of
-from iegp.run.stream.learner import Learner
-from iegp.scale.keyed_learner import Fleets
+from iegp.fleet.keyed_learner import Fleets
+from iegp.stream.learner import Learner
 from stream_runs.models import MODELS
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.cli.models import settings_of
-from iegp.run import snapshot
-from iegp.run.answers import Answers
-from iegp.run.stream.batch import Batch
-from iegp.run.stream.encoder import Problem
-from iegp.run.stream.job import Job
-from iegp.run.stream.plan import Plan
-from iegp.scale.keyed_learner import Fleets
+from iegp.fleet.keyed_learner import Fleets
+from iegp.preprocessing.batch import Batch
+from iegp.preprocessing.encoder import Problem
+from iegp.storage import ensemble_state as snapshot
+from iegp.stream.answers import Answers
+from iegp.stream.job import Job
+from iegp.stream.plan import Plan
 from stream_runs.models import MODELS
 from stream_runs.sources import Record
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iegp.core.columns import FIRST_NAMED, column_key
+from iegp.core.editing.columns import FIRST_NAMED, column_key
 from iegp.errors import InputError
 from iegp.typing import Float
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from iegp.core.counts import CountMixture
-from iegp.core.mixture import Mixture
+from iegp.core.predictive.counts import CountMixture
+from iegp.core.predictive.mixture import Mixture
 
 
 @dataclass(frozen=True, repr=False, eq=False)

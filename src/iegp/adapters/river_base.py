@@ -11,10 +11,10 @@ import numpy as np
 from river import base
 
 from iegp.adapters.columns import Columns
-from iegp.core import online
-from iegp.core.columns import add_columns
+from iegp.core import model as online
+from iegp.core.editing.columns import add_columns
 from iegp.core.kernels import RBF, Kernel
-from iegp.core.online import Online
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.estimators import parameters

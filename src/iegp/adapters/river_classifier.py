@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from iegp.adapters.river_base import frozen
 from iegp.adapters.river_labels import Classes, RiverLabelModel, numbered
-from iegp.core.growth import add_class
+from iegp.core.editing.new_class import add_class
 from iegp.core.kernels import Kernel
-from iegp.core.online import Online
+from iegp.core.model import Online
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
 
 

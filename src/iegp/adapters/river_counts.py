@@ -13,7 +13,7 @@ from iegp.adapters import targets
 from iegp.adapters.columns import Columns
 from iegp.adapters.predicted import PredictedCount
 from iegp.adapters.river_base import Features, RiverModel, frozen, series
-from iegp.core import online
+from iegp.core import model as online
 from iegp.core.kernels import Kernel
 from iegp.estimators.count_regressor import check_exposure
 from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES

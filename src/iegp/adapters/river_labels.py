@@ -11,9 +11,9 @@ from river import base
 from iegp.adapters import targets
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import Features, Read, RiverModel, as_draft, frame, series
-from iegp.core import online
+from iegp.core import model as online
 from iegp.core.kernels import Kernel
-from iegp.core.online import Online
+from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.estimators.defaults import CLASS_KERNELS
 from iegp.typing import Float

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from iegp.adapters.river_base import frozen
 from iegp.adapters.river_labels import Classes, RiverLabelModel, numbered
+from iegp.core.editing.new_level import add_level, mirrored
 from iegp.core.kernels import Kernel
-from iegp.core.levels import add_level, mirrored
-from iegp.core.online import Online
+from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.estimators.classifier import check_link
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS

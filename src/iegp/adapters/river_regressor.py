@@ -13,9 +13,9 @@ from iegp.adapters import targets
 from iegp.adapters.columns import Columns
 from iegp.adapters.predicted import Predicted
 from iegp.adapters.river_base import Features, RiverModel, frozen, series
-from iegp.core import online
+from iegp.core import model as online
 from iegp.core.kernels import Kernel
-from iegp.core.mixture import Mixture
+from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import Rung
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, LIGHT, N_FREQUENCIES, NOISE_FORGETTING
 

@@ -8,13 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from iegp.cli import by_key
-from iegp.core.online import Online
+from iegp.cli import key_summary as by_key
+from iegp.core.model import Online
 from iegp.estimators.experts_table import experts_of
-from iegp.plots.report import About, ExpertRow
-from iegp.run.stream.checkpoint import Where
-from iegp.run.stream.encoder import MOST_CATEGORIES
-from iegp.run.stream.job import Job
+from iegp.preprocessing.encoder import MOST_CATEGORIES
+from iegp.report import About, ExpertRow
+from iegp.stream.checkpoint import Where
+from iegp.stream.job import Job
 
 _PACKAGES = ("iegp", "numpy", "scipy", "numba", "pyarrow")
 

@@ -1,13 +1,16 @@
-"""``iegp``: the commands and their flags. Each does its work in a module that is loaded when it is called."""
+"""``iegp``: the commands and their flags.
+
+Each command imports its module when it is called: the models are slow to import, and ``--help`` should not be.
+"""
 
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,11 +26,6 @@ app = typer.Typer(
 )
 
 Given = typer.Option
-
-
-def _module(name: str) -> Any:
-    """Loaded late: the models are slow to import, and ``--help`` should not be."""
-    return importlib.import_module(f"iegp.cli.{name}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -101,7 +99,9 @@ def stream(
 ) -> None:
     flags = {name: value for name, value in locals().items() if name not in ("config", "flags")}
     options, given = options_from(flags, config)
-    raise typer.Exit(_module("streaming").stream(options, given))
+    from iegp.cli.stream import stream as run
+
+    raise typer.Exit(run(options, given))
 
 
 @app.command()
@@ -119,7 +119,9 @@ def predict(
 
       iegp predict power.model tomorrow.csv --out tomorrow-answers.csv
     """
-    raise typer.Exit(_module("predicting").predict(model, source, out, format, overwrite, on_bad_row))
+    from iegp.cli.predict import predict as run
+
+    raise typer.Exit(run(model, source, out, format, overwrite, on_bad_row))
 
 
 @app.command()
@@ -133,7 +135,9 @@ def inspect(
 
       iegp inspect power.model
     """
-    raise typer.Exit(_module("inspecting").inspect(model, as_json))
+    from iegp.cli.inspect_model import inspect as run
+
+    raise typer.Exit(run(model, as_json))
 
 
 @app.command()
@@ -147,7 +151,9 @@ def report(
 
       iegp report answers.jsonl --out report.html
     """
-    raise typer.Exit(_module("reporting").report(run, out))
+    from iegp.cli.report import report as write
+
+    raise typer.Exit(write(run, out))
 
 
 @app.command(name="fit-history")
@@ -175,8 +181,9 @@ def fit_history(
       iegp fit-history history --target power --engine ray --live --save power.model
     """
     flags = dict(locals())
-    module = _module("history")
-    raise typer.Exit(module.learn_history(module.HistoryOptions(**flags)))
+    from iegp.cli.fit_history import HistoryOptions, learn_history
+
+    raise typer.Exit(learn_history(HistoryOptions(**flags)))
 
 
 @app.command()
@@ -209,35 +216,11 @@ def embed(
 
       iegp embed digits.npz --label y --out digits.parquet --figure digits.png
     """
-    raise typer.Exit(_module("embedding").embed(_module("embedding").EmbedOptions(**locals())))
+    flags = dict(locals())
+    from iegp.cli.embed import EmbedOptions
+    from iegp.cli.embed import embed as run
 
-
-@app.command()
-def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments; all of them if none is named.")] = None,
-    runs: Annotated[
-        int | None, Given(help="Seeds of every method; the paper has 101 for regression, 11 for maps.")
-    ] = None,
-    jobs: Annotated[int, Given(help="Runs at a time, one core each.")] = 2,
-    quick: Annotated[bool, Given("--quick", help="Shortened streams, few seeds: minutes instead of hours.")] = False,
-    out: Annotated[str, Given("--out", "-o", help="Folder for pages, figures and finished runs.")] = "results",
-    show_list: Annotated[bool, Given("--list", help="Say which experiments there are.")] = False,
-    experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
-) -> None:
-    """Make the paper's tables and figures again, competitors included, and judge its claims.
-
-    Finished runs are kept in OUT/cache: a reproduction that was stopped or killed goes on with the same command. Data
-    sets are looked for in $IEGP_DATA and downloaded if need be. Competitors need the extra bench.
-
-    [bold]Examples[/bold]
-
-      iegp reproduce --list
-
-      iegp reproduce --quick
-
-      iegp reproduce nmse time --runs 11 --jobs 4 --out results
-    """
-    raise typer.Exit(_module("reproducing").reproduce(names or [], runs, jobs, quick, out, show_list, experiments))
+    raise typer.Exit(run(EmbedOptions(**flags)))
 
 
 @app.command()
@@ -252,7 +235,9 @@ def demo(
 
       iegp demo
     """
-    raise typer.Exit(_module("demo").demo(out, rows, seed))
+    from iegp.cli.demo import demo as run
+
+    raise typer.Exit(run(out, rows, seed))
 
 
 _NO_SPACE = "; make room, then go on with the same command and --resume if the run has a --save"
@@ -266,24 +251,29 @@ _REMEDIES = {
 
 
 def main() -> None:
-    """The command, with errors in words instead of tracebacks: exit code 2 for usage, 1 for a run that failed."""
+    """Run the command; errors are words on standard error."""
     # BLAS threads only slow the small products of an expert down; this must be said before NumPy is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    report_errors(app, "iegp")
+
+
+def report_errors(command: Callable[[], object], name: str) -> None:
+    """Run a command with errors in words instead of tracebacks: exit code 2 for usage, 1 for a run that failed."""
     try:
-        app()
+        command()
     except UsageError as error:
-        _fail(str(error), 2)
+        _fail(name, str(error), 2)
     except IegpError as error:
-        _fail(str(error), 1)
+        _fail(name, str(error), 1)
     except BrokenPipeError:
-        # Whoever read standard output is gone; nothing more can be said there, not even at exit.
+        # The reader of standard output is gone; nothing more can be written there, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail("standard output was closed", 1)
+        _fail(name, "standard output was closed", 1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}", 1)
+        _fail(name, f"{where}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}", 1)
 
 
-def _fail(message: str, code: int) -> None:
-    sys.stderr.write(f"iegp: {message}\n")
+def _fail(name: str, message: str, code: int) -> None:
+    sys.stderr.write(f"{name}: {message}\n")
     sys.exit(code)

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from iegp.cli.options import StreamOptions, UsageError
-from iegp.cli.streaming import stream
+from iegp.cli.stream import stream
+from iegp.datasets import DEMO_STREAM, Stream, load_embedded, robot_arm
 from iegp.estimators import IEGPRegressor
-from iegp.run.stream import checkpoint
-from iegp.streams import DEMO_STREAM, Stream, load_embedded, robot_arm
+from iegp.stream import checkpoint
 
 LEAST_ROWS = 100
 COLUMNS = ("stream", "model", "nMSE", "mean log score", "95 % cover", "rows/s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 from types import FrameType
@@ -11,7 +10,9 @@ from types import FrameType
 def main() -> None:
     """``iegp``."""
     signal.signal(signal.SIGINT, _leave)
-    importlib.import_module("iegp.cli.app").main()
+    from iegp.cli.app import main as run
+
+    run()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

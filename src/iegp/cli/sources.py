@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.cli.options import StreamOptions
-from iegp.run.stream.batch import Batch
-from iegp.run.stream.clock import read_time
-from iegp.run.stream.encoder import MOST_CATEGORIES
-from iegp.run.stream.plan import Plan
-from iegp.run.stream.runner import BLOCK
-from iegp.streams.records import Position, Records, Source, open_source
-from iegp.streams.records.portions import Portions
+from iegp.preprocessing.batch import Batch
+from iegp.preprocessing.encoder import MOST_CATEGORIES
+from iegp.preprocessing.time_features import read_time
+from iegp.readers import Position, Records, Source, open_source
+from iegp.readers.portions import Portions
+from iegp.stream.plan import Plan
+from iegp.stream.runner import BLOCK
 
 # How many records of a file tell what kind of label the target is.
 _ENOUGH = 1000

@@ -14,12 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import belief, blocks, laplace, noise, weights
+from iegp.core import laplace, weights
+from iegp.core.compute.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
+from iegp.core.expert import belief, noise
+from iegp.core.expert import gaussian_block as blocks
 from iegp.core.likelihoods import GAUSSIAN
-from iegp.core.mixture import Mixture, cdf_rows
-from iegp.core.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.predictive.mixture import Mixture, cdf_rows
+from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
-from iegp.core.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
 from iegp.typing import Bool, Float, Int
 
 __all__ = ["Ensemble", "State", "Trace", "learn", "learn_chunks", "predict", "start"]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.linalg import matmul_transposed
-from iegp.core.sincos import sincos
+from iegp.core.compute.linalg import matmul_transposed
+from iegp.core.compute.sincos import sincos
 from iegp.typing import Float
 
 

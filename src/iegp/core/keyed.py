@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import blocks
 from iegp.core.ensemble import CHUNK_ROWS, FEW_ROWS, Rows, predict_into, weigh
+from iegp.core.expert import gaussian_block as blocks
 from iegp.core.state import Ensemble, State, Who
 from iegp.core.weights import BAYES
 from iegp.typing import Float, Int

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import site_blocks, weights
-from iegp.core.blocks import predict_rows
-from iegp.core.count_quantiles import count_quantiles
-from iegp.core.counts import CountMixture
-from iegp.core.sites import log_predictive
+from iegp.core import weights
+from iegp.core.compute.threads import Piece, run_in_pieces, wrap_around
+from iegp.core.expert import laplace_block as site_blocks
+from iegp.core.expert.gaussian_block import predict_rows
+from iegp.core.likelihoods.sites import log_predictive
+from iegp.core.predictive.count_quantiles import count_quantiles
+from iegp.core.predictive.counts import CountMixture
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
-from iegp.core.threads import Piece, run_in_pieces, wrap_around
 from iegp.typing import Float
 
 

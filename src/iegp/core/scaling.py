@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.numerics import CONSTANT_SPREAD, FARTHEST_VALUE
+from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_VALUE
 from iegp.errors import InputError
 from iegp.typing import Float
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import LIKELIHOODS
 from iegp.core.likelihoods import NAMES as LIKELIHOOD_NAMES
-from iegp.core.sampling import METHODS
-from iegp.core.sites import INTEGRATIONS
+from iegp.core.likelihoods.sites import INTEGRATIONS
 from iegp.core.weights import RULES
 from iegp.errors import InputError
 from iegp.typing import Float

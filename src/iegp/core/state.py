@@ -42,7 +42,7 @@ class Ensemble(NamedTuple):
     likelihood: int = GAUSSIAN
     """What the labels are, a code of :mod:`iegp.core.likelihoods`."""
     integration: int = 0
-    """How predictive probabilities are found, a code of :mod:`iegp.core.sites`."""
+    """How predictive probabilities are found, a code of :mod:`iegp.core.likelihoods.sites`."""
     link: Float = _NOTHING
     """(n_beliefs, P): parameters of the likelihood, such as cut-points; none for Gaussian labels."""
     sharpness: Float = _ONE

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.numerics import STACKING_FLOOR
+from iegp.core.compute.tolerances import STACKING_FLOOR
 from iegp.errors import InputError
 from iegp.typing import Float
 

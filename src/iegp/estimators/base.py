@@ -10,15 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from iegp.core import online
-from iegp.core.online import Online
+from iegp.core import model as online
+from iegp.core.compute.threads import n_threads_from
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.core.state import Trace
-from iegp.core.threads import n_threads_from
 from iegp.errors import ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.experts_table import ExpertTable, experts_of
-from iegp.run import modelfile, snapshot
+from iegp.storage import ensemble_state as snapshot
+from iegp.storage import model_file as modelfile
 from iegp.typing import Arrays, Float
 
 

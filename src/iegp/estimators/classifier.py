@@ -11,6 +11,7 @@ from iegp.core.kernels import Kernel
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.estimators import parameters
+from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import (
     CLASS_KERNELS,
     CLASS_N_FREQUENCIES,
@@ -18,7 +19,6 @@ from iegp.estimators.defaults import (
     DRIFT_VAR,
     SHARPNESS,
 )
-from iegp.estimators.label_base import LabelEstimator
 
 LINKS = ("logit", "probit")
 

@@ -11,17 +11,17 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from iegp.core import online
-from iegp.core.counts import CountMixture
+from iegp.core import model as online
 from iegp.core.kernels import Kernel
-from iegp.core.online import Online
+from iegp.core.model import Online
+from iegp.core.predictive.counts import CountMixture
 from iegp.core.settings import Settings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
-from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
+from iegp.evaluate.prequential_run import LEVEL, PrequentialRun, from_trace
 from iegp.typing import Float
 
 

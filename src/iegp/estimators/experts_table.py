@@ -6,10 +6,10 @@ from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
-from iegp.core import noise
+from iegp.core.expert import noise
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import GAUSSIAN
-from iegp.core.online import Online
+from iegp.core.model import Online
 from iegp.core.settings import Rung
 from iegp.typing import Float
 

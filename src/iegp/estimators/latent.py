@@ -12,19 +12,21 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from iegp.core import latent, latent_online
 from iegp.core.features import feature_rows
 from iegp.core.kernels import RBF, Kernel
-from iegp.core.latent import Embedder, Learned
-from iegp.core.latent_experts import FirstPicture
-from iegp.core.latent_memory import digests_of
-from iegp.core.latent_online import LatentOnline
-from iegp.core.latent_settings import LatentSettings
+from iegp.core.latent import embedder as latent
+from iegp.core.latent import model as latent_online
+from iegp.core.latent.embedder import Embedder, Learned
+from iegp.core.latent.experts import FirstPicture
+from iegp.core.latent.memory import digests_of
+from iegp.core.latent.model import LatentOnline
+from iegp.core.latent.settings import LatentSettings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
-from iegp.estimators.first_picture import first_picture
-from iegp.run import latent_snapshot, modelfile
+from iegp.estimators.initial_map import first_picture
+from iegp.storage import latent_state as latent_snapshot
+from iegp.storage import model_file as modelfile
 from iegp.typing import Arrays, Float, Int
 
 # Short, compared with the spread of the first picture: with these and 75 frequencies nearest neighbours on the map are

@@ -14,6 +14,7 @@ from iegp.errors import InputError
 from iegp.estimators import labels as lab
 from iegp.estimators import parameters
 from iegp.estimators.classifier import check_link
+from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import (
     CLASS_KERNELS,
     CLASS_N_FREQUENCIES,
@@ -21,7 +22,6 @@ from iegp.estimators.defaults import (
     DRIFT_VAR,
     SHARPNESS,
 )
-from iegp.estimators.label_base import LabelEstimator
 from iegp.estimators.labels import Labels
 from iegp.typing import Float
 

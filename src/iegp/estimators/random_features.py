@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from iegp.core.experts import default_experts
 from iegp.core.features import feature_rows
+from iegp.core.fitting.experts import default_experts
 from iegp.core.kernels import RBF, Kernel
 from iegp.core.settings import Settings
 from iegp.errors import InputError

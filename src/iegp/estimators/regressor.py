@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from iegp.core import online
-from iegp.core.going_live import gone_live
+from iegp.core import model as online
+from iegp.core.editing.merge import merged, unlearned
+from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
-from iegp.core.merging import merged, unlearned
-from iegp.core.mixture import Mixture
-from iegp.core.online import Online
+from iegp.core.model import Online
+from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import Rung, Settings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
-from iegp.run.prequential import LEVEL, PrequentialRun, from_trace
-from iegp.scale import Fleet
+from iegp.evaluate.prequential_run import LEVEL, PrequentialRun, from_trace
+from iegp.fleet import Fleet
 from iegp.typing import Float
 
 

@@ -11,7 +11,8 @@ from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
-from iegp.run import modelfile, snapshot
+from iegp.storage import ensemble_state as snapshot
+from iegp.storage import model_file as modelfile
 
 Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier | IEGPLVM
 ESTIMATORS: dict[str, type[Estimator]] = {

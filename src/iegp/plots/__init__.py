@@ -1,12 +1,13 @@
-"""Pictures of a run: predictions with their band, who was trusted when, and whether it was honest.
+"""Figures of a run: predictions with their intervals, weights of the experts, calibration, regret.
 
-Figures need matplotlib (extra ``plot``); the HTML report of :mod:`iegp.plots.report` needs nothing.
+They need matplotlib (extra ``plot``); the HTML report of :mod:`iegp.report` does not.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from iegp._imports import lazy_names
 
 if TYPE_CHECKING:
     from iegp.plots.calibration_display import CalibrationDisplay
@@ -26,24 +27,15 @@ __all__ = [
     "plot_run",
 ]
 
-_HOMES = {
-    "CalibrationDisplay": "calibration_display",
-    "ExpertWeightsDisplay": "expert_weights_display",
-    "PrequentialDisplay": "prequential_display",
-    "RegretDisplay": "regret_display",
-    "draw_run": "stream",
-    "plot_map": "latent_map",
-    "plot_run": "stream",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a figure when it is asked for: the report must do without matplotlib."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ImportError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise ImportError('figures need matplotlib: pip install "iegp[plot]"') from error
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CalibrationDisplay": "iegp.plots.calibration_display",
+        "ExpertWeightsDisplay": "iegp.plots.expert_weights_display",
+        "PrequentialDisplay": "iegp.plots.prequential_display",
+        "RegretDisplay": "iegp.plots.regret_display",
+        "draw_run": "iegp.plots.stream",
+        "plot_map": "iegp.plots.latent_map",
+        "plot_run": "iegp.plots.stream",
+    },
+)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from iegp.errors import InputError
+from iegp.evaluate.prequential_run import PrequentialRun
 from iegp.plots.display import output_column
-from iegp.run.prequential import PrequentialRun
 from iegp.typing import Float, Int
 
 # Share of honest windows, or groups of rows, that fall into the grey band.

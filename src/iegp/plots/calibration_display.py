@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import reliability
+from iegp.evaluate.prequential_run import PrequentialRun
 from iegp.plots.calibration import (
     CHANCE,
     Calibration,
@@ -20,7 +21,6 @@ from iegp.plots.calibration import (
 )
 from iegp.plots.display import GREY, Display, Panels, Run, checked_run, output_column, passed_over
 from iegp.plots.stream import BAND, INK, MARK, TRUTH, finish_rows
-from iegp.run.prequential import PrequentialRun
 from iegp.typing import Float
 
 # A group of fewer rows says nothing.
@@ -57,7 +57,7 @@ class CalibrationDisplay(Display):
     --------
     >>> from iegp import IEGPRegressor
     >>> from iegp.plots import CalibrationDisplay
-    >>> from iegp.streams import robot_arm
+    >>> from iegp.datasets import robot_arm
     >>> stream = robot_arm(401, random_state=0)
     >>> run = IEGPRegressor(n_frequencies=10, random_state=0).prequential(stream.X, stream.y)
     >>> display = CalibrationDisplay.from_run(run, bins=4, target=stream.target_name)

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure, SubFigure
 from sklearn.base import clone
 
 from iegp.errors import InputError
+from iegp.evaluate.classification_run import ClassificationRun
+from iegp.evaluate.prequential_run import PrequentialRun
 from iegp.plots.stream import SIZE, legend
-from iegp.run.classification import ClassificationRun
-from iegp.run.prequential import PrequentialRun
 from iegp.typing import Float
 
 Run = PrequentialRun | ClassificationRun

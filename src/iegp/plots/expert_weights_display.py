@@ -34,7 +34,7 @@ class ExpertWeightsDisplay(Display):
     --------
     >>> from iegp import IEGPRegressor
     >>> from iegp.plots import ExpertWeightsDisplay
-    >>> from iegp.streams import robot_arm
+    >>> from iegp.datasets import robot_arm
     >>> stream = robot_arm(200, random_state=0)
     >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
     >>> run = model.prequential(stream.X, stream.y)

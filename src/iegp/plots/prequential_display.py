@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
+from iegp.evaluate.classification_run import ClassificationRun
 from iegp.evaluate.metrics import running_nmse
+from iegp.evaluate.prequential_run import PrequentialRun
 from iegp.plots.display import Display, Panels, Run, checked_run, output_column, passed_over
 from iegp.plots.stream import BAND, INK, draw_band, finish_rows, visible
-from iegp.run.classification import ClassificationRun
-from iegp.run.prequential import PrequentialRun
 from iegp.typing import Float, Int
 
 _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
@@ -35,7 +35,7 @@ class PrequentialDisplay(Display):
     --------
     >>> from iegp import IEGPRegressor
     >>> from iegp.plots import PrequentialDisplay
-    >>> from iegp.streams import robot_arm
+    >>> from iegp.datasets import robot_arm
     >>> stream = robot_arm(200, random_state=0)
     >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
     >>> run = model.prequential(stream.X, stream.y)

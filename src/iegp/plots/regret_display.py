@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp.errors import InputError
+from iegp.evaluate.regret import RegretLedger
 from iegp.plots.display import Display, Panels
 
+LEMMA_2 = "bound of Lemma 2 (Bayes or switching weights)"
 REGRET_COLOUR, BOUND_COLOUR = "#12436d", "#f46a25"
 
 
@@ -38,6 +40,25 @@ class RegretDisplay(Display):
                 f"n_rows, regret and bound have shapes {self.n_rows.shape}, {self.regret.shape}, {self.bound.shape}; "
                 "give one entry of each per point"
             )
+
+    @classmethod
+    def from_ledger(cls, ledger: RegretLedger, *, max_switches: int = 0) -> Self:
+        """Regret to the best sequence with at most ``max_switches`` switches, under Lemma 2.
+
+        Parameters
+        ----------
+        ledger : RegretLedger
+            Losses of a run and of its experts.
+        max_switches : int, default=0
+            How often the sequence compared with may change its expert.
+
+        Returns
+        -------
+        RegretDisplay
+            Call ``plot`` to draw it.
+        """
+        rows, regret = np.arange(1, len(ledger) + 1), ledger.to_best_sequence(max_switches)
+        return cls(rows, regret, ledger.bound(max_switches), bound_label=LEMMA_2)
 
     def plot(self, ax: Panels = None, *, title: str = "") -> Self:
         """Draw both lines; without ``ax`` in a figure of our own."""

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp.errors import InputError
-from iegp.run.prequential import LEVEL, PrequentialRun
+from iegp.evaluate.prequential_run import LEVEL, PrequentialRun
 from iegp.typing import Float, Int
 
 INK, BAND, TRUTH, MARK = "#12436d", "#9cc3e6", "#1a1a1a", "#c0392b"
@@ -27,7 +27,7 @@ def plot_run(
     Takes ``changes``, ``zoom`` and ``first_row`` like :func:`draw_run`.
 
     >>> from iegp import IEGPRegressor
-    >>> from iegp.streams import robot_arm
+    >>> from iegp.datasets import robot_arm
     >>> stream = robot_arm(200, random_state=0)
     >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
     >>> figure = plot_run(model.prequential(stream.X, stream.y), model.experts_, target=stream.target_name)

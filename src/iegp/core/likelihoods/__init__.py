@@ -8,7 +8,7 @@ A likelihood with a scalar latent value has two verbs:
   quadrature; where labels are classes, ``outcomes`` receives the log probability of every class.
 
 ``label`` is a row of y: a class number, or a count and its exposure. ``link`` holds the parameters of the likelihood.
-To add one: write its file, give it a row in :data:`LIKELIHOODS` and a branch in ``core/sites.py``.
+To add one: write its file, give it a row in :data:`LIKELIHOODS` and a branch in ``core/likelihoods/sites.py``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.expneg import exp_negative
+from iegp.core.compute.exponential import exp_negative
 from iegp.core.likelihoods.logistic import hermite
 from iegp.core.likelihoods.normal import normal_cdf
 from iegp.typing import Float, Int

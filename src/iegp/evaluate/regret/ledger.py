@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,6 @@ from iegp.evaluate.regret.sequences import best_switching_sequence, checked_tabl
 from iegp.typing import Float
 
 # Other weights, stacking for one, are drawn too, but the lemma does not speak of them.
-BOUND_LABEL = "bound of Lemma 2 (Bayes or switching weights)"
 
 
 class Predictive(Protocol):
@@ -151,14 +149,6 @@ class RegretLedger:
                 for t in range(1, len(self) + 1)
             ]
         )
-
-    def plot(self, ax: Any = None, *, max_switches: int = 0, title: str = "") -> Any:
-        """Draw regret so far under its bound; returns a display that keeps the axes in ``ax_``. Needs matplotlib."""
-        # Pictures are a room above this one, and an extra: looked up when asked for.
-        display = import_module("iegp.plots").RegretDisplay
-        regret = self.to_best_sequence(max_switches)
-        rows, bound = np.arange(1, len(self) + 1), self.bound(max_switches)
-        return display(rows, regret, bound, bound_label=BOUND_LABEL).plot(ax, title=title)
 
     def _require_rows(self) -> None:
         if not self._losses:

@@ -1,0 +1,89 @@
+"""What ``iegp-paper`` does: the paper's tables and figures, run, judged and written down."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from iegp.cli.options import UsageError
+from iegp.cli.signals import StopSignals
+from iegp_paper.catalogue import chosen, load_experiments
+from iegp_paper.experiment import Experiment
+from iegp_paper.pages.content import Reproduction
+from iegp_paper.plan import Scale, all_tasks
+from iegp_paper.reproduce import reproduce as run
+
+
+def reproduce(
+    names: Sequence[str],
+    runs: int | None,
+    jobs: int,
+    quick: bool,
+    out: str,
+    show_list: bool,
+    experiments: str | None,
+) -> int:
+    """Run to the end; the exit code."""
+    known = load_experiments(None if experiments is None else Path(experiments))
+    scale = Scale(quick, runs)
+    if runs is not None and runs < 1:
+        raise UsageError(f"--runs {runs} leaves nothing to run; give at least 1")
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs}: give the number of runs at a time, at least 1")
+    if show_list:
+        _show_list(list(known.values()), scale)
+        return 0
+    if find_spec("matplotlib") is None:
+        raise UsageError('figures need matplotlib: pip install "iegp[plot]"')
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    say = Console(stderr=True, highlight=False, soft_wrap=True)
+    command = shlex.join(["iegp-paper", *sys.argv[1:]])
+    with StopSignals() as stop:
+        page, counts = run(
+            chosen(known, names),
+            scale,
+            folder,
+            jobs,
+            say,
+            command=command,
+            date=f"{date.today():%Y-%m-%d}",
+            stopped=stop,
+        )
+        code = stop.exit_code
+    if page is None:
+        say.print("Stopped; the same command goes on with what is missing")
+        return code
+    _show_verdicts(page)
+    say.print(f"Pages: {folder / 'results.md'}, {folder / 'results.html'}")
+    if counts.done == 0:
+        say.print("No run succeeded, so nothing was judged; the lines above and the tables of the pages say why")
+        return 1
+    return 0
+
+
+def _show_list(experiments: list[Experiment], scale: Scale) -> None:
+    table = Table(title="Experiments")
+    for head in ("name", "what", "data sets", "methods", "runs"):
+        table.add_column(head)
+    for own in experiments:
+        sets = ", ".join(data.name for data in own.data)
+        table.add_row(own.name, own.title, sets, str(len(own.methods)), str(len(all_tasks([own], scale))))
+    Console(file=sys.stdout).print(table)
+
+
+def _show_verdicts(page: Reproduction) -> None:
+    table = Table(title="What became of the paper's claims")
+    for head in ("experiment", "claim", "verdict"):
+        table.add_column(head)
+    for section in page.sections:
+        for text, _, verdict in section.claims:
+            table.add_row(section.name, text, verdict.word)
+    Console(file=sys.stdout).print(table)

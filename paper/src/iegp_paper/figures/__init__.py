@@ -1,0 +1,38 @@
+"""Figures of experiments, one file per shape; ``draw`` finds the one that an experiment asks for. Needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from matplotlib.figure import Figure
+
+from iegp.errors import InputError
+from iegp_paper.experiment import Experiment
+from iegp_paper.figures.band import band
+from iegp_paper.figures.curves import curves
+from iegp_paper.figures.maps import maps
+from iegp_paper.figures.regret import average, regret
+from iegp_paper.figures.scatter import scatter
+from iegp_paper.figures.times import times
+from iegp_paper.results import Cells
+
+SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
+    "average": average,
+    "band": band,
+    "curves": curves,
+    "maps": maps,
+    "regret": regret,
+    "scatter": scatter,
+    "times": times,
+}
+
+
+def draw(experiment: Experiment, cells: Cells) -> Figure | None:
+    """The figure of an experiment; None where it has none, or nothing was measured."""
+    if not experiment.figure:
+        return None
+    if experiment.figure not in SHAPES:
+        raise InputError(
+            f"experiment {experiment.name!r}: figure {experiment.figure!r} is not known; use {', '.join(SHAPES)}"
+        )
+    return SHAPES[experiment.figure](experiment, cells)

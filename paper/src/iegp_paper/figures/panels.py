@@ -1,0 +1,76 @@
+"""Panels beside each other, one per data set, and a colour for each method that is the same in all figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iegp_paper.experiment import Data, Experiment
+from iegp_paper.results import Cells
+
+COLOURS = {
+    "IE-GP": "#12436d",
+    "IE-GPLVM": "#12436d",
+    "DIE-GP": "#28a197",
+    "SIE-GP": "#28a197",
+    "iegp default": "#f46a25",
+    "iegp light": "#f9b27a",
+    "Raker": "#b8a9d9",
+    "AdaRaker": "#801650",
+    "I-SSGPR": "#3d3d3d",
+    "SSGP": "#7a8b2f",
+    "SSGP batch 20": "#b9c98a",
+    "onGPLVM": "#801650",
+    "GPLVM": "#7a8b2f",
+    "varGPLVM": "#3d3d3d",
+    "online PCA": "#b8a9d9",
+    "kernel PCA": "#a67c00",
+}
+
+
+def colour(method: str) -> str:
+    return COLOURS.get(method, "#59646e")
+
+
+def measured(experiment: Experiment, cells: Cells, score: str) -> list[Data]:
+    """Data sets on which any method has this score."""
+    return [
+        data
+        for data in experiment.data
+        if any(key[0] == data.name and score in cell.scores for key, cell in cells.items())
+    ]
+
+
+def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axes]]:
+    """A row of panels, at most three beside each other."""
+    across = min(len(titles), 3 if len(titles) != 4 else 2)
+    down = -(-len(titles) // across)
+    figure = Figure(figsize=(3.4 * across + 1.2, height * down), layout="constrained")
+    axes = list(figure.subplots(down, across, squeeze=False).ravel())
+    for spare in axes[len(titles) :]:
+        spare.set_axis_off()
+    for axis, title in zip(axes, titles, strict=False):
+        axis.set_title(title, fontsize=10, loc="left")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(which="both", labelsize=8)
+    return figure, axes[: len(titles)]
+
+
+def label_left(axes: Sequence[Axes], words: str) -> None:
+    """What the vertical axis shows, at the first panel of every row."""
+    for axis in axes:
+        place = axis.get_subplotspec()
+        if place is not None and place.is_first_col():
+            axis.set_ylabel(words, fontsize=9)
+
+
+def legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, below them."""
+    found: dict[str, Artist] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=4, frameon=False, fontsize=8)

@@ -1,0 +1,55 @@
+"""Running times, in processor seconds on a logarithmic axis: dots, because a bar's length means nothing there."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iegp_paper.experiment import Experiment
+from iegp_paper.figures.panels import colour, measured, panels
+from iegp_paper.results import Cells
+
+
+def times(experiment: Experiment, cells: Cells) -> Figure | None:
+    """One dot per method and data set, with its seconds beside it."""
+    shown = measured(experiment, cells, "seconds")
+    if not shown:
+        return None
+    figure, axes = panels([data.title for data in shown], 2.6)
+    for axis, data in zip(axes, shown, strict=True):
+        found = {
+            method: cell.scores["seconds"]
+            for (name, method), cell in cells.items()
+            if name == data.name and "seconds" in cell.scores
+        }
+        _draw(axis, found)
+    return figure
+
+
+def _draw(axis: Axes, seconds: dict[str, float]) -> None:
+    for place, (method, value) in enumerate(reversed(seconds.items())):
+        axis.plot(value, place, "o", color=colour(method))
+        axis.annotate(
+            in_words(value),
+            (value, place),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color="#3d3d3d",
+        )
+    axis.set_yticks(range(len(seconds)), list(reversed(seconds)))
+    axis.set_ylim(-0.6, len(seconds) - 0.4)
+    axis.grid(axis="y", color="#e4e7ea", linewidth=0.8)
+    axis.set_axisbelow(True)
+    axis.set_xscale("log")
+    low, high = min(seconds.values()), max(seconds.values())
+    # The numbers stand to the right of their dots and need room there.
+    room = max(high / low, 10.0)
+    axis.set_xlim(low / room**0.08, high * room**0.3)
+    axis.set_xlabel("processor seconds", fontsize=8)
+
+
+def in_words(seconds: float) -> str:
+    """Two digits that count, whole seconds from ten on: 0.012, 3.0, 1,830."""
+    return f"{seconds:,.0f}" if seconds >= 9.95 else f"{seconds:#.2g}"

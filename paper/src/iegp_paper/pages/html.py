@@ -1,0 +1,70 @@
+"""The page as one HTML file: no network, figures inside."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from importlib.resources import files
+
+from iegp.report.section import section as framed
+from iegp.report.tables import settings, table
+from iegp.report.text import esc
+from iegp_paper.pages.content import Reproduction, Section, Table
+from iegp_paper.rules import Verdict
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_EXTRA = "img { max-width: 100%; height: auto; } .claims li { margin: 6px 0; } td { white-space: normal; }"
+
+
+def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "The paper, reproduced") -> str:
+    """``figures`` are PNG images by the names of experiments."""
+    style = files("iegp.report").joinpath("style.css").read_text(encoding="utf-8")
+    menu = "".join(f'<a href="#{own.name}">{esc(own.title)}</a>' for own in page.sections)
+    facts = "".join(
+        f"<div><dt>{name}</dt><dd>{esc(value)}</dd></div>"
+        for name, value in (("Command", page.command), ("Date", page.date), ("Scale", page.scale))
+    )
+    body = [_verdicts(page), *(_section(own, figures.get(own.name)) for own in page.sections)]
+    body.append(framed("machine", "Machine", "Where it was measured, and with what.", settings(dict(page.machine))))
+    remarks = "".join(f"<p>{esc(remark)}</p>" for remark in page.remarks)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{esc(title)}</title><style>{style}{_EXTRA}</style></head><body>"
+        f'<header><h1>{esc(title)}</h1><dl class="facts">{facts}</dl>{remarks}<nav>{menu}</nav></header>'
+        f"<main>{''.join(body)}</main></body></html>\n"
+    )
+
+
+def _verdicts(page: Reproduction) -> str:
+    lines = [
+        (f'<a href="#{own.name}">{esc(own.title)}</a>', esc(text), f"<b>{verdict.word}</b>")
+        for own in page.sections
+        for text, _, verdict in own.claims
+    ]
+    how = "Each claim of the paper, judged by the rule that stands beside it in its section."
+    return framed("verdicts", "Verdicts", how, table(("experiment", "the paper's claim", "verdict"), lines, 3))
+
+
+def _section(own: Section, figure: bytes | None) -> str:
+    image = ""
+    if figure is not None:
+        image = f'<p><img alt="{esc(own.title)}" src="data:image/png;base64,{base64.b64encode(figure).decode()}"></p>'
+    claims = "".join(_claim(own, text, rule, verdict) for text, rule, verdict in own.claims)
+    note = f'<p class="note">{esc(own.note)}</p>' if own.note else ""
+    listed = f'<ul class="claims">{claims}</ul>' if claims else ""
+    return framed(own.name, own.title, esc(own.paper), note, _table(own.table), image, listed)
+
+
+def _claim(own: Section, text: str, rule: str, verdict: Verdict) -> str:
+    findings = "".join(
+        f"<li>{esc(own.titles.get(found.data, found.data))}: {esc(found.words)}"
+        f"{'' if found.holds is None else ' ✓' if found.holds else ' ✗'}</li>"
+        for found in verdict.findings
+    )
+    return f"<li><i>{esc(text)}</i> <b>{verdict.word}</b> (rule: {esc(rule)})<ul>{findings}</ul></li>"
+
+
+def _table(own: Table) -> str:
+    return table(own.heads, [[esc(cell) for cell in line] for line in own.lines], own.numbers_from)

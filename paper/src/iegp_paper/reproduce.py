@@ -1,0 +1,68 @@
+"""A reproduction from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from iegp_paper.cache import Cache
+from iegp_paper.experiment import Experiment
+from iegp_paper.pages.content import Reproduction
+from iegp_paper.pages.writing import write_pages
+from iegp_paper.plan import Scale, all_tasks
+from iegp_paper.pool import run_all
+from iegp_paper.progress import Watch
+from iegp_paper.task import Outcome, Task
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Runs that were there already, runs made now, and how many of both have scores."""
+
+    cached: int
+    made: int
+    done: int
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    out: Path,
+    jobs: int,
+    console: Console,
+    *,
+    command: str,
+    date: str,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Reproduction | None, Counts]:
+    """Run what is not in the cache yet, then write the pages; None instead of them if it was stopped."""
+    cache = Cache(out / "cache")
+    tasks = all_tasks(experiments, scale)
+    outcomes = {task.digest: outcome for task in tasks if (outcome := cache.get(task)) is not None}
+    missing = [task for task in tasks if task.digest not in outcomes]
+    cached = len(outcomes)
+    console.print(f"{len(tasks)} runs: {cached} in the cache, {len(missing)} to make", highlight=False)
+    _run(missing, jobs, cache, outcomes, console, stopped)
+    counts = Counts(cached, len(missing), sum(outcome.status == "done" for outcome in outcomes.values()))
+    if stopped():
+        return None, counts
+    return write_pages(out, experiments, scale, outcomes, command, date), counts
+
+
+def _run(
+    tasks: Sequence[Task],
+    jobs: int,
+    cache: Cache,
+    outcomes: dict[str, Outcome],
+    console: Console,
+    stopped: Callable[[], bool],
+) -> None:
+    with Watch(console, len(tasks)) as watch, closing(run_all(tasks, jobs, watch.started, stopped)) as finished:
+        for task, outcome in finished:
+            cache.put(task, outcome)
+            outcomes[task.digest] = outcome
+            watch.finished(task, outcome)

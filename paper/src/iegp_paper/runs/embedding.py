@@ -1,0 +1,71 @@
+"""Maps: rows shuffled by the seed, laid out in the plane; the error of the nearest neighbour on the map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from iegp import IEGPLVM, presets
+from iegp.typing import Float
+from iegp_paper.competitors.maps import GPLVM, BestKernelPCA, OnGPLVM, OnlinePCA, VarGPLVM
+from iegp_paper.runs.embedding_data import nearest_neighbour_error, rows_and_labels
+from iegp_paper.runs.support import Clock, method_of
+from iegp_paper.task import Outcome, Task
+
+OURS: dict[str, Callable[..., IEGPLVM]] = {"IE-GPLVM": presets.ie_gplvm, "iegp default": IEGPLVM}
+OTHERS: dict[str, Callable[..., Any]] = {
+    "online PCA": lambda random_state, **settings: OnlinePCA(**settings),  # noqa: ARG005  nothing in it is random
+    "onGPLVM": OnGPLVM,
+    "GPLVM": GPLVM,
+    "varGPLVM": VarGPLVM,
+}
+KERNEL_PCA = "kernel PCA"
+# Rows whose places are kept for the picture.
+PICTURED = 3000
+
+
+def run(task: Task) -> Outcome:
+    rows, labels = rows_and_labels(task.data, task.rows, task.seed)
+    clock = Clock()
+    if task.method == KERNEL_PCA:
+        model = BestKernelPCA(lambda positions: nearest_neighbour_error(positions, labels), **_variances(task))
+        positions, seconds = model.fit_transform(rows), model.seconds_
+    elif task.method in OURS:
+        rehearse(task.method)
+        # The paper's warm-up; the default model has one of its own.
+        share = (
+            {"warmup": round(task.options.get("warmup_share", 0.1) * len(rows))} if task.method == "IE-GPLVM" else {}
+        )
+        ours = OURS[task.method](**share | dict(task.settings), random_state=task.seed)
+        with clock.running():
+            ours.fit(rows)
+        positions = ours.stitched_embedding_ if task.method == "IE-GPLVM" else ours.embedding_
+        seconds = clock.seconds
+    else:
+        make: Any = method_of(dict(OTHERS), task.method, "maps")
+        with clock.running():
+            positions = make(**task.settings, random_state=task.seed).fit_transform(rows)
+        seconds = clock.seconds
+    scores = {"error": nearest_neighbour_error(positions, labels), "seconds": seconds}
+    return Outcome("done", scores, _picture(positions, labels))
+
+
+def _variances(task: Task) -> dict[str, Any]:
+    exponents = task.settings.get("exponents")
+    return {} if exponents is None else {"variances": tuple(2.0**k for k in exponents)}
+
+
+def _picture(positions: Float, labels: Any) -> dict[str, list[Any]]:
+    shown = slice(None, PICTURED)
+    x, y = ([float(f"{v:.4g}") for v in column] for column in positions[shown, :2].T)
+    return {"x": x, "y": y, "label": [int(label) for label in labels[shown]]}
+
+
+@lru_cache
+def rehearse(method: str) -> None:
+    """Compile what the method compiles."""
+    rows = np.random.default_rng(0).standard_normal((80, 4))
+    OURS[method](warmup=40, random_state=0, init="pca", warmup_iter=3).fit(rows)

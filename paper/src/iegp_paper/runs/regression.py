@@ -1,0 +1,58 @@
+"""Regression: scaling and hyperparameters from the first 1,000 rows, then predict-then-learn on the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from iegp import IEGPRegressor, presets
+from iegp.evaluate.metrics import coverage, nmse, running_nmse
+from iegp_paper import competitors as baselines
+from iegp_paper.runs.support import Clock, method_of, stream_of, thinned
+from iegp_paper.task import Outcome, Task
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "IE-GP": presets.ie_gp,
+    "DIE-GP": presets.die_gp,
+    "iegp default": IEGPRegressor,
+    "iegp light": presets.light,
+    "Raker": baselines.Raker,
+    "AdaRaker": baselines.AdaRaker,
+    "I-SSGPR": baselines.ISSGPR,
+    # PyTorch is asked for when the method is.
+    "SSGP": lambda **settings: baselines.SSGP(**settings),
+}
+_COMPILED = ("IE-GP", "DIE-GP", "iegp default", "iegp light", "Raker", "AdaRaker", "I-SSGPR")
+
+
+def run(task: Task) -> Outcome:
+    make: Any = method_of(dict(METHODS), task.method, "regression")
+    stream = stream_of(task.data, task.rows)
+    warmup = int(task.options.get("warmup", 1000))
+    rehearse(task.method)
+    model, clock = make(**task.settings, random_state=task.seed), Clock()
+    with clock.running():
+        model.warm_up(stream.X[:warmup], stream.y[:warmup])
+        result = model.prequential(stream.X[warmup:], stream.y[warmup:])
+    scored = stream.y[warmup:]
+    # In units of the target's standard deviation, so that data sets can be compared.
+    loss = -result.log_score - np.log(stream.y[:warmup].std())
+    scores = {"nMSE": nmse(scored, result.mean), "seconds": clock.seconds}
+    lines: dict[str, Any] = {"nMSE": thinned(running_nmse(scored, result.mean), warmup)}
+    if np.isfinite(loss).all():
+        scores |= {"pnLL": float(loss.mean()), "coverage": coverage(scored, result.lower, result.upper)}
+        lines["pnLL"] = thinned(np.cumsum(loss) / np.arange(1, len(loss) + 1), warmup)
+    return Outcome("done", scores, lines)
+
+
+@lru_cache
+def rehearse(method: str) -> None:
+    """Compile what the method compiles."""
+    if method in _COMPILED:
+        rng = np.random.default_rng(0)
+        rows = rng.standard_normal((150, 3))
+        model = METHODS[method](random_state=0).warm_up(rows[:100], rows[:100, 0])
+        model.prequential(rows[100:], rows[100:, 0])

@@ -1,0 +1,151 @@
+"""The command as a person runs it: killed in the middle, run again, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from iegp_paper.command import reproduce
+from reproduction.tiny import STREAM, write_experiments
+
+from iegp.errors import InputError
+
+pytest.importorskip("matplotlib", reason="the plot extra is not installed")
+
+
+def command(folder, *more):
+    return [
+        *(sys.executable, "-m", "iegp_paper", *more, "--jobs", "1"),
+        *("--experiments", str(folder / "experiments"), "--out", str(folder / "out")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """A reproduction that was killed after its first run, then run again to the end."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    write_experiments(folder / "experiments")
+    first = subprocess.Popen(command(folder, "--quick"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    cache, deadline = folder / "out" / "cache", time.monotonic() + 240.0
+    while not list(cache.glob("*.json")) and time.monotonic() < deadline and first.poll() is None:
+        time.sleep(0.02)
+    # The worker is in the middle of the next run, and must go with its parent.
+    first.send_signal(signal.SIGKILL)
+    first.communicate(timeout=60)
+    kept = {path.name: path.stat().st_mtime_ns for path in cache.glob("*.json")}
+    assert not (folder / "out" / "results.md").exists()
+    done = subprocess.run(command(folder, "--quick"), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder, kept, done
+
+
+def test_a_killed_reproduction_resumes(reproduced):
+    folder, kept, done = reproduced
+    assert 1 <= len(kept) < 6
+    assert f"6 runs: {len(kept)} in the cache, {6 - len(kept)} to make" in done.stderr
+    now = {path.name: path.stat().st_mtime_ns for path in (folder / "out" / "cache").iterdir()}
+    assert len(now) == 6
+    assert kept.items() <= now.items()
+
+
+def test_progress_goes_to_stderr_and_verdicts_to_stdout(reproduced):
+    _, _, done = reproduced
+    assert "IE-GP on diabetes, run 1" in done.stderr
+    assert "Bands are tighter near points." in done.stdout
+    assert "not confirmed" in done.stdout
+    assert "confirmed" not in done.stderr
+
+
+def test_both_pages_have_every_section_figure_claim_and_the_machine(reproduced):
+    folder, _, _ = reproduced
+    markdown = (folder / "out" / "results.md").read_text("utf-8")
+    html = (folder / "out" / "results.html").read_text("utf-8")
+    for words in (
+        "Thirty points",
+        "A stream",
+        "Times",
+        "Verdicts",
+        "Machine",
+        "IE-GP has the lower nMSE.",
+        "processor",
+    ):
+        assert words in markdown
+        assert words in html
+    for name in ("points", "stream", "times"):
+        assert f"(figures/{name}.png)" in markdown
+        assert (folder / "out" / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert f'id="{name}"' in html
+    assert html.count("data:image/png;base64,") == 3
+    assert "http" not in html.replace("http-equiv", "")
+    assert "Diabetes &lt;1&gt;" in html
+    assert "iegp-paper --quick" in markdown
+    assert "| Diabetes <1> | IE-GP | 200 | 1 of 1 |" in markdown
+    assert "*Bands have no width.* — **not confirmed**" in markdown
+
+
+def test_a_second_run_makes_nothing_again(reproduced):
+    folder, _, _ = reproduced
+    done = subprocess.run(command(folder, "--quick"), capture_output=True, text=True, timeout=120, check=True)
+    assert "6 runs: 6 in the cache, 0 to make" in done.stderr
+
+
+def test_interrupted_it_says_how_to_go_on(reproduced):
+    folder, _, _ = reproduced
+    process = subprocess.Popen(command(folder, "points"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert "2 to make" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "goes on" in said
+    assert not any(path.name.startswith(".") for path in (folder / "out" / "cache").iterdir())
+
+
+def test_the_experiments_of_the_package_are_listed(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "iegp_paper", "--list"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+    for name in ("datasets", "nmse", "nll", "classification", "maps", "static-regret", "switching-regret"):
+        assert name in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_when_no_run_succeeds_the_command_fails_and_says_so(tmp_path, capfd):
+    (tmp_path / "1-lost.toml").write_text(STREAM.replace("diabetes", "no_such_set"), "utf-8")
+    code = reproduce([], 1, 1, True, str(tmp_path / "out"), False, str(tmp_path))
+    assert code == 1
+    assert "No run succeeded" in capfd.readouterr().err
+    assert (tmp_path / "out" / "results.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"names": ["nmsee"]}, "nmse"),
+        ({"runs": 0}, "--runs 0"),
+        ({"jobs": 0}, "--jobs 0"),
+        ({"experiments": "."}, ".toml"),
+    ],
+)
+def test_mistakes_are_met_with_words(changes, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    usual = {
+        "names": [],
+        "runs": None,
+        "jobs": 1,
+        "quick": False,
+        "out": "out",
+        "show_list": False,
+        "experiments": None,
+    }
+    with pytest.raises(InputError, match=words):
+        reproduce(**usual | changes)

@@ -1,0 +1,78 @@
+"""Figures show what was measured where it was measured, and say what their axes are."""
+
+from __future__ import annotations
+
+import pytest
+from iegp_paper.catalogue import load_experiments
+from iegp_paper.results import Cell, cell_of
+from iegp_paper.task import Task
+from iegp_paper.worker import perform
+
+pytest.importorskip("matplotlib", reason="the plot extra is not installed")
+
+from iegp_paper.figures import draw
+
+
+def experiment(name):
+    return load_experiments()[name]
+
+
+def test_times_are_dots_with_their_seconds_beside_them():
+    cells = {("sarcos", "IE-GP"): Cell({"seconds": 0.2}), ("sarcos", "SSGP"): Cell({"seconds": 1830.2})}
+    (axis,) = draw(experiment("time"), cells).axes
+    assert [text.get_text() for text in axis.texts] == ["1,830", "0.20"]
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == ["SSGP", "IE-GP"]
+    assert not axis.patches
+    low, high = axis.get_xlim()
+    assert low < 0.2 < 1830.2 < high
+
+
+def test_one_time_alone_is_drawn():
+    (axis,) = draw(experiment("time"), {("sarcos", "IE-GP"): Cell({"seconds": 3.0})}).axes
+    assert [text.get_text() for text in axis.texts] == ["3.0"]
+
+
+@pytest.mark.parametrize(("first", "label"), [(1, "rows"), (1001, "rows, after the warm-up")])
+def test_curves_count_rows_after_the_warmup_and_name_every_left_axis(first, label):
+    line = {"row": [first, first + 9], "value": [1.0, 0.5]}
+    names = ["toms_hardware", "sarcos", "air_quality", "twitter"]
+    axes = draw(experiment("nmse"), {(name, "IE-GP"): Cell({"nMSE": 0.5}, {"nMSE": line}) for name in names}).axes
+    assert [axis.get_ylabel() for axis in axes] == ["nMSE", "", "nMSE", ""]
+    assert {axis.get_xlabel() for axis in axes} == {label}
+    assert axes[0].lines[0].get_xdata().tolist() == [1, 10]
+
+
+def test_regret_has_its_ticks_at_the_sizes():
+    lines = {"size": [100, 200, 400], "regret": [1.0, 2.0, 3.0], "bound": [2.0, 3.0, 4.0], "average": [3.0, 2.0, 1.0]}
+    lines |= {"size to RKHS": [100, 200], "to RKHS": [1.0, 4.0]}
+    left, right = draw(experiment("static-regret"), {("wide_sines", "IE-GP"): Cell({}, lines)}).axes
+    (alone,) = draw(experiment("switching-regret"), {("two_processes", "SIE-GP"): Cell({}, lines)}).axes
+    for axis, sizes in ((left, [100, 200, 400]), (right, [100, 200]), (alone, [100, 200, 400])):
+        assert axis.get_xticks().tolist() == sizes
+        assert axis.get_xticks(minor=True).tolist() == []
+
+
+def test_points_at_zero_error_are_whole_and_none_hides_another():
+    cells = {("mnist", name): Cell({"error": 0.0, "seconds": 2.0}) for name in ("IE-GPLVM", "onGPLVM")}
+    (axis,) = draw(experiment("maps"), cells).axes
+    assert axis.get_ylim()[0] < 0.0
+    assert {line.get_markerfacecolor() for line in axis.lines} == {"none"}
+
+
+def test_bands_say_whose_points_they_show():
+    grid = [-4.0, 4.0]
+    flat = {"grid": grid, "mean": grid, "lower": grid, "upper": grid}
+    cells = {("sines", str(run)): Cell({}, flat | {"x": grid, "y": grid}, run=run) for run in (3, 7)}
+    axes = draw(experiment("uncertainty"), cells).axes
+    assert [axis.get_title(loc="left") for axis in axes] == ["3, run 3", "7, run 7"]
+    assert axes[0].get_ylabel() == "y"
+
+
+def test_the_band_is_that_of_the_median_run():
+    tasks = [Task("uncertainty", "sines", "IE-GP", seed, rows=30) for seed in range(3)]
+    outcomes = [perform(task) for task in tasks]
+    cell = cell_of(tasks, outcomes, "width ratio")
+    assert cell.run is not None
+    assert cell.lines == outcomes[cell.run - 1].lines
+    (axis,) = draw(experiment("uncertainty"), {("sines", "IE-GP"): cell}).axes
+    assert axis.get_title(loc="left") == f"IE-GP, run {cell.run}"

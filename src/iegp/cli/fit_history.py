@@ -1,0 +1,84 @@
+"""``iegp fit-history``: Parquet files learned in parallel, saved as an estimator."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from iegp.cli.options import UsageError
+from iegp.errors import InputError
+from iegp.estimators import IEGPRegressor
+from iegp.history.fit import fit_history
+from iegp.history.parts import columns_in, find_files, not_numbers_in
+from iegp.history.workers import ENGINES
+
+# Experts whose models can be merged: what they know does not depend on the order of rows.
+STATIC: dict[str, Any] = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": 1.0}
+
+
+class HistoryOptions(NamedTuple):
+    """One entry per flag."""
+
+    source: str
+    target: str
+    save: str
+    engine: str
+    workers: int | None
+    features: str | None
+    ignore: str | None
+    live: bool
+    seed: int
+    overwrite: bool
+    quiet: bool
+
+
+def learn_history(options: HistoryOptions) -> int:
+    """Learn, save, say how it went on standard error; the exit code."""
+    if options.engine not in ENGINES:
+        raise UsageError(f"--engine {options.engine} is not known; use {' or '.join(ENGINES)}")
+    if Path(options.save).exists() and not options.overwrite:
+        raise UsageError(f"--save {options.save} exists; choose another name, or say --overwrite")
+    paths = find_files(options.source)
+    features = _features(options, paths[0])
+    begun = time.monotonic()
+
+    def progress(n_rows: int) -> None:
+        if not options.quiet:
+            _say(f"{n_rows:,} rows learned, {n_rows / (time.monotonic() - begun):,.0f} rows/s")
+
+    model = fit_history(
+        paths,
+        IEGPRegressor(**STATIC, random_state=options.seed),
+        engine=options.engine,
+        n_workers=options.workers,
+        target=options.target,
+        features=features,
+        progress=progress,
+    )
+    (model.go_live() if options.live else model).save(options.save)
+    if not options.quiet:
+        kind = "live" if options.live else "static"
+        _say(f"{options.save}: a {kind} model of {model.n_samples_seen_:,} rows from {len(paths)} files")
+    return 0
+
+
+def _features(options: HistoryOptions, path: str) -> list[str] | None:
+    if options.features is not None and options.ignore is not None:
+        raise UsageError("--features and --ignore are both given; one of them is enough")
+    if options.features is not None:
+        return options.features.split(",")
+    ignored = [] if options.ignore is None else options.ignore.split(",")
+    used = [name for name in columns_in(path) if name not in (*ignored, options.target)]
+    wrong = not_numbers_in(path, used)
+    if wrong:
+        raise InputError(
+            f"{path} has columns that are not numbers: {', '.join(wrong.values())}; leave them out with "
+            f"--ignore {','.join([*ignored, *wrong])}"
+        )
+    return None if options.ignore is None else used
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"iegp: {text}\n")

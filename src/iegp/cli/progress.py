@@ -1,0 +1,85 @@
+"""Progress on stderr: a live line on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from iegp.readers import Source
+from iegp.stream.job import Job
+
+# How often to look: on a terminal, and elsewhere.
+_TERMINAL_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
+
+
+class _Share(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.percentage:3.0f} %" if task.total else "")
+
+
+class Watcher:
+    """Told after every block; shows rows, rows/s, the running score, coverage and the most trusted expert."""
+
+    def __init__(self, job: Job, top_expert: Callable[[], str], quiet: bool, console: Console | None = None) -> None:
+        self._job = job
+        self._top_expert = top_expert
+        self._quiet = quiet
+        self._console = console or Console(stderr=True, markup=False, emoji=False)
+        self._progress: Progress | None = None
+        self._begun = self._looked = time.monotonic()
+        self._first_row = job.counters.rows
+
+    def __enter__(self) -> Self:
+        if not self._quiet and self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), _Share(), TimeElapsedColumn())
+            self._progress = Progress(*columns, console=self._console, transient=True)
+            self._progress.start()
+            self._progress.add_task("reading", total=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, source: Source) -> None:
+        if self._quiet:
+            return
+        now = time.monotonic()
+        wait = _PLAIN_SECONDS if self._progress is None else _TERMINAL_SECONDS
+        if now - self._looked < wait:
+            return
+        self._looked = now
+        line = self.line()
+        if self._progress is None:
+            self._console.print(line, highlight=False, soft_wrap=True)
+        else:
+            self._progress.update(
+                self._progress.task_ids[0], description=line, completed=source.bytes_read, total=source.size
+            )
+
+    def line(self) -> str:
+        """How far, how fast, how well."""
+        rows = self._job.counters.rows
+        seconds = max(time.monotonic() - self._begun, 1e-9)
+        parts = [f"{rows:,} rows", f"{(rows - self._first_row) / seconds:,.0f} rows/s", *scores(self._job)]
+        return ", ".join([*parts, self._top_expert()])
+
+
+def scores(job: Job) -> list[str]:
+    """The running scores in words."""
+    results = job.digest.results()
+    loss, parts = results.loss.ours, []
+    if math.isfinite(loss):
+        parts.append(f"error {100 * loss:.1f} %" if job.plan.has_classes else f"nMSE {loss:.4f}")
+    if math.isfinite(results.coverage):
+        parts.append(f"{100 * job.plan.level:g} % covers {100 * results.coverage:.1f} %")
+    return parts

@@ -1,0 +1,88 @@
+"""``iegp report``: the page of a run again, from its answers or from its model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iegp.cli import about as abouts
+from iegp.errors import InputError
+from iegp.fleet.keyed_learner import Fleets
+from iegp.report import About, write_report
+from iegp.stream import checkpoint
+from iegp.stream.answers import Answers
+from iegp.stream.digest import Digest
+from iegp.stream.reading_back import read_answers
+from iegp.stream.sidecar import read_sidecar
+
+
+def report(run: str, out: str | None) -> int:
+    """Write the page; the exit code."""
+    path = Path(run)
+    page = Path(out) if out is not None else path.with_name(path.name + ".html")
+    if not path.is_file():
+        raise InputError(f"{run} is not a file; name the answers of a run (--out) or its model (--save)")
+    is_answers = path.suffix.lower() in (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+    digest, about = _from_answers(path) if is_answers else _from_model(path)
+    write_report(page, digest, about)
+    sys.stderr.write(f"Report: {page}\n")
+    return 0
+
+
+def _from_model(path: Path) -> tuple[Digest, About]:
+    job, where = checkpoint.read(path, by_key=Fleets())
+    return job.digest, abouts.about_run(job, where)
+
+
+def _from_answers(path: Path) -> tuple[Digest, About]:
+    """Every answer again; settings and weights from the file beside them, if it is there."""
+    beside = read_sidecar(path)
+    try:
+        about = abouts.from_config(beside["about"]) if beside else None
+        weights = _Weights(beside["weights"]) if beside else None
+        level = float(beside.get("level", 0.95))
+        key_field = None if beside.get("key") is None else str(beside["key"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"the file beside {path} is damaged ({error!r}); remove it to do without it") from error
+    digest: Digest | None = None
+    task = None if about is None else about.task
+    for answers in read_answers(path, key_field):
+        if digest is None:
+            task = task or ("regression" if answers.mean is not None else "classification")
+            digest = Digest(task, level)
+        for part in _with_weights(answers, weights):
+            digest.add(part, late=part.note == "late")
+    task = task or "regression"
+    about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=abouts.versions())
+    return digest or Digest(task, level), about
+
+
+class _Weights:
+    """Expert weights at every so many rows."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        self.places = {int(row): place for place, row in enumerate(kept["rows"])}
+        values = np.array(kept["values"], dtype=np.float64)
+        # Of a run without rows there are no weights, and nobody knows of how many experts.
+        self.values = values.reshape(len(self.places), -1) if self.places else np.empty((0, 0))
+
+
+def _with_weights(answers: Answers, weights: _Weights | None) -> Iterator[Answers]:
+    """The answers, cut so that rows whose weights are known come with them."""
+    if weights is None or answers.note:
+        yield answers
+        return
+    known = [index for index, row in enumerate(answers.row.tolist()) if row in weights.places]
+    start = 0
+    for index in known:
+        if index > start:
+            yield answers.part(start, index)
+        place = weights.places[int(answers.row[index])]
+        yield answers.part(index, index + 1, weights.values[place : place + 1])
+        start = index + 1
+    if start < len(answers):
+        yield answers.part(start, len(answers))

@@ -1,0 +1,1 @@
+"""Changes to a fitted model: new columns, classes and levels, merging, unlearning, and static to drifting experts."""

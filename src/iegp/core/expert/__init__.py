@@ -1,0 +1,1 @@
+"""One expert: its belief, its noise model, and the exact blocks in which it predicts and learns rows."""

@@ -1,0 +1,357 @@
+"""The block algorithm of ``blocks.py`` for labels that are not Gaussian: sites found row by row inside the block.
+
+The covariance K of a block's latent values does not depend on the labels. One pass over its rows factors it and finds
+the sites as it goes: row t of the factor yields mean and variance of ``z_t`` given the rows before it, the label turns
+them into a site (slope g, curvature h), and the site enters the factor. Only the means and variances that a row by row
+recursion would have seen are ever used. The heavy work (K, and the belief after the block) stays in matrix products.
+
+All latent functions of an expert (one, or one per class) share its matrix: ``matrix`` is (F, F), ``vector`` (F, L).
+Static experts are kept as square-root information, drifting ones as covariance, as in ``belief.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from iegp._compile import compiled, compiled_fast_sums
+from iegp.core.compute.linalg import (
+    add_transposed_matmul,
+    cholesky_upper,
+    gram_of_columns,
+    gram_of_rows,
+    matmul,
+    matmul_transposed,
+    multiply_upper,
+    solve_from_right,
+    solve_lower,
+    solve_upper_transposed,
+    subtract_gram_of_columns,
+)
+from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
+from iegp.core.features import feature_rows
+from iegp.core.likelihoods.sites import log_predictive, site
+from iegp.typing import Bool, Float
+
+
+@compiled_fast_sums
+def assimilate(
+    kind: int,
+    link: Float,
+    y: Float,
+    floor: float,
+    joint: Float,
+    means: Float,
+    variances: Float,
+    slopes: Float,
+    curvatures: Float,
+) -> None:
+    """One pass over a block: its one-step-ahead predictions and its sites.
+
+    ``joint`` (B, B) holds the lower triangle of the latent covariance and is overwritten: entry (t, j) becomes the
+    covariance of rows t and j given the rows before j, times ``sqrt(h_j / (1 + h_j v_j))``. ``means`` (B, L) come in as
+    of the block's start and leave as of just before each row; ``floor`` is what a variance cannot fall below.
+    """
+    n, n_latents = means.shape
+    roots = np.empty(n)
+    for t in range(n):
+        row = joint[t]
+        variance = row[t]
+        for j in range(t):
+            earlier = joint[j]
+            covariance = row[j]
+            for i in range(j):
+                covariance -= row[i] * earlier[i]
+            for d in range(n_latents):
+                means[t, d] += covariance * slopes[j, d]
+            row[j] = covariance * roots[j]
+            variance -= row[j] * row[j]
+        variances[t] = max(variance, floor)
+        curvatures[t] = site(kind, y[t], means[t], variances[t], link, slopes[t])
+        roots[t] = math.sqrt(curvatures[t] / (1.0 + curvatures[t] * variances[t]))
+        row[t] = roots[t]
+
+
+@compiled
+def static_sites(
+    kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float
+) -> None:
+    """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
+    n, n_features = phi.shape
+    whitened = phi.copy()
+    solve_from_right(factor, whitened)
+    joint = np.empty((n, n))
+    gram_of_rows(whitened, joint)
+    prior = np.empty(n)
+    for t in range(n):
+        prior[t] = joint[t, t]
+    matmul(whitened, vector, means)
+    slopes, curvatures = np.empty_like(means), np.empty(n)
+    assimilate(kind, link, y, 0.0, joint, means, variances, slopes, curvatures)
+    leverage = 0.0
+    for t in range(n):
+        leverage = max(leverage, prior[t] * curvatures[t])
+    if not leverage <= MAX_BLOCK_LEVERAGE:
+        for t in range(n):
+            variances[t] = static_site_row(kind, link, factor, vector, phi[t], y[t], means[t])
+        return
+    # The natural parameter of a site, h times its pseudo-target: finite however small h is.
+    pulls = np.empty_like(means)
+    for t in range(n):
+        for d in range(means.shape[1]):
+            at_mode = means[t, d] + variances[t] * slopes[t, d]
+            pulls[t, d] = curvatures[t] * at_mode + slopes[t, d]
+    add_transposed_matmul(whitened, pulls, vector)
+    for t in range(n):
+        whitened[t] *= math.sqrt(curvatures[t])
+    growth = np.empty((n_features, n_features))
+    gram_of_columns(whitened, growth)
+    for i in range(n_features):
+        growth[i, i] += 1.0
+    cholesky_upper(growth)
+    solve_upper_transposed(growth, vector)
+    multiply_upper(growth, factor)
+
+
+@compiled
+def drifting_sites(
+    kind: int,
+    link: Float,
+    covariance: Float,
+    vector: Float,
+    drift: float,
+    phi: Float,
+    gram: Float,
+    y: Float,
+    means: Float,
+    variances: Float,
+) -> None:
+    """The same for a random-walk expert; ``gram`` is the lower triangle of ``Phi Phi'``."""
+    n, n_features = phi.shape
+    cross = np.empty((n, n_features))
+    matmul(phi, covariance, cross)
+    joint = np.empty((n, n))
+    matmul_transposed(cross, phi, joint)
+    for t in range(n):
+        for s in range(t + 1):
+            joint[t, s] += drift * (s + 1) * gram[t, s]
+        for i in range(n_features):
+            cross[t, i] += drift * (t + 1) * phi[t, i]
+    matmul(phi, vector, means)
+    slopes, curvatures = np.empty_like(means), np.empty(n)
+    assimilate(kind, link, y, drift, joint, means, variances, slopes, curvatures)
+    roots = np.empty(n)
+    for t in range(n):
+        roots[t] = joint[t, t]
+    # Covariances of each row with the parameters, given the rows before it: a triangular system with unit diagonal.
+    for t in range(n):
+        for j in range(t):
+            joint[t, j] *= roots[j]
+        joint[t, t] = 1.0
+    solve_lower(joint, cross)
+    add_transposed_matmul(cross, slopes, vector)
+    for t in range(n):
+        cross[t] *= roots[t]
+    subtract_gram_of_columns(cross, covariance)
+    for i in range(n_features):
+        covariance[i, i] += drift * n
+        for j in range(i):
+            covariance[i, j] = covariance[j, i]
+
+
+@compiled
+def static_site_row(kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
+    """Predict one row, then learn it. Writes the latent mean (L,), returns the latent variance.
+
+    With ``u R = phi`` the new factor is ``C R`` where ``C'C = I + h u u'``, a sweep of plane rotations as in
+    ``static_row``, and the new ``z`` is ``C (z + u g)``: no division by h.
+    """
+    n, n_latents = vector.shape
+    u, rest = np.empty(n), phi.copy()
+    variance = 0.0
+    for d in range(n_latents):
+        mean[d] = 0.0
+    for i in range(n):
+        u[i] = rest[i] / factor[i, i]
+        variance += u[i] * u[i]
+        for j in range(i + 1, n):
+            rest[j] -= u[i] * factor[i, j]
+        for d in range(n_latents):
+            mean[d] += u[i] * vector[i, d]
+    slope = np.empty(n_latents)
+    curvature = site(kind, y, mean, variance, link, slope)
+    for d in range(n_latents):
+        _rotate_vector(vector, d, u, slope[d], curvature)
+    rest = phi.copy()
+    root, before = math.sqrt(curvature), 1.0
+    for i in range(n):
+        after = before + curvature * u[i] * u[i]
+        cosine = math.sqrt(before / after)
+        # The row enters as root * phi; what is left of it when column i is reached is root * rest / sqrt(before).
+        sine = root * u[i] / math.sqrt(before * after)
+        factor[i, i] /= cosine
+        for j in range(i + 1, n):
+            upper = factor[i, j]
+            factor[i, j] = cosine * upper + sine * root * rest[j]
+            rest[j] -= u[i] * upper
+        before = after
+    return variance
+
+
+@compiled
+def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: float) -> None:
+    """``C (z + u g)`` for one latent function, with ``C`` the upper Cholesky factor of ``I + h u u'``."""
+    n = u.size
+    tail = 0.0
+    for i in range(n):
+        tail += u[i] * (vector[i, d] + u[i] * slope)
+    before = 1.0
+    for i in range(n):
+        moved = vector[i, d] + u[i] * slope
+        tail -= u[i] * moved
+        after = before + curvature * u[i] * u[i]
+        vector[i, d] = math.sqrt(after / before) * moved + curvature * u[i] / math.sqrt(before * after) * tail
+        before = after
+
+
+@compiled_fast_sums
+def drifting_site_row(
+    kind: int, link: Float, covariance: Float, vector: Float, drift: float, phi: Float, y: Float, mean: Float
+) -> float:
+    """The same for a random-walk expert: one step of the walk, predict, then learn."""
+    n, n_latents = vector.shape
+    gain = np.empty(n)
+    latent = 0.0
+    for i in range(n):
+        covariance[i, i] += drift
+        total = 0.0
+        for j in range(n):
+            total += covariance[i, j] * phi[j]
+        gain[i] = total
+        latent += total * phi[i]
+    variance = max(latent, drift)
+    for d in range(n_latents):
+        total = 0.0
+        for i in range(n):
+            total += phi[i] * vector[i, d]
+        mean[d] = total
+    slope = np.empty(n_latents)
+    curvature = site(kind, y, mean, variance, link, slope)
+    for i in range(n):
+        for d in range(n_latents):
+            vector[i, d] += gain[i] * slope[d]
+    # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
+    scale = math.sqrt(curvature / (1.0 + curvature * variance))
+    for i in range(n):
+        gain[i] *= scale
+    for i in range(n):
+        g = gain[i]
+        for j in range(n):
+            covariance[i, j] -= g * gain[j]
+    return variance
+
+
+@compiled
+def site_block_rows(n_frequencies: int) -> int:
+    """Rows per block: F/2. Finding sites grows with the block, so it is shorter than that of a Gaussian label."""
+    return max(n_frequencies, 8)
+
+
+@compiled
+def replay_sites(
+    x: Float,
+    y: Float,
+    begin: int,
+    end: int,
+    frequencies: Float,
+    drift_ratio: Float,
+    active: Bool,
+    kind: int,
+    integration: int,
+    link: Float,
+    nodes: Float,
+    matrix: Float,
+    vector: Float,
+    means: Float,
+    variances: Float,
+    log_scores: Float,
+    outcomes: Float,
+) -> None:
+    """Stream rows ``begin`` to ``end`` through the active beliefs of one kernel, block by block, features shared.
+
+    ``means`` (beliefs, n, L), ``variances`` (beliefs, n), ``log_scores`` (beliefs, n) and ``outcomes``
+    (beliefs, n, K) receive what was predicted before each row was learned.
+    """
+    block = site_block_rows(frequencies.shape[0])
+    drifts = bool(np.any(drift_ratio > 0.0))
+    for start in range(begin, end, block):
+        stop = min(end, start + block)
+        phi = feature_rows(x[start:stop], frequencies)
+        rows = y[start:stop]
+        gram = np.empty((stop - start, stop - start) if drifts else (0, 0))
+        if drifts:
+            gram_of_rows(phi, gram)
+        for b in range(drift_ratio.size):
+            if not active[b]:
+                continue
+            mean, variance = means[b, start:stop], variances[b, start:stop]
+            if drift_ratio[b] > 0.0:
+                drifting_sites(kind, link[b], matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
+            else:
+                static_sites(kind, link[b], matrix[b], vector[b], phi, rows, mean, variance)
+            scores, classes = log_scores[b, start:stop], outcomes[b, start:stop]
+            score_rows(kind, integration, rows, link[b], nodes, mean, variance, scores, classes)
+
+
+@compiled
+def step_sites(
+    x: Float,
+    y: Float,
+    frequencies: Float,
+    drift_ratio: Float,
+    active: Bool,
+    kind: int,
+    integration: int,
+    link: Float,
+    nodes: Float,
+    matrix: Float,
+    vector: Float,
+    means: Float,
+    variances: Float,
+    log_scores: Float,
+    outcomes: Float,
+) -> None:
+    """Stream a handful of rows through the beliefs of every kernel, row by row."""
+    n_kernels = frequencies.shape[0]
+    n_drifts = drift_ratio.size // n_kernels
+    for k in range(n_kernels):
+        phi = feature_rows(x, frequencies[k])
+        for b in range(k * n_drifts, (k + 1) * n_drifts):
+            if not active[b]:
+                continue
+            for t in range(x.shape[0]):
+                if drift_ratio[b] > 0.0:
+                    variances[b, t] = drifting_site_row(
+                        kind, link[b], matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t]
+                    )
+                else:
+                    variances[b, t] = static_site_row(kind, link[b], matrix[b], vector[b], phi[t], y[t], means[b, t])
+            score_rows(kind, integration, y, link[b], nodes, means[b], variances[b], log_scores[b], outcomes[b])
+
+
+@compiled
+def score_rows(
+    kind: int,
+    integration: int,
+    y: Float,
+    link: Float,
+    nodes: Float,
+    means: Float,
+    variances: Float,
+    log_scores: Float,
+    outcomes: Float,
+) -> None:
+    """Log predictive probabilities of one belief: of the labels (n,), and of all classes (n, K)."""
+    for t in range(means.shape[0]):
+        log_scores[t] = log_predictive(kind, integration, y[t], means[t], variances[t], link, nodes, outcomes[t])

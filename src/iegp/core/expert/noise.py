@@ -1,0 +1,142 @@
+"""Learning the noise level of every expert while it predicts: the rungs of the noise ladder.
+
+A belief works in units of the noise, so its normalised innovations ``e²/v`` do not depend on the noise level, which can
+be learned from them afterwards. Each rung does that in its own way; all rungs share one belief, so a ladder of them
+costs no linear algebra.
+
+- *fixed*: the noise stays where it started (the paper); a Gaussian predictive.
+- *conjugate*: ``noise ~ InverseGamma(shape, scale)``. Before each row both are multiplied by the forgetting factor (1
+  is exact Bayes, less lets the noise drift); the predictive is a Student-t with 2 shape degrees of freedom. The shape
+  depends on the row count alone.
+- *heavy-tailed*: the noise itself is Student-t with a given number of degrees of freedom ``nu``. Its squared scale
+  follows the rows by one step of expectation-maximisation with forgetting: a row far out counts little,
+  ``(nu + 1) / (nu + e²/(v scale))``, so single outliers neither widen the intervals nor are a surprise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from iegp._compile import compiled
+from iegp.core.compute.tolerances import NOISE_FLOOR
+from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
+from iegp.typing import Bool, Float, Int
+
+# Exact Bayes (forgetting 1) starts with the weight of this many rows on the warm-up's noise level.
+START_ROWS = 10.0
+
+
+class Noise(NamedTuple):
+    """What is known about the noise; ``inf`` as shape means that the level is fixed."""
+
+    shape: Float
+    """(n_rungs,): inverse-gamma shape of the conjugate rungs, ``inf`` for the others."""
+    scale: Float
+    """(n_experts, D): inverse-gamma scale; on the other rungs the squared scale of the noise itself."""
+
+
+def start(forgetting: Float, tails: Float, rung_of: Int, noise_var: Float) -> Noise:
+    """Before any row. ``forgetting`` and ``tails`` (n_rungs,) have NaN for *fixed* and *not heavy-tailed*.
+
+    ``noise_var`` is (n_experts, D). With forgetting below one the shape starts where it would settle, so the tails are
+    the same from the first row on.
+    """
+    with np.errstate(divide="ignore"):
+        rows = np.where(forgetting < 1.0, 1.0 / (1.0 - forgetting), START_ROWS)
+    conjugate = ~np.isnan(forgetting) & np.isnan(tails)
+    shape = np.where(conjugate, 0.5 * rows, np.inf)
+    factor = np.where(conjugate, 0.5 * rows, 1.0 / _inflation(tails))
+    return Noise(shape, noise_var * factor[rung_of, None])
+
+
+@compiled
+def squared_scale(scale: float, shape: float) -> float:
+    """Squared scale of the noise in the next prediction."""
+    return scale if math.isinf(shape) else scale / shape
+
+
+@compiled
+def next_dof(shape: float, forgetting: float, tail: float) -> float:
+    """Degrees of freedom of the next prediction; ``inf`` is Gaussian."""
+    if not math.isnan(tail):
+        return tail
+    return shape if math.isinf(shape) else 2.0 * shape * forgetting
+
+
+def level(noise: Noise, tails: Float, rung_of: Int) -> Float:
+    """Noise variance (n_experts, D) as it is known now."""
+    shape = noise.shape[rung_of][:, None]
+    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape) * _inflation(tails)[rung_of, None])
+
+
+def _inflation(tails: Float) -> Float:
+    """Variance of heavy-tailed noise of unit scale; where that is infinite or the noise is not heavy-tailed, one."""
+    return np.where(tails > 2.0, tails / np.where(tails > 2.0, tails - 2.0, 1.0), 1.0)
+
+
+@compiled
+def score_rows(
+    means: Float,
+    variances: Float,
+    y: Float,
+    belief_of: Int,
+    rung_of: Int,
+    forgetting: Float,
+    tails: Float,
+    shape: Float,
+    scale: Float,
+    alive: Bool,
+    log_scores: Float,
+    scales: Float,
+    dof: Float,
+) -> None:
+    """Score every expert's prediction of every row, then learn the noise from it; ``shape`` and ``scale`` in place.
+
+    ``means`` (beliefs, n, D) and ``variances`` (beliefs, n) come from the blocks. Writes ``log_scores`` (n, experts),
+    summed over outputs, the predictive ``scales`` (n, experts, D) and ``dof`` (n, rungs).
+    """
+    n, n_outputs = y.shape
+    n_rungs = shape.size
+    normaliser = np.empty(n_rungs)
+    for t in range(n):
+        for k in range(n_rungs):
+            if not math.isinf(shape[k]):
+                shape[k] *= forgetting[k]
+            dof[t, k] = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
+            normaliser[k] = student_log_normaliser(dof[t, k])
+        for e in range(belief_of.size):
+            log_scores[t, e] = 0.0 if alive[e] else -math.inf
+            k, b = rung_of[e], belief_of[e]
+            for d in range(n_outputs):
+                if not alive[e]:
+                    scales[t, e, d] = 1.0
+                    continue
+                if not math.isinf(shape[k]):
+                    scale[e, d] *= forgetting[k]
+                    noise = scale[e, d] / shape[k]
+                else:
+                    noise = scale[e, d]
+                residual = y[t, d] - means[b, t, d]
+                spread = math.sqrt(noise * variances[b, t])
+                scales[t, e, d] = spread
+                log_scores[t, e] += normaliser[k] + student_log_kernel(residual, spread, dof[t, k])
+                # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
+                square = min(residual * residual / variances[b, t], 1.0e300)
+                scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
+        for k in range(n_rungs):
+            if not math.isinf(shape[k]):
+                shape[k] += 0.5
+
+
+@compiled
+def _learned(scale: float, square: float, shape: float, forgetting: float, tail: float) -> float:
+    """The scale after a row with normalised squared innovation ``square``."""
+    if not math.isinf(shape):
+        return max(scale + 0.5 * square, NOISE_FLOOR * (shape + 0.5))
+    if math.isnan(tail):
+        return scale
+    weight = (tail + 1.0) / (tail + square / scale)
+    return max(forgetting * scale + (1.0 - forgetting) * weight * square, NOISE_FLOOR)

@@ -1,0 +1,1 @@
+"""The streaming latent variable model (IE-GPLVM)."""

@@ -1,0 +1,199 @@
+"""Rows in blocks through one expert of the latent variable model (Algorithm 2).
+
+The rows themselves enter through ``Y_b B'`` and ``Y_b Y_b'``, two matrix products per block, where ``B = Phi' Y`` is
+summed over the rows before the block. Inside the block each row still sees all rows before it:
+``B_t y_t = B y_t + sum_s phi_s (y_s' y_t)``. Positions, the inverse and ``Theta Theta'`` follow row by row in O(F²).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from iegp._compile import compiled, compiled_fast_sums
+from iegp.core.compute.linalg import (
+    add_transposed_matmul,
+    cholesky_upper,
+    gram_of_rows,
+    matmul,
+    matmul_transposed,
+    solve_upper_transposed,
+)
+from iegp.core.latent.row import Row, RowProblem, Workspace, locate, make_workspace, symmetric_times
+from iegp.typing import Float, Int
+
+
+class Belief(NamedTuple):
+    """What one expert carries from row to row."""
+
+    gram: Float
+    """(F, F), ``Phi'Phi``."""
+    cross: Float
+    """(F, D), ``B = Phi'Y``."""
+    inverse: Float
+    """(F, F), ``(Phi'Phi + (noise_var / prior_var) I)^-1``."""
+    second: Float
+    """(F, F), ``Theta Theta'`` with ``Theta = inverse B``."""
+
+
+@compiled
+def refresh(belief: Belief, ratio: float) -> None:
+    """Inverse and ``Theta Theta'`` from their definitions, in place: what rounding did to the recursion is gone."""
+    n = len(belief.gram)
+    factor, root = np.empty((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            factor[i, j] = belief.gram[i, j]
+        factor[i, i] += ratio
+        root[i, i] = 1.0
+    cholesky_upper(factor)
+    # root = factor^-T, so that inverse = root' root.
+    solve_upper_transposed(factor, root)
+    for i in range(n):
+        for j in range(n):
+            belief.inverse[i, j] = 0.0
+    add_transposed_matmul(root, root, belief.inverse)
+    theta = np.empty(belief.cross.shape)
+    matmul(belief.inverse, belief.cross, theta)
+    gram_of_rows(theta, belief.second)
+    for i in range(n):
+        for j in range(i):
+            belief.second[j, i] = belief.second[i, j]
+
+
+@compiled
+def _add_scaled(scale: float, vector: Float, out: Float) -> None:
+    for i in range(out.size):
+        out[i] += scale * vector[i]
+
+
+@compiled_fast_sums
+def absorb(belief: Belief, row: Row, space: Workspace) -> None:
+    """Learn the row whose position the workspace describes, in place.
+
+    With ``gain = inverse phi / (1 + phi' inverse phi)`` and the misfit e, the inverse loses ``gain (inverse phi)'`` and
+    ``Theta`` gains ``gain e'``, which adds ``gain (Theta e)' + (Theta e) gain' + e'e gain gain'`` to ``Theta Theta'``.
+    """
+    phi, by_second, by_inverse = space.waves[0], space.products[0], space.by_inverse
+    n = phi.size
+    spread, square = 1.0, row.square
+    for i in range(n):
+        spread += phi[i] * by_inverse[i]
+        square += phi[i] * (by_second[i] - 2.0 * row.theta_y[i])
+    square = max(square, 0.0)
+    gain, theta_e = np.empty(n), np.empty(n)
+    for i in range(n):
+        gain[i] = by_inverse[i] / spread
+        theta_e[i] = row.theta_y[i] - by_second[i]
+    for i in range(n):
+        g, h = gain[i], theta_e[i] + square * gain[i]
+        for j in range(n):
+            belief.inverse[i, j] -= g * by_inverse[j]
+            belief.second[i, j] += g * theta_e[j] + h * gain[j]
+
+
+@compiled
+def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
+    """Positions (k, d) of a row's neighbours."""
+    k, d = starts.shape
+    for s in range(k):
+        for c in range(d):
+            starts[s, c] = positions[neighbours[s], c]
+
+
+@compiled
+def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
+    """Every earlier row loses weight; the prior is given back at the next refresh."""
+    n = crossed.size
+    for i in range(n):
+        crossed[i] *= forgetting ** (t + 1)
+        for j in range(n):
+            belief.inverse[i, j] /= forgetting
+
+
+@compiled
+def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) -> None:
+    """``Phi'Phi`` and ``Phi'Y`` after a block."""
+    b, n = phis.shape
+    if forgetting == 1.0:
+        add_transposed_matmul(phis, phis, belief.gram)
+        add_transposed_matmul(phis, rows, belief.cross)
+        return
+    weighted = np.empty((b, n))
+    for t in range(b):
+        for i in range(n):
+            weighted[t, i] = phis[t, i] * forgetting ** (b - 1 - t)
+    for i in range(n):
+        for j in range(n):
+            belief.gram[i, j] *= forgetting**b
+        for j in range(rows.shape[1]):
+            belief.cross[i, j] *= forgetting**b
+    add_transposed_matmul(weighted, phis, belief.gram)
+    add_transposed_matmul(weighted, rows, belief.cross)
+
+
+@compiled
+def learn_block(
+    belief: Belief,
+    problem: RowProblem,
+    rows: Float,
+    row_products: Float,
+    neighbours: Int,
+    positions: Float,
+    first: int,
+    n_steps: int,
+    forgetting: float,
+    log_scores: Float,
+) -> None:
+    """Embed and learn the rows (b, D) of a block, in place.
+
+    ``neighbours`` (b, k) are numbers of earlier rows, in ``positions`` (n, d), where row t of the block writes its own
+    position at ``first + t``. ``log_scores`` (b,) are log predictive densities before learning.
+    """
+    b, n_features = len(rows), len(belief.gram)
+    d, k = positions.shape[1], neighbours.shape[1]
+    space = make_workspace(len(problem.frequencies), d)
+    crossed, phis = np.empty((b, n_features)), np.zeros((b, n_features))
+    matmul_transposed(rows, belief.cross, crossed)
+    theta_y, starts = np.empty(n_features), np.empty((k, d))
+    for t in range(b):
+        if forgetting < 1.0:
+            _forget(belief, crossed[t], forgetting, t)
+        for s in range(t):
+            _add_scaled(row_products[t, s] * forgetting ** (t - s), phis[s], crossed[t])
+        symmetric_times(belief.inverse, crossed[t], theta_y)
+        start_from(neighbours[t], positions, starts)
+        row = Row(theta_y, row_products[t, t], float(rows.shape[1]))
+        log_scores[t] = locate(problem, row, starts, n_steps, space, positions[first + t])
+        _add_scaled(1.0, space.waves[0], phis[t])
+        absorb(belief, row, space)
+    _add_to_sums(belief, phis, rows, forgetting)
+
+
+@compiled
+def place_block(
+    belief: Belief,
+    problem: RowProblem,
+    rows: Float,
+    neighbours: Int,
+    positions: Float,
+    n_steps: int,
+    placed: Float,
+    log_scores: Float,
+) -> None:
+    """Embed rows (b, D) without learning: positions into ``placed`` (b, d), log predictive densities alongside."""
+    b, n_features = len(rows), len(belief.gram)
+    d, k = positions.shape[1], neighbours.shape[1]
+    space = make_workspace(len(problem.frequencies), d)
+    crossed = np.empty((b, n_features))
+    matmul_transposed(rows, belief.cross, crossed)
+    theta_y, starts = np.empty(n_features), np.empty((k, d))
+    for t in range(b):
+        symmetric_times(belief.inverse, crossed[t], theta_y)
+        start_from(neighbours[t], positions, starts)
+        square = 0.0
+        for c in range(rows.shape[1]):
+            square += rows[t, c] ** 2
+        row = Row(theta_y, square, float(rows.shape[1]))
+        log_scores[t] = locate(problem, row, starts, n_steps, space, placed[t])

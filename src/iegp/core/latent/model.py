@@ -1,0 +1,73 @@
+"""A latent variable model that starts from nothing: rows are kept until the warm-up is complete, then learned.
+
+Asked for anything during the warm-up, a provisional model is fitted to the rows so far: it depends on these rows alone
+and is thrown away when the next row comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from iegp.core.latent import embedder as latent
+from iegp.core.latent.embedder import Embedder, Learned
+from iegp.core.latent.experts import FirstPicture
+from iegp.core.latent.settings import LatentSettings
+from iegp.typing import Float
+
+
+@dataclass
+class LatentOnline:
+    """A model in the middle of a stream. ``kept`` holds the rows of an unfinished warm-up."""
+
+    settings: LatentSettings
+    kept: Float
+    embedder: Embedder | None = None
+    provisional: Embedder | None = field(default=None, repr=False)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned so far, or kept to be learned."""
+        return len(self.kept) if self.embedder is None else self.embedder.n_seen
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.kept.shape[1])
+
+
+def begin(settings: LatentSettings, n_columns: int) -> LatentOnline:
+    """A model that has seen nothing."""
+    return LatentOnline(settings, np.empty((0, n_columns)))
+
+
+def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> Learned | None:
+    """Learn rows (n, D) in order, in place. What happened to the last ones; None while the warm-up lasts.
+
+    If the warm-up ends among these rows, the answer is about all of its rows and those after it.
+    """
+    if model.embedder is not None:
+        return latent.learn(model.embedder, rows)
+    n_missing = model.settings.warmup - len(model.kept)
+    kept = np.concatenate([model.kept, rows[:n_missing]])
+    if len(kept) < model.settings.warmup:
+        model.kept, model.provisional = kept, None
+        return None
+    embedder, first = latent.begin(model.settings, kept, picture)
+    # Nothing of the model has changed until all rows are known to be usable.
+    later = latent.learn(embedder, rows[n_missing:])
+    model.embedder, model.provisional, model.kept = embedder, None, np.empty((0, model.n_columns))
+    return Learned(
+        np.concatenate([first.positions, later.positions], axis=1),
+        np.concatenate([first.stitched, later.stitched]),
+        np.concatenate([first.log_score, later.log_score]),
+    )
+
+
+def current(model: LatentOnline, picture: FirstPicture) -> Embedder:
+    """The model to ask: during the warm-up, one fitted to the rows so far."""
+    if model.embedder is not None:
+        return model.embedder
+    if model.provisional is None:
+        model.provisional = latent.begin(model.settings, model.kept, picture)[0]
+    return model.provisional

@@ -1,0 +1,92 @@
+"""What a user asked of a latent variable model, checked once and in plain types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iegp.core.frequencies import METHODS
+from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.settings import check_choice, check_kernels, check_range, check_whole
+from iegp.core.weights import RULES, transition_matrix
+from iegp.errors import InputError
+from iegp.typing import Float
+
+
+@dataclass(frozen=True)
+class LatentSettings:
+    """Checked settings; the estimator's documentation says what each one means."""
+
+    n_components: int
+    kernels: tuple[Kernel, ...]
+    n_frequencies: int
+    features: str
+    warmup: int
+    weights: str
+    switch_prob: float | tuple[tuple[float, ...], ...]
+    stacking_rate: float
+    shutdown: float
+    forgetting: float
+    latent_var: float
+    start_spread: float
+    chain: bool
+    n_neighbors: int
+    n_steps: int
+    warmup_iter: int
+    max_stored: int | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_kernels(self.kernels)
+        for kernel in self.kernels:
+            if kernel.is_fitted_to_data:
+                raise InputError(
+                    f"kernels contains {kernel!r}, whose length scale is fitted to labels, which there are none of "
+                    "here; give numbers, in units of the latent space, such as RBF(0.5) and RBF(2.0)"
+                )
+        check_choice("features", self.features, METHODS)
+        check_choice("weights", self.weights, RULES)
+        for name, least in _WHOLE.items():
+            check_whole(name, getattr(self, name), least)
+        for name, most in _MOST.items():
+            if getattr(self, name) > most:
+                raise InputError(f"{name}={getattr(self, name)} is more than {most}; a handful is enough")
+        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
+        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
+        check_range("forgetting", self.forgetting, 0.0, 1.0, "in (0, 1], 1 to forget nothing", open_left=True)
+        for name in ("latent_var", "start_spread"):
+            check_range(name, getattr(self, name), 1e-6, 1e6, "a positive number, 1e-6 to 1e6")
+        if self.max_stored is not None:
+            check_whole("max_stored", self.max_stored, 2)
+            if self.max_stored < max(self.warmup, 2 * self.n_neighbors):
+                raise InputError(
+                    f"max_stored={self.max_stored} is less than warmup={self.warmup} or twice n_neighbors="
+                    f"{self.n_neighbors}; the warm-up rows are all kept at first: raise max_stored or lower warmup"
+                )
+
+    def transitions(self) -> Float:
+        """Probabilities of switching between experts; one number where nothing switches."""
+        if self.weights != "switching":
+            return np.ones((1, 1))
+        switch = np.array(self.switch_prob) if isinstance(self.switch_prob, tuple) else self.switch_prob
+        return transition_matrix(switch, len(self.kernels))
+
+    def to_config(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {**self.__dict__, "kernels": [kernel.to_config() for kernel in self.kernels]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LatentSettings:
+        """The inverse of :meth:`to_config`."""
+        config = dict(config)
+        switch = config["switch_prob"]
+        config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
+        config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
+        return cls(**config)
+
+
+_WHOLE = {"n_components": 1, "n_frequencies": 1, "warmup": 1, "n_neighbors": 1, "n_steps": 0, "warmup_iter": 0}
+# A row costs memory and time for each of them, and a model file may say any number.
+_MOST = {"n_neighbors": 1000, "n_steps": 1000}

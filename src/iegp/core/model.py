@@ -1,0 +1,297 @@
+"""An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
+
+Until ``warmup`` rows have been seen they are kept. At 1, 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64,
+128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by
+replaying the rows and the weights start anew. All this depends on the number of rows alone, never on how they were
+cut into calls. After ``warmup`` rows nothing is kept and memory is flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from iegp.core import ensemble as ens
+from iegp.core import laplace
+from iegp.core import scaling as scale
+from iegp.core.compute.threads import one_blas_thread
+from iegp.core.fitting.experts import Experts, default_experts, fit_experts
+from iegp.core.likelihoods import GAUSSIAN, named
+from iegp.core.predictive.counts import CountMixture
+from iegp.core.predictive.mixture import Mixture
+from iegp.core.scaling import Scaling
+from iegp.core.settings import Settings
+from iegp.core.state import Ensemble, State, Trace
+from iegp.errors import InputError
+from iegp.typing import Float
+
+FIRST_FIT = 32
+# Beyond this the log probability of a count loses all digits.
+LARGEST_COUNT = 1e15
+# Rows of a prediction that are worked on at once; bounds its memory.
+PREDICT_ROWS = 4096
+
+
+@dataclass
+class Online:
+    """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up.
+
+    ``column_keys`` says who the columns are: their frequencies are drawn by these numbers (0, 1, ... by default). With
+    ``fills_gaps`` a NaN in x is a value that is absent: it counts as the centre of its column, zero once standardised.
+    """
+
+    settings: Settings
+    scaling: Scaling
+    experts: Experts
+    state: State
+    kept_x: Float
+    kept_y: Float
+    is_warming_up: bool
+    column_keys: tuple[int, ...]
+    fills_gaps: bool = False
+    n_warmup_learned: int = 0
+    """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned so far."""
+        return int(self.state.rows[0])
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.scaling.x_mean)
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a regression, classes of a classification, 1 for counts."""
+        return self.experts.ensemble.n_classes or self.state.vector.shape[2]
+
+
+def label_columns(settings: Settings, n_outputs: int) -> int:
+    """Columns of y: the outputs, a class number, or a count and its exposure."""
+    return n_outputs if settings.likelihood == "gaussian" else named(settings.likelihood).label_columns
+
+
+def begin(
+    settings: Settings,
+    n_columns: int,
+    n_outputs: int,
+    column_keys: Sequence[int] | None = None,
+    fills_gaps: bool = False,
+) -> Online:
+    """A model that has seen nothing; ``n_outputs`` is the number of classes where labels are classes."""
+    keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
+    experts = default_experts(settings, keys, n_outputs)
+    n_labels = label_columns(settings, n_outputs)
+    return Online(
+        settings=settings,
+        scaling=scale.identity(n_columns, n_labels),
+        experts=experts,
+        state=ens.start(experts.ensemble),
+        kept_x=np.empty((0, n_columns)),
+        kept_y=np.empty((0, n_labels)),
+        is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
+        column_keys=keys,
+        fills_gaps=fills_gaps,
+    )
+
+
+def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = None) -> Online:
+    """A model whose scaling and hyperparameters come from these rows; it learns them if the settings say so.
+
+    ``n_outputs`` is the number of classes, if labels are classes.
+    """
+    model = _refit(begin(settings, x.shape[1], n_outputs or y.shape[1]), x, y, fit=True)
+    if not settings.learn_warmup:
+        model = replace(model, state=ens.start(model.experts.ensemble))
+    empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
+    n_learned = len(x) if settings.learn_warmup else 0
+    return replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False, n_warmup_learned=n_learned)
+
+
+def predict(model: Online, x: Float) -> Mixture:
+    """Predictive distribution of each row, were it the next one. Changes nothing."""
+    _check_shapes(model, x)
+    if len(x) <= ens.FEW_ROWS:
+        return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
+    with one_blas_thread():
+        parts = [
+            ens.predict(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+            for i in range(0, len(x), PREDICT_ROWS)
+        ]
+    return to_user_mixture(model.scaling, Mixture.concatenate(parts))
+
+
+def predict_classes(model: Online, x: Float) -> Float:
+    """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
+    _check_shapes(model, x)
+    if len(x) <= ens.FEW_ROWS:
+        return laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x))
+    with one_blas_thread():
+        return np.concatenate(
+            [
+                laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+                for i in range(0, len(x), PREDICT_ROWS)
+            ]
+        )
+
+
+def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture:
+    """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
+    _check_shapes(model, x)
+    if len(x) <= ens.FEW_ROWS:
+        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+    with one_blas_thread():
+        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+
+
+def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Trace:
+    """Predict every row, then learn it, in order. ``model`` is changed only if every row went well.
+
+    ``level`` asks for central intervals in the trace.
+    """
+    return Trace.concatenate(list(_pass(model, x, y, n_threads, level)))
+
+
+def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
+    """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
+    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+        _check_shapes(model, x, y)
+        # As in a pass, but nobody needs a trace in the user's units.
+        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        return
+    for _ in _pass(model, x, y, n_threads, None):
+        pass
+
+
+def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
+    """Traces of consecutive rows; the model takes over what was learned after the last one."""
+    _check_shapes(model, x, y)
+    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+        # One compiled call, which cannot fail halfway: no copy is needed.
+        yield from _learn_rows(model, x, y, n_threads, level)
+        return
+    draft = replace(model, state=model.state.copy())
+    position = 0
+    while True:  # at least once, so that even no rows leave a trace
+        stop = min(len(x), position + rows_to_refit(draft))
+        rows_x, rows_y = x[position:stop], y[position:stop]
+        yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
+        position = stop
+        if draft.is_warming_up:
+            _keep(draft, rows_x, rows_y)
+        if position >= len(x):
+            break
+    model.__dict__.update(draft.__dict__)
+
+
+def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
+    x, y = _x(model, x), model.scaling.standardise_y(y)
+    is_live = not model.is_warming_up
+    for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level, is_live=is_live):
+        yield to_user_trace(model.experts.ensemble, model.scaling, trace)
+
+
+def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
+    """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
+    if x.ndim != 2 or x.shape[1] != model.n_columns:
+        raise InputError(f"X has shape {x.shape}, but the model has {model.n_columns} columns")
+    n_labels = len(model.scaling.y_mean)
+    if y is not None and y.shape != (len(x), n_labels):
+        raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {n_labels} outputs are expected")
+    if y is not None:
+        check_label_range(model, y)
+
+
+def check_label_range(model: Online, y: Float) -> None:
+    """Class numbers index arrays of compiled code, and rates are logs of counts: neither may be out of range."""
+    n_classes = model.experts.ensemble.n_classes
+    if n_classes:
+        # Written so that a NaN fails.
+        fine = (y >= 0.0) & (y < n_classes) & (y == np.floor(y))
+        wanted = f"a class number from 0 to {n_classes - 1}"
+    elif model.settings.likelihood == "poisson":
+        fine = (y >= 0.0) & (y < np.inf)
+        fine[:, 0] &= y[:, 0] <= LARGEST_COUNT
+        fine[:, 1] &= y[:, 1] > 0.0
+        wanted = f"a count from 0 to {LARGEST_COUNT:g} with a positive exposure"
+    else:
+        return
+    if not fine.all():
+        row = int(np.flatnonzero(~fine.all(axis=1))[0])
+        raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
+
+
+def rows_to_refit(model: Online) -> int:
+    """How many rows until the next refit; more than any call brings if there is none."""
+    if not model.is_warming_up:
+        return int(np.iinfo(np.int64).max)
+    seen, milestone = len(model.kept_x), 1
+    while milestone <= seen:
+        milestone *= 2
+    return min(milestone, model.settings.warmup) - seen
+
+
+def _keep(model: Online, x: Float, y: Float) -> None:
+    """Keep rows for the warm-up; refit if a milestone is reached, and let go of them if it was the last."""
+    model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
+    n = len(model.kept_x)
+    is_last = n >= model.settings.warmup
+    if is_last or (n > 0 and n & (n - 1) == 0):
+        model.__dict__.update(_refit(model, model.kept_x, model.kept_y, fit=is_last or n >= FIRST_FIT).__dict__)
+    if is_last:
+        model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
+        model.is_warming_up = False
+        model.n_warmup_learned = n
+
+
+def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
+    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, weights started anew."""
+    settings = model.settings
+    scaling = model.scaling
+    if settings.standardize:
+        scaling = scale.from_rows(x, y)
+        if settings.likelihood != "gaussian":
+            scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
+    x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
+    keys, n_outputs = model.column_keys, model.n_outputs
+    experts = fit_experts(settings, keys, x, y, n_outputs) if fit else default_experts(settings, keys, n_outputs, y)
+    state = ens.start(experts.ensemble)
+    equal_weights = state.log_weights.copy()
+    # No expert may be shut down by rows that its hyperparameters were fitted to.
+    for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y, is_live=False):
+        pass
+    if settings.likelihood == "gaussian":
+        state = state._replace(log_weights=equal_weights)
+    # Else the weights are those of the replay, in which each row was predicted before it was learned.
+    return replace(model, scaling=scaling, experts=experts, state=state)
+
+
+def _x(model: Online, x: Float) -> Float:
+    return model.scaling.standardise_x(x, model.fills_gaps)
+
+
+def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
+    """A prediction of standardised labels, in the units of y."""
+    loc = scaling.y_mean + scaling.y_scale * mixture.loc
+    single = mixture.single_output
+    return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
+
+
+def to_user_trace(ensemble: Ensemble, scaling: Scaling, trace: Trace) -> Trace:
+    """What a pass over standardised rows showed, in the units of y."""
+    if ensemble.likelihood != GAUSSIAN:
+        return trace  # classes and counts are in their own units already
+
+    def back(values: Float) -> Float:
+        return scaling.y_mean + scaling.y_scale * values
+
+    return trace._replace(
+        mean=back(trace.mean),
+        std=scaling.y_scale * trace.std,
+        lower=back(trace.lower),
+        upper=back(trace.upper),
+        log_score=trace.log_score - np.log(scaling.y_scale).sum(),
+    )

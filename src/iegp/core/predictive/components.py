@@ -1,0 +1,58 @@
+"""One row and one output of a mixture: a small table of the components that matter, and its distribution function."""
+
+from __future__ import annotations
+
+import math
+
+from iegp._compile import compiled
+from iegp.core.predictive.student import student_cdf_pdf, student_log_normaliser
+from iegp.typing import Float
+
+# Columns of the small table of the components that matter in one row and output.
+WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
+
+
+@compiled
+def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
+    """The components heavier than ``floor`` as rows of ``table`` (M, 5), weights normalised; a view of it.
+
+    One row and one output: all arguments have shape (M,).
+    """
+    count, total = 0, 0.0
+    for m in range(weights.size):
+        if weights[m] > floor:
+            table[count, WEIGHT] = weights[m]
+            table[count, LOC] = loc[m]
+            table[count, SCALE] = scale[m]
+            table[count, DOF] = dof[m]
+            table[count, LOG_NORM] = student_log_normaliser(dof[m])
+            total += weights[m]
+            count += 1
+    parts = table[:count]
+    parts[:, WEIGHT] /= total
+    return parts
+
+
+@compiled
+def cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
+    """Distribution function of a mixture, its density, and the derivative of the density."""
+    cdf, pdf, slope = 0.0, 0.0, 0.0
+    for j in range(parts.shape[0]):
+        weight, scale, dof = parts[j, WEIGHT], parts[j, SCALE], parts[j, DOF]
+        r = (x - parts[j, LOC]) / scale
+        below, density = student_cdf_pdf(r, dof, parts[j, LOG_NORM])
+        cdf += weight * below
+        if density > 0.0:
+            density *= weight / scale
+            pdf += density
+            pull = r if dof == math.inf else (dof + 1.0) * r / (dof + r * r)
+            slope -= density * pull / scale
+    return cdf, pdf, slope
+
+
+@compiled
+def inflation(dof: float) -> float:
+    """Variance of a Student-t of unit scale."""
+    if dof <= 2.0:
+        return math.inf
+    return 1.0 + 2.0 / (dof - 2.0)

@@ -1,0 +1,272 @@
+"""The predictive distribution of counts: for every row a mixture over experts of Poisson-log-normal components.
+
+:class:`CountMixture` is what people hold; here are its moments and probabilities. All arrays have shape (n, M),
+C-contiguous float64; rows are independent of each other, so any chunking gives the same bits. A component of weight
+zero is never looked at: its fields may hold anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp._compile import compiled
+from iegp.core.likelihoods import POISSON
+from iegp.core.likelihoods.sites import QUADRATURE, log_predictive
+from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
+from iegp.core.predictive.count_quantiles import count_quantiles
+from iegp.core.predictive.mixture import pick_experts
+from iegp.errors import InputError
+from iegp.typing import Float
+
+# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: relative error of a
+# probability below 1e-5.
+HUGE_LABEL = 1e10
+# A log probability is an integral over z that cannot tell means beyond this from this.
+_FARTHEST_MEAN = 1e5
+_ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CountMixture:
+    """Predictive distribution of n counts: M experts, each ``Poisson(exp(z))`` with ``z ~ N(log_mean, log_var)``.
+
+    ``weights`` has shape (n, M) and rows that sum to one; ``log_mean`` and ``log_var`` have shape (n, M), exposures and
+    offsets included. Components of weight zero are ignored, whatever their fields hold. Results have shape (n,).
+
+    >>> import numpy as np
+    >>> dist = CountMixture(
+    ...     weights=np.array([[0.5, 0.5]]), log_mean=np.log([[2.0, 8.0]]), log_var=np.array([[0.0, 0.1]])
+    ... )
+    >>> dist
+    CountMixture(1 row, 2 experts)
+    >>> print(f"{dist.mean[0]:.4f} {dist.std[0]:.4f}")
+    5.2051 4.3814
+    >>> lower, upper = dist.interval(0.95)
+    >>> float(lower[0]), float(upper[0])
+    (0.0, 16.0)
+    >>> print(f"{dist.pmf(3)[0]:.4f} {dist.cdf(3)[0]:.4f}")
+    0.1136 0.4697
+    """
+
+    weights: Float
+    log_mean: Float
+    log_var: Float
+
+    def __post_init__(self) -> None:
+        for name in _FIELDS:
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        _check_shapes(self)
+        _check_values(self)
+
+    @classmethod
+    def trusted(cls, weights: Float, log_mean: Float, log_var: Float) -> CountMixture:
+        """Without copies and checks, for arrays that are contiguous float64 and right by construction."""
+        mixture = object.__new__(cls)
+        for name, value in zip(_FIELDS, (weights, log_mean, log_var), strict=True):
+            object.__setattr__(mixture, name, value)
+        return mixture
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __getitem__(self, rows: int | slice | ArrayLike) -> CountMixture:
+        """Some of the rows: a slice, a mask, or indices; a single index gives a distribution of one row."""
+        if isinstance(rows, int | np.integer):
+            rows = np.array([range(len(self))[rows]])
+        picked = rows if isinstance(rows, slice) else np.asarray(rows)
+        return CountMixture(self.weights[picked], self.log_mean[picked], self.log_var[picked])
+
+    def __repr__(self) -> str:
+        n, n_experts = self.weights.shape
+        return f"CountMixture({n} row{'s' * (n != 1)}, {n_experts} expert{'s' * (n_experts != 1)})"
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[CountMixture]) -> CountMixture:
+        """One distribution out of consecutive ones."""
+        if len(parts) == 1:
+            return parts[0]
+        weights, log_mean, log_var = (np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS)
+        return cls.trusted(weights, log_mean, log_var)
+
+    @property
+    def mean(self) -> Float:
+        """``sum_m w_m exp(log_mean_m + log_var_m / 2)``; a component's mean is at most exp(350). O(n M)."""
+        return _moments(self.weights, self.log_mean, self.log_var)[0]
+
+    @property
+    def var(self) -> Float:
+        """Variance, Poisson noise included; a component's is at most exp(700), so that it stays a number. O(n M)."""
+        return _moments(self.weights, self.log_mean, self.log_var)[1]
+
+    @property
+    def std(self) -> Float:
+        """Square root of :attr:`var`."""
+        return np.sqrt(self.var)
+
+    def pmf(self, k: ArrayLike) -> Float:
+        """Probability of the count ``k``: the exponential of :meth:`logpmf`, which see."""
+        return np.exp(self.logpmf(k))
+
+    def logpmf(self, k: ArrayLike) -> Float:
+        """Log probability of the count ``k``, a number or one value per row. O(n M), summed in logs: no underflow.
+
+        Any number that is not negative is a count: between the integers this is the quasi-likelihood, with a gamma
+        function in place of the factorial. Negative and infinite counts have ``-inf``; a NaN gives a NaN.
+        """
+        return _logpmf(self.weights, self.log_mean, self.log_var, self._values(k))
+
+    def cdf(self, k: ArrayLike) -> Float:
+        """Probability of a count up to ``k``, a number or one value per row, to 1e-9 (2e-7 from ``k = 1e12``). O(n M).
+
+        Zero below ``k = 0``, constant between the integers. A NaN gives a NaN.
+        """
+        return cdf(self.weights, self.log_mean, self.log_var, self._values(k))
+
+    def quantile(self, q: ArrayLike) -> Float:
+        """The smallest counts with ``cdf(count) >= q``, a number in (0, 1) or a list of j numbers.
+
+        Shape (n,), with a list (j, n); whole numbers as float64, at most exp(700). ``q`` is met as exactly as
+        :meth:`cdf` is known, at the cost of about two evaluations of it.
+        """
+        levels = _probabilities(q)
+        found = count_quantiles(self.weights, self.log_mean, self.log_var, np.atleast_1d(levels))
+        return found if levels.ndim else found[0]
+
+    def interval(self, level: float = 0.95) -> tuple[Float, Float]:
+        """Central interval, ends included: the quantiles at (1 - level)/2 and (1 + level)/2.
+
+        Counts come in steps, so the interval holds a probability of ``level`` or more.
+        """
+        if np.ndim(level) or not 0.0 < level < 1.0:
+            raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
+        lower, upper = self.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        return lower, upper
+
+    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
+        """Draw ``size`` counts per row: shape (size, n), whole numbers as float64, at most exp(700).
+
+        ``rng`` is a generator or a seed; ``None`` draws differently every time.
+        """
+        generator = np.random.default_rng(rng)
+        expert = pick_experts(self.weights, generator.random((size, len(self))))
+        rows = np.arange(len(self))
+        spread = np.sqrt(self.log_var[rows, expert])
+        log_rate = self.log_mean[rows, expert] + spread * generator.standard_normal(expert.shape)
+        rate = np.exp(np.minimum(log_rate, MAX_LOG))
+        # NumPy's generator takes no larger rates; there the noise is below the spacing of floats, or close to it.
+        counts: Float = generator.poisson(np.minimum(rate, HUGE_COUNT)).astype(np.float64)
+        counts[rate > HUGE_COUNT] = np.floor(rate[rate > HUGE_COUNT])
+        return counts
+
+    def _values(self, k: ArrayLike) -> Float:
+        """``k`` as a contiguous (n,) array."""
+        values = np.asarray(k, dtype=np.float64)
+        if values.ndim and values.shape != (len(self),):
+            raise InputError(
+                f"k has shape {values.shape}, but there are {len(self)} rows. Pass a number or one per row."
+            )
+        return np.ascontiguousarray(np.broadcast_to(values, (len(self),)))
+
+
+_FIELDS = ("weights", "log_mean", "log_var")
+
+
+def _check_shapes(mixture: CountMixture) -> None:
+    shape = mixture.weights.shape
+    if len(shape) != 2 or shape[1] == 0:
+        raise InputError(f"weights has shape {shape}, not (rows, experts). Add axes of length 1 where needed.")
+    for name in _FIELDS[1:]:
+        found = getattr(mixture, name).shape
+        if found != shape:
+            raise InputError(f"{name} has shape {found}, but weights has shape {shape}. Give both the same shape.")
+
+
+def _check_values(mixture: CountMixture) -> None:
+    weights, used = mixture.weights, mixture.weights > 0.0
+    # Written so that a NaN fails.
+    fine = (np.abs(mixture.log_mean) < np.inf) & (mixture.log_var >= 0.0) & (mixture.log_var < np.inf)
+    good = np.all((weights >= 0.0) & (fine | ~used), axis=1) & (np.abs(weights.sum(axis=1) - 1.0) < 1e-6)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"Row {row} is not a mixture: weights must be non-negative with sum 1, and every component of positive "
+            f"weight needs a finite log_mean and a finite log_var of at least 0. Its weights are {weights[row]}, "
+            f"log_mean {mixture.log_mean[row]}, log_var {mixture.log_var[row]}; check the arrays for NaN."
+        )
+
+
+def _probabilities(q: ArrayLike) -> Float:
+    levels = np.asarray(q, dtype=np.float64)
+    if levels.ndim > 1:
+        raise InputError(f"q has shape {levels.shape}. Pass a number or a list of numbers.")
+    if not np.all((levels > 0.0) & (levels < 1.0)):
+        raise InputError(f"q={q!r} has values that are not strictly between 0 and 1. Pass 0.5 for the median.")
+    return levels
+
+
+# --- moments and probabilities ---------------------------------------------------------------------------------------
+
+
+@compiled
+def _moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
+    """Mean and variance, both (n,).
+
+    A component has mean ``e = exp(mu + v/2)`` and variance ``e + exp(2 mu + 2 v) (1 - exp(-v))``: the second factorial
+    moment less the squared mean, without the cancellation.
+    """
+    n, n_experts = weights.shape
+    mean, var = np.zeros(n), np.zeros(n)
+    centres = np.empty(n_experts)
+    for i in range(n):
+        for m in range(n_experts):
+            if weights[i, m] > 0.0:
+                centres[m] = math.exp(min(log_mean[i, m] + 0.5 * log_var[i, m], 0.5 * MAX_LOG))
+                mean[i] += weights[i, m] * centres[m]
+        for m in range(n_experts):
+            if weights[i, m] > 0.0:
+                squared = math.exp(min(2.0 * (log_mean[i, m] + log_var[i, m]), MAX_LOG))
+                within = centres[m] - squared * math.expm1(-log_var[i, m])
+                var[i] += weights[i, m] * (within + (centres[m] - mean[i]) ** 2)
+    return mean, var
+
+
+@compiled
+def _logpmf(weights: Float, log_mean: Float, log_var: Float, k: Float) -> Float:
+    """``log sum_m w_m P_m(k)``, shape (n,)."""
+    n, n_experts = weights.shape
+    out = np.empty(n)
+    logs = np.empty(n_experts)
+    for i in range(n):
+        largest = -math.inf
+        for m in range(n_experts):
+            logs[m] = -math.inf
+            if weights[i, m] > 0.0:
+                logs[m] = math.log(weights[i, m]) + _component_logpmf(k[i], log_mean[i, m], log_var[i, m])
+                if not logs[m] <= largest:  # so that a NaN wins
+                    largest = logs[m]
+        out[i] = largest
+        if abs(largest) < math.inf:
+            out[i] += math.log(np.sum(np.exp(logs - largest)))
+    return out
+
+
+@compiled
+def _component_logpmf(k: float, mean: float, var: float) -> float:
+    if k != k:
+        return math.nan
+    if k < 0.0 or k == math.inf:
+        return -math.inf
+    if k > HUGE_LABEL:
+        total = var + 1.0 / k
+        return -0.5 * (math.log(k) - mean) ** 2 / total - 0.5 * math.log(total) - math.log(_ROOT_TWO_PI * k)
+    if mean != mean or var != var:
+        return math.nan
+    centre = np.array([min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)])
+    label, link, unused = np.array([k, 1.0]), np.zeros(1), np.empty((1, 0))
+    score = log_predictive(POISSON, QUADRATURE, label, centre, var, link, unused, unused[0])
+    return min(score, 0.0)  # rounding may leave a hair above

@@ -1,0 +1,27 @@
+"""Every way data arrives: simulated streams, sets that installed packages carry, the paper's data sets by name.
+
+Whatever the origin, out comes a :class:`Stream`: rows in order of arrival, as float64 arrays with names. Touch this
+room to add a source of data; a new data set of the paper is one more entry in the catalogue. Nothing here learns.
+"""
+
+from iegp.datasets.embedded import DEMO_STREAM, list_embedded, load_embedded
+from iegp.datasets.published import dataset_path, describe_dataset, list_datasets, load_arrays, load_dataset
+from iegp.datasets.robot import robot_arm
+from iegp.datasets.stream import Stream
+from iegp.datasets.synthetic import drifting, friedman, switching_gp
+
+__all__ = [
+    "DEMO_STREAM",
+    "Stream",
+    "dataset_path",
+    "describe_dataset",
+    "drifting",
+    "friedman",
+    "list_datasets",
+    "list_embedded",
+    "load_arrays",
+    "load_dataset",
+    "load_embedded",
+    "robot_arm",
+    "switching_gp",
+]

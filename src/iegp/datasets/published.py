@@ -1,0 +1,164 @@
+"""The paper's data sets by name: found in a folder of yours, in the cache, or fetched once from where they are public.
+
+A set is looked for as ``<name>.npz`` in the folder that ``$IEGP_DATA`` names, then in ``$XDG_CACHE_HOME/iegp`` (or
+``~/.cache/iegp``); failing both it is downloaded into the cache. Whatever its origin, nothing is used before its
+checksum has been verified.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iegp.datasets.catalogue import CATALOGUE
+from iegp.datasets.download import fetch
+from iegp.datasets.entry import Dataset, Source
+from iegp.datasets.integrity import check_arrays, check_file, read_npz
+from iegp.datasets.stream import Stream
+from iegp.errors import DatasetError
+from iegp.name_suggestions import closest
+from iegp.typing import Arrays
+
+
+def list_datasets() -> tuple[str, ...]:
+    """Names of the paper's data sets (and of a few that follow-up work uses).
+
+    >>> list_datasets()[:3]
+    ('toms_hardware', 'sarcos', 'sarcos_test')
+    """
+    return tuple(CATALOGUE)
+
+
+def describe_dataset(name: str) -> Dataset:
+    """Title, task, description, provenance and traps of a data set, without loading it.
+
+    >>> describe_dataset("musk").notes[0]
+    'SORTED BY CLASS, all positives first: shuffle before online use.'
+    """
+    if name not in CATALOGUE:
+        raise DatasetError(f"{name!r} is no data set of the paper. {closest(name, CATALOGUE)}")
+    return CATALOGUE[name]
+
+
+def load_dataset(name: str, *, download: bool = True) -> Stream:
+    """Load a data set of the paper as X (n, d) and y (n,) in the row order of its source; classes are int64.
+
+    With ``download=False`` the network is never used. Known traps are in ``describe_dataset(name).notes``: read them
+    before believing a result.
+
+    >>> load_dataset("sarcos").X.shape  # doctest: +SKIP
+    (44484, 21)
+    """
+    dataset = describe_dataset(name)
+    arrays = load_arrays(name, download=download)
+    return Stream(
+        name=dataset.name,
+        X=arrays["X"],
+        y=arrays["y"],
+        feature_names=dataset.feature_names,
+        target_name=dataset.target_name,
+        description=dataset.description,
+        task="regression" if dataset.task == "regression" else "classification",
+    )
+
+
+def load_arrays(name: str, *, download: bool = True) -> Arrays:
+    """Every array of a data set's file, with its own type: ``X``, ``y`` and what else the file holds.
+
+    >>> load_arrays("mnist")["X"].dtype  # doctest: +SKIP
+    dtype('uint8')
+    """
+    return read_npz(describe_dataset(name), dataset_path(name, download=download))
+
+
+def dataset_path(name: str, *, download: bool = True) -> Path:
+    """The verified ``.npz`` file of a data set, downloaded if need be and if allowed."""
+    dataset = describe_dataset(name)
+    for folder in _folders():
+        path = folder / dataset.filename
+        if path.is_file():
+            check_file(dataset, path)
+            return path
+    if not download or not dataset.sources:
+        raise DatasetError(f"{_not_here(dataset)} {_by_hand(dataset)}")
+    return _download(dataset)
+
+
+def _folders() -> list[Path]:
+    own = os.environ.get("IEGP_DATA")
+    return [*([Path(own)] if own else []), _cache_folder()]
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "iegp"
+
+
+def _download(dataset: Dataset) -> Path:
+    failures = []
+    for source in dataset.sources:
+        try:
+            return _store(dataset, _arrays_from(dataset, source))
+        except DatasetError as error:
+            failures.append(str(error))
+    tried = " ".join(failures)
+    raise DatasetError(
+        f"{_not_here(dataset)} Downloading failed: {tried} Check the network, or else: {_by_hand(dataset)}"
+    )
+
+
+def _arrays_from(dataset: Dataset, source: Source) -> Arrays:
+    origin = source.files[0].url
+    with tempfile.TemporaryDirectory(prefix="iegp-") as folder:
+        for remote in source.files:
+            fetch(remote, Path(folder))
+        try:
+            arrays = source.parse(Path(folder))
+        except Exception as error:  # a file from the web may be anything, and parsers raise as many kinds of errors
+            raise DatasetError(f"{origin} is not in the expected format ({type(error).__name__}: {error}).") from error
+    check_arrays(dataset, arrays, origin)
+    return arrays
+
+
+def _store(dataset: Dataset, arrays: Arrays) -> Path:
+    target = _cache_folder() / dataset.filename
+    with _replacing(target) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **dict[str, Any](arrays))
+    return target
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A temporary file beside ``target`` that takes its place at the end, so that no reader ever sees half a file."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DatasetError(
+            f"{target} cannot be written ({error}); point $XDG_CACHE_HOME to a folder of yours."
+        ) from error
+
+
+def _not_here(dataset: Dataset) -> str:
+    places = " nor ".join(str(folder) for folder in _folders())
+    return f"Data set {dataset.name!r} ({dataset.title}) is not in {places}."
+
+
+def _by_hand(dataset: Dataset) -> str:
+    return (
+        f"It is published by: {dataset.published}. Save it as {dataset.filename} (arrays X and y) in a folder "
+        "and set $IEGP_DATA to that folder."
+    )

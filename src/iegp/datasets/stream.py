@@ -1,0 +1,91 @@
+"""A stream at rest: rows in the order in which they arrived, with names for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.datasets.labels import Task, as_targets
+from iegp.errors import InputError
+from iegp.typing import Float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stream:
+    """Rows in order of arrival, and what they mean.
+
+    ``X`` has shape (n, d) and ``y`` shape (n,), or (n, k) for k targets; both are stored as C-contiguous float64. With
+    another ``task`` than "regression", ``y`` (n,) holds labels: int64 for "counts" and for the levels of "ordinal", of
+    which a smaller one is lower; int64, bool or text for the classes of "classification".
+    ``change_points`` are the rows at which the relation between X and y is *known* to change abruptly (the first row
+    of each new regime); it is empty where nothing is known.
+
+    >>> stream = Stream("toy", [[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0], ("x",), "x squared", "three points")
+    >>> len(stream), stream.X.shape, stream.head(2).y
+    (3, (3, 1), array([0., 1.]))
+    >>> stream
+    Stream('toy', 3 rows, 1 feature -> x squared)
+    >>> Stream("toy", [[0.0], [1.0]], ["calm", "storm"], ("wind",), "sea", "two days", task="classification")
+    Stream('toy', 2 rows, 1 feature -> sea, classification)
+    """
+
+    name: str
+    X: Float
+    y: NDArray[Any]
+    feature_names: tuple[str, ...]
+    target_name: str
+    description: str
+    change_points: tuple[int, ...] = ()
+    task: Task = "regression"
+
+    def __post_init__(self) -> None:
+        # The fields are frozen for users; here is the one moment at which they are brought into their form.
+        object.__setattr__(self, "X", np.ascontiguousarray(self.X, dtype=np.float64))
+        object.__setattr__(self, "y", as_targets(self.name, self.task, self.y))
+        object.__setattr__(self, "feature_names", tuple(self.feature_names))
+        _check_shapes(self)
+        _check_finite(self.name, "X", self.X)
+        if self.task == "regression":
+            _check_finite(self.name, "y", self.y)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        d = self.X.shape[1]
+        target = self.target_name if self.task == "regression" else f"{self.target_name}, {self.task}"
+        return f"Stream({self.name!r}, {len(self)} rows, {d} feature{'s' * (d != 1)} -> {target})"
+
+    def head(self, n: int) -> Stream:
+        """The first n rows (all of them where there are fewer), as a stream that shares memory with this one."""
+        if n < 0:
+            raise InputError(f"head({n}): the number of rows cannot be negative; try {-n}.")
+        changes = tuple(row for row in self.change_points if row < n)
+        return replace(self, X=self.X[:n], y=self.y[:n], change_points=changes)
+
+
+def _check_shapes(stream: Stream) -> None:
+    X, y = stream.X, stream.y
+    if X.ndim != 2 or y.ndim not in (1, 2) or len(X) != len(y):
+        raise InputError(
+            f"Stream {stream.name!r}: X has shape {X.shape} and y {y.shape}, but one row of X per row of y is needed; "
+            "pass X as (n, d) and y as (n,) or (n, k)."
+        )
+    if len(stream.feature_names) != X.shape[1]:
+        raise InputError(
+            f"Stream {stream.name!r}: {len(stream.feature_names)} feature names for {X.shape[1]} columns of X; "
+            "give one name per column."
+        )
+
+
+def _check_finite(stream: str, array: str, values: Float) -> None:
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        raise InputError(
+            f"Stream {stream!r}: {array}{list(where)} is {values[where]}, which no model can learn from; "
+            "drop that row or fill the value in."
+        )

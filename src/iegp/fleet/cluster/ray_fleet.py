@@ -1,0 +1,286 @@
+"""Fleets on a Ray cluster: the face."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.core.predictive.mixture import Mixture
+from iegp.errors import InputError
+from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.cluster import checkpoint, layout
+from iegp.fleet.cluster.batch import Batch
+from iegp.fleet.cluster.checkpoint import Checkpoint
+from iegp.fleet.cluster.cluster import need_ray
+from iegp.fleet.cluster.dispatcher import Dispatcher
+from iegp.fleet.cluster.homes import rows_by_shard
+from iegp.fleet.cluster.journal import Routed
+from iegp.fleet.cluster.layout import Layout
+from iegp.fleet.cluster.options import RayOptions, check_whole_number
+from iegp.fleet.cluster.parts import cut, empty_like, joined
+from iegp.fleet.cluster.pending import Pending
+from iegp.fleet.cluster.rehash import rehash
+from iegp.fleet.cluster.shard import answer_of
+from iegp.fleet.fleet import Fleet
+from iegp.fleet.run import FleetRun
+from iegp.fleet.template import Template
+from iegp.typing import Float
+
+DEFAULTS = RayOptions()
+
+
+class RayFleet:
+    """A :class:`~iegp.Fleet` whose keys are spread over the actors of a Ray cluster.
+
+    It answers as the fleet in one process does. Every accepted batch is learned exactly once, whatever dies: a shard
+    whose process or machine is lost comes back from its checkpoint, on any machine that is left, and is sent what it
+    missed; after the death of the driver, :meth:`resume` goes on. ``docs/ray.md`` says what this rests on.
+
+    Which cluster is the user's business: ``ray.init(address="auto")`` joins one that ``ray start`` began, and where
+    nothing is done Ray starts one on this machine. Not to be used from several threads at once.
+
+    Parameters
+    ----------
+    template : IEGPRegressor
+        As for :class:`~iegp.Fleet`: a model past its warm-up.
+    n_shards : int
+        Actors, each with its share of the keys.
+    checkpoint_folder : path
+        New or empty. All machines must see it under this path.
+    dtype : {"float64", "float32"}, default="float64"
+        How beliefs are stored.
+    options : RayOptions
+        How often shards are stored, how many batches may be on their way, and the like.
+
+    Attributes
+    ----------
+    recovered : list of Pending
+        After :meth:`resume`, the answers to the last batches: those that the driver may not have passed on.
+    """
+
+    recovered: list[Pending]
+
+    def __init__(
+        self,
+        template: Template,
+        n_shards: int,
+        checkpoint_folder: str | os.PathLike[str],
+        *,
+        dtype: str = "float64",
+        options: RayOptions = DEFAULTS,
+    ) -> None:
+        need_ray()
+        self._begin(Fleet(template, dtype=dtype), n_shards, Path(checkpoint_folder).absolute(), options)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        n_shards: int,
+        checkpoint_folder: str | os.PathLike[str],
+        *,
+        options: RayOptions = DEFAULTS,
+    ) -> Self:
+        """A file written by :meth:`save` or :meth:`iegp.Fleet.save`, spread over shards, in a new checkpoint folder."""
+        need_ray()
+        fleet = cls.__new__(cls)
+        fleet._begin(Fleet.load(path), n_shards, Path(checkpoint_folder).absolute(), options)
+        return fleet
+
+    @classmethod
+    def resume(
+        cls,
+        checkpoint_folder: str | os.PathLike[str],
+        n_shards: int | None = None,
+        *,
+        options: RayOptions = DEFAULTS,
+    ) -> Self:
+        """Go on where a driver was closed or killed; with ``n_shards``, on another number of shards.
+
+        ``n_rows`` says how many rows of the input have been accepted: go on with the next one. The answers to the last
+        batches among them are in ``recovered``.
+        """
+        need_ray()
+        fleet = cls.__new__(cls)
+        folder = Path(checkpoint_folder).absolute()
+        found = layout.read(folder)
+        if n_shards is not None:
+            check_whole_number("n_shards", n_shards)
+        fleet._open(folder, found, options)
+        if n_shards is not None and n_shards != found.n_shards:
+            fleet._deal_out_anew(found, n_shards, options)
+        return fleet
+
+    def _begin(self, fleet: Fleet, n_shards: int, folder: Path, options: RayOptions) -> None:
+        """An empty folder becomes that of a fleet, which counts from the moment the layout is written."""
+        check_whole_number("n_shards", n_shards)
+        if layout.is_used(folder):
+            raise InputError(
+                f"checkpoint_folder={str(folder)!r} holds a fleet already; go on with it by RayFleet.resume, or name "
+                "another folder"
+            )
+        first = Layout(n_shards, generation=0, window=options.max_in_flight, began_after=0)
+        layout.journal_of(folder).mkdir(parents=True, exist_ok=True)
+        first.shards(folder).mkdir(exist_ok=True)
+        empty_like(fleet).save(layout.template_of(folder))
+        for shard, part in enumerate(cut(fleet, n_shards)):
+            checkpoint.save(first.shards(folder), shard, Checkpoint(part, 0, {}))
+        layout.write(folder, first)
+        self._open(folder, first, options)
+
+    def _open(self, folder: Path, found: Layout, options: RayOptions) -> None:
+        self._template = Fleet.load(layout.template_of(folder))
+        self._folder, self._layout = folder, found
+        self._dispatcher = Dispatcher(folder, found, options)
+        self.recovered = self._dispatcher.recovered
+        if found.window < options.max_in_flight:
+            # Written now that shards keep more answers, and not before: the file may promise less, never more.
+            self._layout = Layout(found.n_shards, found.generation, options.max_in_flight, found.began_after)
+            layout.write(folder, self._layout)
+
+    def _deal_out_anew(self, old: Layout, n_shards: int, options: RayOptions) -> None:
+        dispatcher, recovered = self._dispatcher, self.recovered
+        dispatcher.checkpoint()
+        dispatcher.stop()
+        newest = dispatcher.journal.newest
+        new = Layout(n_shards, old.generation + 1, self._layout.window, began_after=newest)
+        states = old.shards(self._folder), new.shards(self._folder)
+        rehash(need_ray(), states[0], old.n_shards, states[1], n_shards, newest, options.cpus_per_shard)
+        layout.write(self._folder, new)
+        self._open(self._folder, new, options)
+        self.recovered = recovered
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
+        """As :meth:`iegp.Fleet.learn`: predict each row, then learn it; returns when all answers are there."""
+        return self.submit(keys, X, y, level).result()
+
+    def submit(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> Pending:
+        """Like :meth:`learn`, without waiting for the answers, so that the shards need not wait for the driver.
+
+        Waits only while ``max_in_flight`` batches have no answer. When it returns, the batch is in the journal and will
+        be learned once, whatever happens. Bad input is refused before that.
+        """
+        template, model = self._template, self._template._model
+        # Refuses a level that is not one.
+        no_labels = np.empty(0 if template.single_output else (0, model.n_outputs))
+        no_answers = template.learn([], np.empty((0, model.n_columns)), no_labels, level)
+        # Copies: the caller may use its arrays again while a shard has yet to learn these.
+        rows = check_rows(X, model.n_columns, template.feature_names).copy()
+        names = check_keys(keys, len(rows))
+        labels = check_labels(y, len(rows), model.n_outputs, template.single_output).copy()
+        model.scaling.standardise_x(rows)  # refuses numbers that are too large
+        model.scaling.standardise_y(labels)
+        dispatcher = self._open_dispatcher()
+        if template.single_output:
+            labels = labels[:, 0]
+        if not names:
+            nothing = Batch(dispatcher.journal.newest, self.n_rows, names, rows, labels, level)
+            return Pending(Routed(nothing, {}), dispatcher.wait, answer_of(no_answers))
+        return dispatcher.submit(names, rows, labels, level)
+
+    def flush(self) -> None:
+        """Wait until all accepted batches are learned and answered."""
+        self._open_dispatcher().flush()
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def n_rows(self) -> int:
+        """Rows accepted since the fleet began: where to go on in the input after :meth:`resume`."""
+        return self._dispatcher.n_rows
+
+    @property
+    def n_shards(self) -> int:
+        """Actors that hold the keys."""
+        return self._layout.n_shards
+
+    @property
+    def keys(self) -> list[Key]:
+        """All keys, shard by shard."""
+        return [key for part in self._look("keys") for key in part]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def n_samples_seen_(self) -> dict[Key, int]:
+        """Rows learned by each key, those of the template included."""
+        return {key: n for part in self._look("n_samples_seen_") for key, n in part.items()}
+
+    def _look(self, name: str) -> list[Any]:
+        answers = self._open_dispatcher().ask("look", dict.fromkeys(range(self.n_shards), (name,)))
+        return [answers[shard] for shard in range(self.n_shards)]
+
+    def __repr__(self) -> str:
+        return f"RayFleet({self.n_shards} shards, {self.n_rows} rows accepted, in {str(self._folder)!r})"
+
+    @overload
+    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[False] = ...) -> Float: ...
+    @overload
+    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[True]) -> tuple[Float, Float]: ...
+    def predict(self, keys: Any, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
+        """As :meth:`iegp.Fleet.predict`, by models that have learned all rows accepted so far."""
+        dist = self.predict_dist(keys, X)
+        return (dist.mean, dist.std) if return_std else dist.mean
+
+    def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
+        """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
+        model = self._template._model
+        rows = check_rows(X, model.n_columns, self._template.feature_names)
+        names = check_keys(keys, len(rows))
+        model.scaling.standardise_x(rows)  # refuses numbers that are too large
+        homes = rows_by_shard(names, self.n_shards)
+        asked = {shard: ([names[row] for row in chosen], rows[chosen]) for shard, chosen in homes.items()}
+        parts = self._open_dispatcher().ask("predict", asked)
+        n, n_experts = len(rows), model.experts.ensemble.n_experts
+        shape = n, n_experts, model.n_outputs
+        whole = np.empty((n, n_experts)), np.empty(shape), np.empty(shape), np.empty(shape)
+        for shard, chosen in homes.items():
+            for column, part in zip(whole, parts[shard], strict=True):
+                column[chosen] = part
+        return Mixture.trusted(*whole, self._template.single_output)
+
+    # -- storing -----------------------------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Store all shards as they are after all accepted batches. The journal is then short."""
+        self._open_dispatcher().checkpoint()
+
+    def to_fleet(self, n_jobs: int | None = None) -> Fleet:
+        """All keys in this process, as one :class:`~iegp.Fleet`; they must fit into its memory."""
+        self.checkpoint()
+        states = self._layout.shards(self._folder)
+        fleet = joined([checkpoint.load(states, shard).fleet for shard in range(self.n_shards)])
+        fleet.n_jobs = n_jobs
+        return fleet
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """One file with all keys, which :meth:`load` and :meth:`iegp.Fleet.load` read."""
+        self.to_fleet().save(path)
+
+    def close(self) -> None:
+        """Learn what was accepted, store all shards and end them. :meth:`resume` brings them back."""
+        if self._dispatcher.lines:
+            self._dispatcher.checkpoint()
+            self._dispatcher.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        """After an error shards are ended as they are: the journal holds what they have not stored."""
+        if kind is None:
+            self.close()
+        else:
+            self._dispatcher.stop()
+
+    def _open_dispatcher(self) -> Dispatcher:
+        if not self._dispatcher.lines:
+            raise InputError(f"this fleet is closed; RayFleet.resume({str(self._folder)!r}) opens it again")
+        return self._dispatcher

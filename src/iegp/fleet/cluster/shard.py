@@ -1,0 +1,86 @@
+"""One shard: a fleet that learns numbered batches strictly in order. It runs as a Ray actor, unknowingly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from iegp.fleet.checks import Key
+from iegp.fleet.cluster import checkpoint, compiled_code
+from iegp.fleet.cluster.checkpoint import Answer, Checkpoint
+from iegp.fleet.run import FleetRun
+from iegp.typing import Float
+
+ROW_FIELDS = ("mean", "std", "lower", "upper", "log_score", "weights")
+MIXTURE_FIELDS = ("weights", "loc", "scale", "dof")
+
+
+class Gap(NamedTuple):
+    """Instead of an answer: batches before this one are missing here, because the shard came back from a checkpoint."""
+
+    applied: int
+    """The last batch that the shard has learned; everything after it must be sent again."""
+
+
+def answer_of(run: FleetRun) -> Answer:
+    return {name: getattr(run, name) for name in ROW_FIELDS if getattr(run, name) is not None}
+
+
+class Shard:
+    """``window`` is how many of the last answers are kept for a driver that may not have received them."""
+
+    def __init__(self, folder: str, number: int, window: int, filled_cache: str | None) -> None:
+        compiled_code.take(filled_cache)
+        self._folder, self._number, self._window = Path(folder), number, window
+        self._restore()
+
+    def _restore(self) -> None:
+        self._fleet, self._applied, self._answers = checkpoint.load(self._folder, self._number)
+        self._saved = self._applied
+
+    def position(self) -> int:
+        """The last batch learned."""
+        return self._applied
+
+    def learn(
+        self, number: int, previous: int, keys: list[Key], X: Float, y: Float, level: float | None
+    ) -> Answer | Gap | None:
+        """Learn batch ``number``, if it has not been learned; ``previous`` is the one before it that had rows for us.
+
+        A batch that comes again gets the answer it had; ``None`` if that is so long ago that nobody waits for it.
+        """
+        if number <= self._applied:
+            return self._answers.get(number)
+        if previous != self._applied:
+            return Gap(self._applied)
+        try:
+            run = self._fleet.learn(keys, X, y, level)
+        except BaseException:
+            # Some keys may have learned their rows and others not: back to where all was well, then tell the driver.
+            self._restore()
+            raise
+        answer = answer_of(run)
+        self._applied = number
+        self._answers[number] = answer
+        self._answers = {n: kept for n, kept in self._answers.items() if n > number - self._window}
+        return answer
+
+    def predict(self, after: int, keys: list[Key], X: Float) -> tuple[Float, ...] | Gap:
+        """Fields of the predictive mixture, by a state that has learned at least batch ``after``."""
+        if self._applied < after:
+            return Gap(self._applied)
+        dist = self._fleet.predict_dist(keys, X)
+        return tuple(getattr(dist, name) for name in MIXTURE_FIELDS)
+
+    def look(self, after: int, name: str) -> Any:
+        """An attribute of the fleet."""
+        return Gap(self._applied) if self._applied < after else getattr(self._fleet, name)
+
+    def checkpoint(self, after: int = 0) -> int | Gap:
+        """Store state and position, if there is news; the last batch that is stored."""
+        if self._applied < after:
+            return Gap(self._applied)
+        if self._applied > self._saved:
+            checkpoint.save(self._folder, self._number, Checkpoint(self._fleet, self._applied, self._answers))
+            self._saved = self._applied
+        return self._saved

@@ -1,0 +1,117 @@
+"""Fleets in files: the template as in a model file, then the states of all keys, page by page."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iegp.core.model import Online
+from iegp.core.state import State
+from iegp.errors import IegpError, ModelFileError
+from iegp.fleet.checks import Key, check_keys
+from iegp.fleet.pages import BELIEFS
+from iegp.storage import ensemble_state as snapshot
+from iegp.storage import model_file as modelfile
+from iegp.typing import Arrays, Float
+
+KIND = "Fleet"
+# What `iegp stream` calls its models; that room is not imported for a message.
+_STREAM = "stream"
+
+
+class Stored(NamedTuple):
+    """A fleet as it lay in a file."""
+
+    model: Online
+    single_output: bool
+    names: tuple[str, ...] | None
+    dtype: str
+    keys: list[Key]
+    arrays: Arrays
+    n_pages: int
+
+    def parts(self, field: str) -> list[Float]:
+        """One field of the states of all keys, in consecutive pieces."""
+        return [self.arrays[f"page.{number}.{field}"] for number in range(self.n_pages)]
+
+
+def write(path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State]) -> None:
+    config, arrays = snapshot.take(model)
+    whole = {"estimator": KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
+    modelfile.write(path, whole | header, arrays | page_arrays(pages))
+
+
+def page_arrays(pages: list[State]) -> Arrays:
+    """The states of all keys under the names they have in a file."""
+    return {f"page.{n}.{name}": array for n, page in enumerate(pages) for name, array in page._asdict().items()}
+
+
+def read(path: str | os.PathLike[str], dtypes: tuple[str, ...]) -> Stored:
+    """A fleet whose parts fit together, or a :class:`ModelFileError`."""
+    header, arrays = modelfile.read(path)
+    if header.get("estimator") != KIND:
+        raise ModelFileError(f"{os.fspath(path)} {_what_else(header)}")
+    try:
+        return checked(snapshot.restore(header["online"], arrays), header, arrays, dtypes)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, IegpError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r}); try an older copy") from error
+
+
+def _what_else(header: dict[str, Any]) -> str:
+    """What a file holds that is none of a fleet, and where it can go."""
+    if header.get("estimator") != _STREAM:
+        return "holds no fleet but a single model; use iegp.load"
+    return (
+        f"is the model of a run of {_command(header)}, which Python does not load; use `iegp predict`, `iegp inspect`, "
+        "or go on with `iegp stream --resume`"
+    )
+
+
+def _command(header: dict[str, Any]) -> str:
+    """The command of a run, and how many keys it has if they have models of their own."""
+    try:
+        n_keys = len(header["digest"].get("keys") or ())
+        is_by_key = header["plan"]["key"] is not None
+    except (LookupError, TypeError, AttributeError):
+        is_by_key = False
+    return f"`iegp stream --key` with {n_keys:,} key{'' if n_keys == 1 else 's'}" if is_by_key else "`iegp stream`"
+
+
+def checked(model: Online, header: dict[str, Any], arrays: Arrays, dtypes: tuple[str, ...]) -> Stored:
+    """The parts of a fleet, if they fit together."""
+    names = header["feature_names"]
+    stored = Stored(
+        model,
+        header["single_output"],
+        None if names is None else tuple(map(str, names)),
+        header["dtype"],
+        check_keys(header["keys"]),
+        arrays,
+        int(header["n_pages"]),
+    )
+    _check(stored, dtypes)
+    return stored
+
+
+def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
+    model = stored.model
+    if stored.dtype not in dtypes:
+        raise ValueError(f"dtype is {stored.dtype!r}")
+    if type(stored.single_output) is not bool or (stored.single_output and model.n_outputs != 1):
+        raise ValueError(f"single_output is {stored.single_output!r} with {model.n_outputs} outputs")
+    if model.is_warming_up or model.settings.likelihood != "gaussian":
+        raise ValueError("the template cannot be one")
+    if stored.names is not None and len(stored.names) != model.n_columns:
+        raise ValueError(f"feature_names are not {model.n_columns}")
+    if len(set(stored.keys)) != len(stored.keys):
+        raise ValueError("a key is there twice")
+    for name, start in model.state._asdict().items():
+        dtype = np.dtype(stored.dtype if name in BELIEFS else np.float64)
+        parts = stored.parts(name)
+        if any(part.shape[1:] != start.shape or part.dtype != dtype for part in parts):
+            raise ValueError(f"the states have another {name} than the template")
+        if sum(map(len, parts)) != len(stored.keys):
+            raise ValueError(f"there are {len(stored.keys)} keys, but not as many of {name}")

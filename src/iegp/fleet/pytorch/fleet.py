@@ -1,0 +1,449 @@
+"""Fleets whose states live on a GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import pairwise
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iegp.core.compute.tolerances import FARTHEST_VALUE
+from iegp.core.model import Online
+from iegp.core.predictive.mixture import Mixture
+from iegp.core.predictive.quantiles import quantiles
+from iegp.core.state import State
+from iegp.errors import InputError
+from iegp.fleet import files as fleet_file
+from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.fleet import DTYPES, Fleet
+from iegp.fleet.pages import BELIEFS
+from iegp.fleet.pytorch import plan as planning
+from iegp.fleet.pytorch import rows as keyed_rows
+from iegp.fleet.pytorch.experts import experts_on
+from iegp.fleet.pytorch.pages import DevicePages
+from iegp.fleet.pytorch.plan import Plan, Step
+from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording, TorchRun
+from iegp.fleet.run import FleetRun
+from iegp.fleet.template import Template
+from iegp.typing import Float, Int
+
+# States that are turned into those of the CPU, or back, at once.
+CONVERT_BYTES = 256 * 2**20
+# Products leave covariances symmetric up to rounding; from time to time that is made exact.
+BLOCKS_PER_SYMMETRISING = 16
+# Rows that the template predicts at once.
+PREDICT_ROWS = 4096
+
+
+class TorchFleet:
+    """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same meaning, same files, same results.
+
+    In float64 results equal those of ``Fleet`` to 1e-8; float32 halves the memory and here also computes the beliefs in
+    float32 (``docs/gpu.md`` says what that costs). Needs PyTorch: ``pip install "iegp[gpu]"``.
+
+    Parameters
+    ----------
+    template : IEGPRegressor
+        A model past its warm-up; see :class:`iegp.Fleet`.
+    keys : iterable of str or int, default=()
+        Keys to make room for; others appear when their first row does.
+    dtype : {"float64", "float32"}, default="float64"
+        How beliefs are stored and computed. Noise and weights are float64.
+    device : str, default="cuda"
+        Where, as PyTorch names it: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+    """
+
+    def __init__(
+        self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", device: str = "cuda"
+    ) -> None:
+        # What can be a template, and what is taken from it, is the same on every device.
+        like = Fleet(template, dtype=dtype)
+        self._begin(like._model, like.single_output, like.feature_names, dtype, device)
+        self._add(check_keys(list(keys)))
+
+    def _begin(
+        self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str, device: str
+    ) -> None:
+        self.device, self.dtype = _device(device), dtype
+        self._model, self.single_output, self.feature_names = model, single_output, names
+        self._experts = experts_on(model.experts.ensemble, self.device, getattr(torch, dtype))
+        self._pages = DevicePages(self._experts, model.state)
+        self._slot_of: dict[Key, int] = {}
+        self._blocks: Int = np.zeros(0, dtype=np.int64)
+        self._scaling = [torch.tensor(array, dtype=torch.float64, device=self.device) for array in model.scaling]
+        self._last_call: tuple[Any, Plan] | None = None
+        self._last_slots: tuple[Int, int, Plan] | None = None
+        self._rows_at_once = max(1, keyed_rows.WORK_BYTES // keyed_rows.bytes_per_row(self._experts))
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[Key]:
+        """All keys, in order of appearance."""
+        return list(self._slot_of)
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._slot_of
+
+    @property
+    def bytes_per_key(self) -> int:
+        """Size of one key's state."""
+        return int(self._pages.bytes_per_key)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all states."""
+        return len(self) * self.bytes_per_key
+
+    @property
+    def n_samples_seen_(self) -> dict[Key, int]:
+        """Rows learned by each key, those of the template included."""
+        return dict(zip(self._slot_of, self._pages.field("rows")[:, 0].long().tolist(), strict=True))
+
+    @property
+    def expert_weights_(self) -> Float:
+        """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
+        weights: Float = _numpy(self._pages.field("log_weights").exp())
+        return weights
+
+    @property
+    def frequencies(self) -> Tensor:
+        """(n_kernels, n_frequencies, d): of all experts, in standardised inputs."""
+        return self._experts.frequencies
+
+    def standardised(self, X: Any, y: Any) -> tuple[Tensor, Tensor]:
+        """Rows (n, d) and labels (n, D) on the device, in the units that experts work in."""
+        rows = self._rows(X)
+        return self._standardised(rows, self._labels(y, len(rows)))
+
+    def online(self, key: Key) -> Online:
+        """A copy of one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it."""
+        if key not in self._slot_of:
+            raise InputError(f"key {key!r:.60} is not in this fleet of {len(self)} keys; it appears with its first row")
+        slot = self._slot_of[key]
+        state = State(*(array[0] for array in self._pages.host(slot, slot + 1)))
+        model = self._model
+        return Online(**(vars(model) | {"state": state}))
+
+    def __repr__(self) -> str:
+        return (
+            f"TorchFleet({len(self)} keys, {self._experts.n_experts} experts of {self._experts.n_features} features, "
+            f"{self.dtype} on {self.device}, {self.bytes_per_key / 1024:.0f} KiB per key)"
+        )
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    @overload
+    def learn(
+        self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[False] = ...
+    ) -> FleetRun: ...
+    @overload
+    def learn(self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]) -> TorchRun: ...
+    def learn(
+        self, keys: Any, X: Any, y: Any, level: float | None = None, *, as_tensors: bool = False
+    ) -> FleetRun | TorchRun:
+        """Predict each row with the model of its key, then learn it. Rows of a key count in the order they have here.
+
+        ``keys`` is one per row, or a single one for all; new ones start from the template. A NumPy array of keys is
+        quickest, and the same array as in the last call costs nothing. ``X`` and ``y`` may be tensors. ``as_tensors``
+        leaves the answer on the device, without waiting for it. ``level`` asks for central intervals, which are
+        computed on the CPU. Bad input is found before any key learns anything; an interrupt (Ctrl-C), or a device that
+        runs out of memory, leaves keys in between: go on from the last file.
+        """
+        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
+            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+        if level is not None and as_tensors:
+            raise InputError(
+                f"level={level!r} with as_tensors=True: intervals are computed on the CPU, ask for one of them"
+            )
+        rows = self._rows(X)
+        named = None if self._is_last(keys, len(rows)) else planning.distinct(keys, len(rows))
+        labels = self._labels(y, len(rows))
+        x, targets = self._standardised(rows, labels)
+        if named is not None:
+            slots = self._add(named.names)[named.which]
+            kept = keys.copy() if isinstance(keys, np.ndarray) else None
+            self._last_call = kept, self._plan(slots)
+        assert self._last_call is not None
+        run, intervals = self._learn(self._last_call[1], x, targets, level)
+        if as_tensors:
+            return run
+        return self._answer(planning.as_objects(keys, len(rows)), run, intervals, labels, level)
+
+    def learn_slots(self, slots: Int | None, X: Tensor, y: Tensor) -> TorchRun:
+        """Learn r rows of each of k keys, without looking at the values: for data that is on the device already.
+
+        ``slots`` (k,) are places of the keys in :attr:`keys`, ``None`` for all of them; ``X`` is (k, r, d) and ``y``
+        (k, r) or (k, r, D), float64 tensors on the fleet's device, finite. The answer has a row per key and row,
+        (k * r, ...), key by key.
+        """
+        chosen = np.arange(len(self)) if slots is None else np.asarray(slots)
+        k, r, d = X.shape
+        if chosen.shape != (k,) or not ((chosen >= 0) & (chosen < len(self))).all():
+            raise InputError(
+                f"slots has shape {chosen.shape}; give {k} numbers from 0 to {len(self) - 1}, one per key of X"
+            )
+        last = self._last_slots
+        if last is None or last[1] != r or not np.array_equal(last[0], chosen):
+            self._last_slots = last = chosen.copy(), r, self._plan(np.repeat(chosen, r))
+        x_mean, x_scale, y_mean, y_scale = self._scaling
+        x, targets = (X.reshape(k * r, d) - x_mean) / x_scale, (y.reshape(k * r, -1) - y_mean) / y_scale
+        return self._learn(last[2], x, targets, None)[0]
+
+    def _learn(
+        self, plan: Plan, x: Tensor, y: Tensor, level: float | None
+    ) -> tuple[TorchRun, tuple[Float, Float] | None]:
+        """Rows in standardised units, in the order they came; the answer is in the user's."""
+        if level is not None or not plan.has_single_rows or self.device.type != "cuda":
+            return self._learn_now(plan.steps, x, y, level)
+        if plan.n_calls == CALLS_BEFORE:
+            # Where there is no memory for it nothing is lost, and it is not tried again.
+            with suppress(torch.OutOfMemoryError), self._as_current():
+                plan.recording = Recording(lambda x, y: self._learn_now(plan.steps, x, y, None)[0], x, y)
+        plan.n_calls += 1
+        return (self._learn_now(plan.steps, x, y, None)[0] if plan.recording is None else plan.recording(x, y)), None
+
+    def _learn_now(
+        self, steps: list[Step], x: Tensor, y: Tensor, level: float | None
+    ) -> tuple[TorchRun, tuple[Float, Float] | None]:
+        (n, n_outputs), n_experts = y.shape, self._experts.n_experts
+        mean, std, log_score = torch.empty_like(y), torch.empty_like(y), y.new_empty(n)
+        used = y.new_empty((n, n_experts))
+        kept = [y.new_empty((n, n_experts, n_outputs)) for _ in range(3)] if level is not None else []
+        for step in steps:
+            state = step.states(self._pages.pages)
+            with self._as_current():
+                shown, parts = keyed_rows.learn(self._experts, state, step.take(x), step.take(y), step.counts)
+            self._symmetrise(step, state.drifting_covariance)
+            step.store(self._pages.pages, state)
+            for whole, part in zip((mean, std, log_score, used), shown, strict=True):
+                step.put(whole, part)
+            for whole, part in zip(kept, _mixture(parts) if kept else [], strict=True):
+                step.put(whole, part)
+        intervals = None
+        if level is not None:
+            tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+            loc, scales, dof = map(_numpy, kept)
+            lower, upper = quantiles(_numpy(used), loc, scales, dof, tails)
+            intervals = lower, upper
+        *_, y_mean, y_scale = self._scaling
+        run = TorchRun(y_mean + y_scale * mean, y_scale * std, log_score - y_scale.log().sum(), used)
+        return run, intervals
+
+    def _symmetrise(self, step: Step, covariance: Tensor) -> None:
+        """Keep rounding from piling up in the antisymmetric part, which rows do not reduce."""
+        if not len(self._experts.drifting_beliefs) or step.shape[1] == 1:
+            return
+        self._blocks[step.slots] += 1
+        if self._blocks[step.slots].max() >= BLOCKS_PER_SYMMETRISING:
+            covariance.copy_(0.5 * (covariance + covariance.mT))
+            self._blocks[step.slots] = 0
+
+    def _answer(
+        self, names: Any, run: TorchRun, intervals: tuple[Float, Float] | None, labels: Any, level: float | None
+    ) -> FleetRun:
+        scaling = self._model.scaling
+        mean, std, log_score, weights = map(_numpy, run)
+        lower = upper = None
+        if intervals is not None:
+            lower, upper = (scaling.y_mean + scaling.y_scale * part for part in intervals)
+        y = _numpy(labels) if isinstance(labels, Tensor) else labels.copy()
+        parts = mean, std, lower, upper, y
+        if self.single_output:
+            mean, std, lower, upper, y = (None if part is None else part[:, 0] for part in parts)
+        return FleetRun(names, mean, std, lower, upper, log_score, weights, y, level)
+
+    # -- predicting ------------------------------------------------------------------------------------------------
+
+    @overload
+    def predict(self, keys: Any, X: Any, return_std: Literal[False] = ...) -> Float: ...
+    @overload
+    def predict(self, keys: Any, X: Any, return_std: Literal[True]) -> tuple[Float, Float]: ...
+    def predict(self, keys: Any, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
+        """Predictive mean of each row by its key's model; with ``return_std`` also the standard deviation *of y*.
+
+        A key that is not in the fleet is predicted by the template, and does not appear by this.
+        """
+        mean, std, *_ = self._predict(keys, X, keeps_mixture=False)
+        if self.single_output:
+            mean, std = mean[:, 0], std[:, 0]
+        return (mean, std) if return_std else mean
+
+    def predict_dist(self, keys: Any, X: Any) -> Mixture:
+        """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
+        _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
+        return Mixture.trusted(used, loc, scales, dof, self.single_output)
+
+    def _predict(self, keys: Any, X: Any, keeps_mixture: bool) -> list[Float]:
+        rows = self._rows(X)
+        named = planning.distinct(keys, len(rows))
+        x = self._standardised(rows, None)[0]
+        numbers = np.array([self._slot_of.get(name, -1) for name in named.names], dtype=np.int64)
+        slots = numbers[named.which]
+        n, n_experts, n_outputs = len(rows), self._experts.n_experts, self._model.n_outputs
+        wholes = [x.new_empty((n, *shape)) for shape in ((n_outputs,), (n_outputs,), (n_experts,))]
+        wholes += [x.new_empty((n, n_experts, n_outputs)) for _ in range(3 if keeps_mixture else 0)]
+        known, unknown = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
+        if len(known):
+            here = torch.tensor(known, device=self.device)
+            parts = [whole[: len(known)] for whole in map(torch.empty_like, wholes)]
+            own = x.index_select(0, here)
+            for step in self._plan(slots[known]).steps:
+                with self._as_current():
+                    predicted = keyed_rows.predict(self._experts, step.states(self._pages.pages), step.take(own))
+                for part, values in zip(parts, _predicted(*predicted, keeps_mixture), strict=True):
+                    step.put(part, values)
+            for whole, part in zip(wholes, parts, strict=True):
+                whole.index_copy_(0, here, part)
+        for i in range(0, len(unknown), PREDICT_ROWS):
+            here = torch.tensor(unknown[i : i + PREDICT_ROWS], device=self.device)
+            with self._as_current():
+                predicted = keyed_rows.predict(self._experts, self._pages.start, x.index_select(0, here)[None])
+            for whole, values in zip(wholes, _predicted(*predicted, keeps_mixture), strict=True):
+                whole.index_copy_(0, here, values[0])
+        scaling = self._model.scaling
+        mean, std, used, *mixture = map(_numpy, wholes)
+        answer = [scaling.y_mean + scaling.y_scale * mean, scaling.y_scale * std, used]
+        if mixture:
+            answer += [scaling.y_mean + scaling.y_scale * mixture[0], scaling.y_scale * mixture[1], mixture[2]]
+        return answer
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all keys to one safetensors file, atomically: the same file that :class:`iegp.Fleet` writes and reads.
+
+        Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
+        again goes on equal to 1e-8 (float64), not to the bit.
+        """
+        header = {"single_output": self.single_output, "dtype": self.dtype, "keys": self.keys}
+        header["feature_names"] = None if self.feature_names is None else list(self.feature_names)
+        pages = []
+        for first, last in self._pages.pieces(self._convert_keys):
+            states = self._pages.host(first, last)._asdict()
+            pages.append(State(**{k: v.astype(self.dtype) if k in BELIEFS else v for k, v in states.items()}))
+        fleet_file.write(path, self._model, header, pages)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "cuda") -> Self:
+        """A fleet saved by any kind of fleet, with the dtype it has there. Nothing in the file is executed."""
+        stored = fleet_file.read(path, DTYPES)
+        fleet = cls.__new__(cls)
+        fleet._begin(stored.model, stored.single_output, stored.names, stored.dtype, device)
+        fleet._add(stored.keys)
+        done = 0
+        for parts in zip(*map(stored.parts, State._fields), strict=True):
+            end = done + len(parts[0])
+            cuts = {a for a, _ in fleet._pages.pieces(fleet._convert_keys) if done < a < end}
+            bounds = sorted({done, end, *cuts})
+            for a, b in pairwise(bounds):
+                fleet._pages.fill(a, State(*(part[a - done : b - done] for part in parts)))
+            done = end
+        return fleet
+
+    # -- private ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _convert_keys(self) -> int:
+        return int(max(1, CONVERT_BYTES // self.bytes_per_key))
+
+    def _as_current(self) -> AbstractContextManager[Any]:
+        """Recordings, and kernels that are not PyTorch's own, go to the current device, wherever tensors lie."""
+        return torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext()
+
+    def _add(self, names: list[Key]) -> Int:
+        """Slots of the keys, new ones made from the template."""
+        new = dict.fromkeys(name for name in names if name not in self._slot_of)
+        if new:
+            self._pages.grow(len(new))
+            self._slot_of.update(zip(new, range(len(self._slot_of), len(self._slot_of) + len(new)), strict=True))
+            self._blocks = np.append(self._blocks, np.zeros(len(new), dtype=np.int64))
+        return np.array([self._slot_of[name] for name in names], dtype=np.int64)
+
+    def _plan(self, slots: Int) -> Plan:
+        return planning.plan(slots, self._pages.starts, self._rows_at_once, self.device)
+
+    def _is_last(self, keys: Any, n_rows: int) -> bool:
+        return self._last_call is not None and planning.are_same(keys, self._last_call[0]) and len(keys) == n_rows
+
+    def _rows(self, X: Any) -> Float | Tensor:
+        if isinstance(X, Tensor):
+            if X.ndim != 2 or X.shape[1] != self._model.n_columns:
+                return check_rows(np.empty(X.shape), self._model.n_columns, self.feature_names)
+            return X.to(self.device, torch.float64)
+        return check_rows(X, self._model.n_columns, self.feature_names)
+
+    def _labels(self, y: Any, n_rows: int) -> Float | Tensor:
+        n_outputs = self._model.n_outputs
+        if isinstance(y, Tensor):
+            wanted = (n_rows,) if self.single_output else (n_rows, n_outputs)
+            if tuple(y.shape) != wanted:
+                return check_labels(np.empty(y.shape), n_rows, n_outputs, self.single_output)
+            return y.to(self.device, torch.float64).reshape(n_rows, n_outputs)
+        return check_labels(y, n_rows, n_outputs, self.single_output)
+
+    def _standardised(self, rows: Float | Tensor, labels: Float | Tensor | None) -> tuple[Tensor, Tensor]:
+        """Rows and labels on the device, in standardised units, all of them usable."""
+        x_mean, x_scale, y_mean, y_scale = self._scaling
+        x = (self._moved(rows) - x_mean) / x_scale
+        y = y_mean[None] if labels is None else (self._moved(labels) - y_mean) / y_scale
+        # Written so that a NaN fails.
+        if not bool((x.abs() <= FARTHEST_VALUE).all() & (y.abs() <= FARTHEST_VALUE).all()):
+            self._complain(rows, labels)
+        return x, y
+
+    def _complain(self, rows: Float | Tensor, labels: Float | Tensor | None) -> None:
+        """The CPU's messages name the row and the column."""
+        model = self._model
+        model.scaling.standardise_x(check_rows(_numpy(rows), model.n_columns, None))
+        if labels is not None:
+            values = _numpy(labels)
+            shaped = values[:, 0] if self.single_output else values
+            model.scaling.standardise_y(check_labels(shaped, len(values), model.n_outputs, self.single_output))
+
+    def _moved(self, values: Float | Tensor) -> Tensor:
+        if isinstance(values, Tensor):
+            return values
+        tensor = torch.from_numpy(values)
+        if self.device.type != "cuda":
+            return tensor.to(self.device)
+        # Only pinned memory is copied without the CPU's help.
+        return tensor.pin_memory().to(self.device, non_blocking=True)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.zeros(1, dtype=torch.float64, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise InputError(
+            f"device={name!r} cannot be used ({str(error).splitlines()[0]}); use 'cuda' where PyTorch finds a GPU, "
+            "or 'cpu'"
+        ) from error
+    return device
+
+
+def _numpy(values: Any) -> Any:
+    return values.cpu().numpy() if isinstance(values, Tensor) else values
+
+
+def _predicted(shown: keyed_rows.Shown, parts: keyed_rows.Components, keeps_mixture: bool) -> list[Tensor]:
+    return [shown.mean, shown.std, shown.weights, *(_mixture(parts) if keeps_mixture else [])]
+
+
+def _mixture(parts: keyed_rows.Components) -> list[Tensor]:
+    """Centres, scales and degrees of freedom, each (n, r, n_experts, D)."""
+    n, r, n_beliefs, n_rungs, n_outputs = parts.scales.shape
+    dof = parts.dof[:, :, None, :, None]
+    return [
+        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_rungs, n_outputs)
+        for part in (parts.loc, parts.scales, dof)
+    ]

@@ -1,0 +1,59 @@
+"""What fleets and large ensembles are made from: an estimator past its warm-up."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from iegp.core.likelihoods import GAUSSIAN
+from iegp.core.model import Online
+from iegp.core.state import State
+from iegp.errors import InputError
+
+
+class Template(Protocol):
+    """What is needed of an estimator."""
+
+    _online: Online
+    _single_output: bool
+
+
+class Taken(NamedTuple):
+    """What is taken from it; the model is still the estimator's own."""
+
+    model: Online
+    single_output: bool
+    feature_names: tuple[str, ...] | None
+
+
+def take(template: Template, what: str, instead: str) -> Taken:
+    """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot."""
+    if not hasattr(template, "_online"):
+        raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
+    model = template._online
+    if model.experts.ensemble.likelihood != GAUSSIAN or not hasattr(template, "_single_output"):
+        raise InputError(
+            f"{what} of {type(template).__name__} is not possible; only IEGPRegressor can be a template, {instead}"
+        )
+    if model.is_warming_up:
+        raise InputError(
+            f"the template's warm-up is not over ({len(model.kept_x)} of {model.settings.warmup} rows), so scaling "
+            "and hyperparameters are not settled; call warm_up(X, y), or let it learn the remaining rows"
+        )
+    names = getattr(template, "feature_names_in_", None)
+    return Taken(model, template._single_output, None if names is None else tuple(map(str, names)))
+
+
+class Shell:
+    """An estimator without what it has learned: its parameters, and the names and shapes it knows."""
+
+    def __init__(self, template: Template) -> None:
+        self._estimator: Any = copy(template)
+        del self._estimator._online
+
+    def filled(self, model: Online, state: State) -> Any:
+        """An estimator of the template's class that has learned this."""
+        estimator = copy(self._estimator)
+        estimator._online = replace(model, state=state)
+        return estimator

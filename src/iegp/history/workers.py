@@ -1,0 +1,120 @@
+"""Who learns the parts of a history: this process, other processes here, or a Ray cluster.
+
+An engine is a function of the model, the parts and a number of workers that yields the number and the state of each
+part when it is done. A few more parts than workers are on their way at any time, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from iegp._imports import optional
+from iegp.core.ensemble import start
+from iegp.core.expert.bulk_learning import absorb_in_any_order
+from iegp.core.model import Online
+from iegp.core.state import State
+from iegp.errors import InputError
+from iegp.history.parts import Part
+from iegp.parallel.compiling import compile_in_turn
+
+Engine = Callable[[Online, Iterator[Part], int], Iterator[tuple[int, State]]]
+
+# Parts on their way per worker: one being learned, one waiting.
+AHEAD = 2
+
+
+def learn_part(model: Online, part: Part) -> State:
+    """What a model that knew nothing would know after the rows of a part."""
+    ensemble = model.experts.ensemble
+    state = start(ensemble)
+    for x, y in part.read():
+        absorb_in_any_order(ensemble, state, model.scaling.standardise_x(x), model.scaling.standardise_y(y))
+    return state
+
+
+def learn_part_in_turn(model: Online, part: Part) -> State:
+    """The same in a Ray worker, which waits for its turn to compile."""
+    compile_in_turn(model)
+    return learn_part(model, part)
+
+
+def in_this_process(model: Online, parts: Iterator[Part]) -> Iterator[tuple[int, State]]:
+    for number, part in enumerate(parts):
+        yield number, learn_part(model, part)
+
+
+def local(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tuple[int, State]]:
+    """Processes on this machine, started afresh (spawn): threads and BLAS settings of this one are not inherited."""
+    if n_workers == 1:
+        yield from in_this_process(model, parts)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(n_workers, context, _take_model, (model,))
+    try:
+        yield from _keep_busy(parts, n_workers, lambda part: pool.submit(_learn_with_taken, part), _first_done)
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a worker process ended before its part was learned: out of memory, killed, or the script that calls "
+            "fit_history runs it at import. Put the call under if __name__ == '__main__', or use fewer workers"
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def ray_cluster(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tuple[int, State]]:
+    """Tasks of a Ray cluster: the one Ray is connected to, or one on this machine that Ray starts by itself.
+
+    Ray places them, and runs those of a lost worker again.
+    """
+    ray = optional("ray", "engine='ray'")
+    shared = ray.put(model)
+    task = ray.remote(num_cpus=1, max_retries=3)(learn_part_in_turn)
+
+    def first_done(running: dict[Any, int]) -> list[Any]:
+        return list(ray.wait(list(running), num_returns=1)[0])
+
+    for number, reference in _keep_busy(
+        parts, n_workers, lambda part: task.remote(shared, part), first_done, result=lambda reference: reference
+    ):
+        yield number, ray.get(reference)
+
+
+ENGINES: dict[str, Engine] = {"local": local, "ray": ray_cluster}
+
+
+def _keep_busy(
+    parts: Iterator[Part],
+    n_workers: int,
+    submit: Callable[[Part], Any],
+    first_done: Callable[[dict[Any, int]], list[Any]],
+    result: Callable[[Any], Any] = lambda future: future.result(),
+) -> Iterator[tuple[int, Any]]:
+    running: dict[Any, int] = {}
+    for number, part in enumerate(parts):
+        running[submit(part)] = number
+        if len(running) >= AHEAD * n_workers:
+            for done in first_done(running):
+                yield running.pop(done), result(done)
+    while running:
+        for done in first_done(running):
+            yield running.pop(done), result(done)
+
+
+def _first_done(running: dict[Future[State], int]) -> list[Future[State]]:
+    return list(wait(running, return_when=FIRST_COMPLETED).done)
+
+
+_taken: list[Online] = []
+
+
+def _take_model(model: Online) -> None:
+    """Once per worker process, so that it does not travel with every part."""
+    _taken[:] = [model]
+
+
+def _learn_with_taken(part: Part) -> State:
+    return learn_part(_taken[0], part)

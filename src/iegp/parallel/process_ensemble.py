@@ -1,0 +1,201 @@
+"""Ensembles too large for one core: one stream, thousands of experts, dealt to processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Lock
+from types import TracebackType
+from typing import Any, Literal, NoReturn, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.core import ensemble as ens
+from iegp.core.compute.threads import n_threads_from
+from iegp.core.model import PREDICT_ROWS, to_user_mixture, to_user_trace
+from iegp.core.predictive.mixture import Mixture
+from iegp.core.state import State, Trace, who_is_who
+from iegp.errors import InputError
+from iegp.fleet.checks import check_labels, check_rows
+from iegp.fleet.run import FleetRun
+from iegp.fleet.template import Shell, Template, take
+from iegp.parallel.interrupts import interrupts_wait
+from iegp.parallel.team import Team
+from iegp.typing import Float
+
+
+class ProcessEnsemble:
+    """One model whose experts are dealt to worker processes: the face of ``TorchEnsemble``, without a GPU.
+
+    Every worker keeps the beliefs of some kernels and answers with what they predict. Noise and weights, which need all
+    experts, stay in this process. Weights and predictions are those of the template in one process, to the bit
+    where the machine is the same. Threads that share an ensemble take turns. In a script, make it under
+    ``if __name__ == "__main__":``, because workers import the script. ``docs/scale.md`` has an example, and says when
+    threads are enough.
+
+    Parameters
+    ----------
+    template : IEGPRegressor
+        A model past its warm-up; what it has learned is where this starts. It is not changed, and not needed any more.
+    n_workers : int or None, default=None
+        Processes; ``None`` is one per core. There are never more than kernels. Each has one BLAS thread.
+    """
+
+    KEY = "stream"
+
+    def __init__(self, template: Template, *, n_workers: int | None = None) -> None:
+        taken = take(template, "an ensemble over processes", "spread it over threads with n_jobs instead")
+        self._single_output, self._feature_names = taken.single_output, taken.feature_names
+        self._shell = Shell(template)
+        # Threads that ask at the same time would read one another's answers.
+        self._one_at_a_time = Lock()
+        state = taken.model.state
+        self._team = Team(taken.model.experts.ensemble, state, _n_workers(n_workers))
+        # The beliefs are the workers' now.
+        mine = State(state.matrix[:0].copy(), state.vector[:0].copy(), *(array.copy() for array in state[2:]))
+        self._model = replace(taken.model, state=mine)
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def n_workers(self) -> int:
+        """Processes at work; 0 after :meth:`close`."""
+        return len(self._team)
+
+    @property
+    def expert_weights_(self) -> Float:
+        """(n_experts,): how much each expert is trusted now."""
+        return np.asarray(np.exp(self._model.state.log_weights))
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned, those of the template included."""
+        return self._model.n_seen
+
+    def __repr__(self) -> str:
+        ensemble = self._model.experts.ensemble
+        features = 2 * ensemble.frequencies.shape[1]
+        return f"ProcessEnsemble({ensemble.n_experts} experts of {features} features, {self.n_workers} workers)"
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    def learn(self, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
+        """Predict each row, then learn it, in order. ``level`` asks for central intervals, which cost extra.
+
+        Bad input is found before anything is learned. The run holds the weights of every row, 8 bytes per row and
+        expert: hand a long stream over in pieces. Ctrl-C takes effect between chunks of 2,048 rows;
+        ``n_samples_seen_`` says how many were learned. A second Ctrl-C stops at once, and the ensemble is lost.
+        """
+        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
+            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+        rows = check_rows(X, self._model.n_columns, self._feature_names)
+        labels = check_labels(y, len(rows), self._model.n_outputs, self._single_output)
+        self._team.check_open()
+        trace = Trace.concatenate(list(self._traces(rows, labels, level)))
+        return FleetRun(
+            keys=np.full(len(rows), self.KEY, dtype=object),
+            mean=self._like_y(trace.mean),
+            std=self._like_y(trace.std),
+            lower=None if level is None else self._like_y(trace.lower),
+            upper=None if level is None else self._like_y(trace.upper),
+            pit=None if level is None else self._like_y(trace.pit),
+            log_score=trace.log_score,
+            weights=trace.weights,
+            # The caller's y may be a buffer that is about to be overwritten.
+            y=self._like_y(labels).copy(),
+            level=level,
+        )
+
+    def _traces(self, rows: Float, labels: Float, level: float | None) -> Iterator[Trace]:
+        """In the chunks of one process, so that experts are shut down at the same rows."""
+        scaling = self._model.scaling
+        x, y = scaling.standardise_x(rows), scaling.standardise_y(labels)
+        for i in range(0, max(len(x), 1), ens.CHUNK_ROWS):
+            trace = self._learn_chunk(x[i : i + ens.CHUNK_ROWS], y[i : i + ens.CHUNK_ROWS], level)
+            yield to_user_trace(self._model.experts.ensemble, scaling, trace)
+
+    def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Trace:
+        ensemble, state = self._model.experts.ensemble, self._model.state
+        rows = ens.room_for(ensemble, *y.shape)
+        # Beliefs there and weights here must have seen the same rows.
+        with self._one_at_a_time, interrupts_wait(), self._team.or_end():
+            who = who_is_who(ensemble, state)
+            self._team.learn(x, y, who.active, rows.means, rows.variances)
+            ens.weigh(ensemble, state, who, y, rows)
+        return ens.trace_of(ensemble, rows, y, level)
+
+    # -- predicting ------------------------------------------------------------------------------------------------
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> Float: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Float, Float]: ...
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
+        """Predictive mean; with ``return_std`` also the standard deviation *of y*."""
+        dist = self.predict_dist(X)
+        return (dist.mean, dist.std) if return_std else dist.mean
+
+    def predict_dist(self, X: ArrayLike) -> Mixture:
+        """The whole predictive distribution of each row, were it the next one. Changes nothing."""
+        rows = check_rows(X, self._model.n_columns, self._feature_names)
+        self._team.check_open()
+        x = self._model.scaling.standardise_x(rows)
+        parts = [self._predict(x[i : i + PREDICT_ROWS]) for i in range(0, max(len(x), 1), PREDICT_ROWS)]
+        dist = to_user_mixture(self._model.scaling, Mixture.concatenate(parts))
+        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
+
+    def _predict(self, x: Float) -> Mixture:
+        ensemble, state = self._model.experts.ensemble, self._model.state
+        n, n_beliefs, n_outputs = len(x), len(ensemble.drift_ratio), self._model.n_outputs
+        means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
+        shape = n, ensemble.n_experts, n_outputs
+        parts = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
+        with self._one_at_a_time, interrupts_wait():
+            who = who_is_who(ensemble, state)
+            self._team.predict(x, who.active, means, variances)
+            ens.mix_into(ensemble, state, who, means, variances, *parts)
+        return Mixture.trusted(*parts, single_output=False)
+
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    def to_model(self) -> Any:
+        """An estimator of the template's class that has learned all this; save it, or go on with it in one process."""
+        self._team.check_open()
+        ensemble, mine = self._model.experts.ensemble, self._model.state
+        n_beliefs, n_features = len(ensemble.drift_ratio), 2 * ensemble.frequencies.shape[1]
+        matrix = np.empty((n_beliefs, n_features, n_features))
+        vector = np.empty((n_beliefs, n_features, self._model.n_outputs))
+        with self._one_at_a_time, interrupts_wait():
+            self._team.gather(matrix, vector)
+            state = State(matrix, vector, *(array.copy() for array in mine[2:]))
+        return self._shell.filled(self._model, state)
+
+    def close(self) -> None:
+        """End the workers; what was learned goes with them, so call :meth:`to_model` first to keep it."""
+        with self._one_at_a_time:
+            self._team.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError("an ensemble over processes can be neither copied nor pickled; use to_model() instead")
+
+    # -- private ---------------------------------------------------------------------------------------------------
+
+    def _like_y(self, values: Float) -> Float:
+        return np.asarray(values[:, 0] if self._single_output else values)
+
+
+def _n_workers(n_workers: int | None) -> int:
+    if n_workers is None:
+        return n_threads_from(-1)
+    if not isinstance(n_workers, int | np.integer) or isinstance(n_workers, bool) or n_workers < 1:
+        raise InputError(f"n_workers={n_workers!r} must be a whole number of at least 1, or None for all cores")
+    return int(n_workers)

@@ -1,0 +1,1 @@
+"""From columns of records (numbers, categories, times, missing values) to rows of numbers."""

@@ -1,0 +1,315 @@
+"""From columns of records to rows of numbers.
+
+Numbers stay as they are. A text column becomes one column of zeros and ones per category that appears among the first
+``n_open`` rows; a later one is none of them. A column enters with its first value, again only among these rows. Gaps
+are filled with the mean of the column's values so far. All of it depends on the rows alone, never on how they were cut
+into batches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.preprocessing.batch import Batch, is_missing
+from iegp.preprocessing.time_features import PARTS, read_time, seconds_since_1970, time_columns
+from iegp.typing import Bool, Float, Int
+
+NUMBER, CATEGORY, CLOCK = "number", "category", "clock"
+# A text column with more categories than this among the first rows is a name rather than a property; the rest are none.
+MOST_CATEGORIES = 50
+# No stored count is larger: beyond it whole numbers and floats part ways.
+LARGEST = 1 << 53
+
+
+class Column(NamedTuple):
+    """One column of the model: a number, a category of a text column, or a part of the time."""
+
+    kind: str
+    source: str
+    value: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.source if self.kind == NUMBER else f"{self.source}={self.value}"
+
+
+class Problem(NamedTuple):
+    """Why a record cannot be used."""
+
+    place: int
+    """Which record of the batch."""
+    column: str | None
+    text: str
+    reason: str
+
+
+@dataclass
+class Encoder:
+    """What is known about the columns so far. ``columns`` are those of the model, in order."""
+
+    time: str | None = None
+    n_open: int = 1000
+    refuses_gaps: bool = False
+    columns: list[Column] = field(default_factory=list)
+    sums: Float = field(default_factory=lambda: np.zeros(0))
+    counts: Float = field(default_factory=lambda: np.zeros(0))
+    origin: float | None = None
+    """Time of the first row, in seconds since 1970."""
+    n_filled: dict[str, int] = field(default_factory=dict)
+    """Gaps that were filled, by column."""
+    n_unknown: dict[str, int] = field(default_factory=dict)
+    """Categories and columns that came too late, by column."""
+
+    # -- growing ---------------------------------------------------------------------------------------------------
+
+    def begin(self, columns: list[Column]) -> None:
+        """Start with the :meth:`first_columns`."""
+        self._add(columns)
+
+    def first_columns(self, batch: Batch, given: bool) -> list[Column]:
+        """The columns of the first record; ``given``: a header names them all, so that even empty ones count."""
+        clock = [] if self.time is None else [Column(CLOCK, self.time, part) for part in PARTS]
+        numbers = [
+            Column(NUMBER, name)
+            for name, values in self._features(batch).items()
+            if values.dtype == np.float64 and (given or not np.isnan(values[0]))
+        ]
+        categories = [column for _, column in self._new(batch.part(0, 1)) if column.kind == CATEGORY]
+        return [*clock, *numbers, *categories]
+
+    def next_growth(self, batch: Batch, is_row: Bool, first_row: int) -> tuple[int, list[Column]]:
+        """The first record that brings new columns, and these; ``len(batch)`` and none if there is none.
+
+        ``first_row`` is the number of the batch's first row; late labels among the records have no number.
+        """
+        if first_row >= self.n_open:
+            return len(batch), []
+        rows_before: Int = np.cumsum(is_row) - is_row
+        n = int(np.searchsorted(rows_before, self.n_open - first_row))
+        found = self._new(batch.part(0, n)) if n > 0 else []
+        if not found:
+            return len(batch), []
+        first = min(index for index, _ in found)
+        return first, [column for index, column in found if index == first]
+
+    def grow(self, new: list[Column], batch: Batch) -> tuple[Float, Float]:
+        """Take columns in that ``batch``'s first record brings: their first values, and what rows before count as.
+
+        A category starts from zero, which is what the rows before had; a number is unknown in them.
+        """
+        self._add(new)
+        first = [0.0 if column.kind == CATEGORY else float(batch.columns[column.source][0]) for column in new]
+        past = [0.0 if column.kind == CATEGORY else np.nan for column in new]
+        return np.array(first), np.array(past)
+
+    def widened(self, x: Float) -> Float:
+        """(1, d): a row (d' <= d,) encoded before columns were added, which count as they do for all rows before."""
+        wide = np.array([[0.0 if column.kind == CATEGORY else np.nan for column in self.columns]])
+        known = ~np.isnan(x)
+        wide[0, : len(x)][known] = x[known]
+        return wide
+
+    def _add(self, new: list[Column]) -> None:
+        self.columns += new
+        self.sums = np.concatenate([self.sums, np.zeros(len(new))])
+        self.counts = np.concatenate([self.counts, np.zeros(len(new))])
+
+    def _features(self, batch: Batch) -> dict[str, NDArray[Any]]:
+        return {name: values for name, values in batch.columns.items() if name != self.time}
+
+    def _new(self, batch: Batch) -> list[tuple[int, Column]]:
+        """Columns that are not there yet and the record of their first value, in the order in which they come."""
+        known = set(self.columns)
+        found: list[tuple[int, int, Column]] = []
+        for number, (name, values) in enumerate(self._features(batch).items()):
+            if values.dtype == np.float64:
+                column = Column(NUMBER, name)
+                present = np.flatnonzero(~np.isnan(values))
+                if len(present) and column not in known:
+                    found.append((int(present[0]), number, column))
+                continue
+            if self.n_categories(name) >= MOST_CATEGORIES:
+                continue
+            for value, index in _first_places(values).items():
+                if Column(CATEGORY, name, value) not in known:
+                    found.append((index, number, Column(CATEGORY, name, value)))
+        found.sort(key=lambda entry: (entry[0], entry[1]))
+        return [(index, column) for index, _, column in found]
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def problems(self, batch: Batch, is_row: Bool) -> list[Problem]:
+        """Records that cannot be encoded, among those that are rows."""
+        found = []
+        if self.time is not None:
+            for index, text in enumerate(_texts(batch, self.time)):
+                if is_row[index] and (text is None or read_time(text) is None):
+                    reason = "no time: write it as 2024-03-01T12:00:00 or as seconds since 1970"
+                    found.append(Problem(index, self.time, text or "", reason))
+        found += self._not_numbers(batch)
+        if self.refuses_gaps:
+            for name, values in self._features(batch).items():
+                reason = "missing, and --missing error was asked for"
+                found += [Problem(int(i), name, "", reason) for i in np.flatnonzero(is_missing(values) & is_row)]
+        return found
+
+    def _not_numbers(self, batch: Batch) -> list[Problem]:
+        """Text where the model has learned numbers: another source than the one it has learned from."""
+        found = []
+        for column in self.columns:
+            values = batch.columns.get(column.source)
+            if column.kind == NUMBER and values is not None and values.dtype == object:
+                reason = "text, but the column was one of numbers when the model learned"
+                places = np.flatnonzero(~is_missing(values))
+                found += [Problem(int(i), column.source, str(values[i])[:80], reason) for i in places]
+        return found
+
+    def n_categories(self, name: str) -> int:
+        """How many categories of a text column have a column of their own."""
+        return sum(column.kind == CATEGORY and column.source == name for column in self.columns)
+
+    def has_features(self, batch: Batch) -> Bool:
+        """(n,): whether a record says anything beyond its id and label."""
+        present = np.zeros(len(batch), dtype=bool)
+        for values in batch.columns.values():
+            present |= ~is_missing(values)
+        return present
+
+    # -- encoding --------------------------------------------------------------------------------------------------
+
+    def encode(self, batch: Batch) -> Float:
+        """Rows (n, d) of records without problems; gaps are filled and remembered."""
+        self.count_unknown(batch)
+        return self.filled(self.raw(batch))
+
+    def raw(self, batch: Batch) -> Float:
+        """Rows (n, d) of records without problems, NaN where a value is missing."""
+        n = len(batch)
+        x = np.full((n, len(self.columns)), np.nan)
+        clock = self._clock(batch) if self.time is not None else np.empty((n, 0))
+        texts: dict[str, list[str | None]] = {}
+        for place, column in enumerate(self.columns):
+            if column.kind == CLOCK:
+                x[:, place] = clock[:, PARTS.index(column.value)]
+            elif column.kind == NUMBER:
+                values = batch.columns.get(column.source)
+                if values is not None and values.dtype == np.float64:
+                    x[:, place] = values
+            else:
+                found = texts.setdefault(column.source, _texts(batch, column.source))
+                x[:, place] = [text == column.value for text in found]
+        return x
+
+    def _clock(self, batch: Batch) -> Float:
+        assert self.time is not None
+        times = [time for text in _texts(batch, self.time) if isinstance(time := read_time(text or ""), datetime)]
+        if self.origin is None and times:
+            self.origin = seconds_since_1970(times[0])
+        return time_columns(times, self.origin or 0.0)
+
+    def filled(self, x: Float) -> Float:
+        """The running mean where a number is missing. Sums run row by row: the same bits however rows are cut."""
+        gaps = np.isnan(x)
+        running = np.cumsum(np.vstack([self.sums, np.where(gaps, 0.0, x)]), axis=0)
+        seen = np.cumsum(np.vstack([self.counts, ~gaps]), axis=0)
+        if gaps.any():
+            with np.errstate(invalid="ignore"):
+                means = running[:-1] / seen[:-1]  # NaN before the first value: the model takes it for the centre
+            x = np.where(gaps, means, x)
+            for place in np.flatnonzero(gaps.any(axis=0)):
+                name = self.columns[place].source
+                self.n_filled[name] = self.n_filled.get(name, 0) + int(gaps[:, place].sum())
+        self.sums, self.counts = running[-1], seen[-1]
+        return x
+
+    def count_unknown(self, batch: Batch) -> None:
+        """Remember what came too late to be used."""
+        known = set(self.columns)
+        for name, values in self._features(batch).items():
+            if values.dtype == np.float64:
+                late = 0 if Column(NUMBER, name) in known else int((~np.isnan(values)).sum())
+            else:
+                late = sum(
+                    text is not None and Column(CATEGORY, name, text) not in known for text in _texts(batch, name)
+                )
+            if late:
+                self.n_unknown[name] = self.n_unknown.get(name, 0) + late
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def to_config(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; the sums are arrays of their own."""
+        return {
+            "time": self.time,
+            "n_open": self.n_open,
+            "refuses_gaps": self.refuses_gaps,
+            "columns": [list(column) for column in self.columns],
+            "origin": self.origin,
+            "n_filled": self.n_filled,
+            "n_unknown": self.n_unknown,
+        }
+
+    def _check(self) -> None:
+        """That a stored encoder is made of the right things."""
+        is_good = self.time is None or isinstance(self.time, str)
+        is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open])
+        is_good &= self.origin is None or (isinstance(self.origin, float) and math.isfinite(self.origin))
+        for tallies in (self.n_filled, self.n_unknown):
+            is_good &= _are_texts(tallies) and _are_counts(tallies.values())
+        has_clock = any(column.kind == CLOCK for column in self.columns)
+        if not is_good or (self.columns and has_clock != (self.time is not None)):
+            raise ValueError("an entry of the encoder is not of its kind")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], sums: Float, counts: Float) -> Encoder:
+        """The inverse; an error where parts do not fit."""
+        columns = [Column(*column) for column in config["columns"]]
+        if not all(column.kind in (NUMBER, CATEGORY, CLOCK) and _are_texts(column) for column in columns):
+            raise ValueError("a column of the encoder is none")
+        if any(column.kind == CLOCK and column.value not in PARTS for column in columns):
+            raise ValueError("a part of the time is none")
+        encoder = cls(**{**config, "columns": columns})
+        encoder._check()
+        encoder.sums, encoder.counts = sums, counts
+        if not sums.shape == counts.shape == (len(encoder.columns),):
+            raise ValueError(f"{len(encoder.columns)} columns, but sums of shape {sums.shape}")
+        return encoder
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _are_counts(values: Iterable[Any]) -> bool:
+    return all(type(value) is int and 0 <= value <= LARGEST for value in values)
+
+
+def _texts(batch: Batch, name: str) -> list[str | None]:
+    """A column as text; truth values are written as JSON writes them."""
+    values = batch.columns.get(name)
+    if values is None or values.dtype == np.float64:
+        return [None] * len(batch)
+    return [_text(value) for value in values]
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def _first_places(values: NDArray[Any]) -> dict[str, int]:
+    """Every text of a column and where it stands first."""
+    places: dict[str, int] = {}
+    for index, value in enumerate(values):
+        text = _text(value)
+        if text is not None and text not in places:
+            places[text] = index
+    return places

@@ -1,0 +1,164 @@
+"""Cutting a sequence of bytes into complete records with a bounded buffer, whatever is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from iegp.readers import feeds
+from iegp.readers.excerpt import shorten_raw
+from iegp.typing import Int
+
+MAX_RECORD = 16 << 20
+"""Longer records are reported and skipped, never held in memory."""
+UNCLOSED = "a quoted field that is opened in this line is not closed; double the quote, or close it"
+TOO_LONG = "longer than {} MiB; a line end or a closing quote is missing, or this is another format"
+
+RecordEnds = Callable[[bytes], Int]
+"""Given bytes that begin with a record: the places just after the line end of each complete record."""
+
+
+class Place(NamedTuple):
+    """A place in the bytes."""
+
+    offset: int
+    line: int
+
+
+class Span(NamedTuple):
+    """Complete records, one after the other."""
+
+    data: bytes
+    ends: Int
+    start: Place
+
+    def parts(self, n_records: int) -> Iterator[Span]:
+        """The same in spans of at most so many records."""
+        begin, line = 0, self.start.line
+        for i in range(0, len(self.ends), n_records):
+            ends = self.ends[i : i + n_records]
+            end = int(ends[-1])
+            yield Span(self.data[begin:end], ends - begin, Place(self.start.offset + begin, line))
+            line += self.data.count(b"\n", begin, end)
+            begin = end
+
+
+class Uncut(NamedTuple):
+    """A record without an end in reach: too long, or a quote is opened and never closed."""
+
+    reason: str
+    raw: bytes
+    start: Place
+    after: Place
+
+
+class Skipped(NamedTuple):
+    """An overlong line whose end is still being looked for."""
+
+    head: bytes
+    start: Place
+
+
+class Cutter:
+    """Takes bytes from a feed and gives them in complete records.
+
+    A record whose end is not found within ``MAX_RECORD`` bytes, or before the end of the file, is given up: only its
+    first line counts as the bad record, so that one stray quote does not swallow the rest of the file. Where records
+    begin and end therefore depends on the bytes alone, not on how they arrive.
+    """
+
+    def __init__(self, feed: feeds.Feed, record_ends: RecordEnds, start: Place) -> None:
+        self.feed = feed
+        self.place = start
+        self.has_ended = False
+        self.record_ends = record_ends
+        self._pending = bytearray()
+        self._broken: feeds.FeedBroken | None = None
+        self._skipping: Skipped | None = None
+
+    def take(self, at_most: int | None = None) -> Span | Uncut | None:
+        """The complete records at hand (``at_most`` so many), at least one. None when woken up or ``has_ended``."""
+        may_be_complete = b"\n" in self._pending
+        while True:
+            if may_be_complete or self.has_ended or len(self._pending) > MAX_RECORD:
+                piece = self._cut_skipped() if self._skipping else self._cut(at_most)
+                if piece is not None:
+                    return piece
+            if self._broken is not None:
+                raise self._broken
+            if self.has_ended:
+                return None
+            n_before = len(self._pending)
+            if not self._fetch():
+                return None
+            # no record ends without a line end, so bytes without one need no second look
+            may_be_complete = self._pending.find(b"\n", n_before) >= 0
+
+    def _fetch(self) -> bool:
+        """Adds to the pending bytes; from a live feed all that waits, up to a chunk. False if woken up instead."""
+        n_before = len(self._pending)
+        while (piece := self._read_feed()) is not None:
+            self.has_ended = not piece
+            self._pending += piece
+            is_enough = len(self._pending) - n_before >= feeds.CHUNK
+            if not piece or is_enough or not self.feed.is_live or not self.feed.is_waiting():
+                return True
+        return len(self._pending) > n_before
+
+    def _read_feed(self) -> bytes | None:
+        try:
+            return self.feed.read()
+        except feeds.FeedBroken as error:
+            self._broken = error
+            return b""
+
+    def _cut(self, at_most: int | None) -> Span | Uncut | None:
+        data = bytes(self._pending)
+        ends = self._ends(data)[:at_most]
+        too_long = np.flatnonzero(np.diff(ends, prepend=0) > MAX_RECORD)
+        if too_long.size:
+            ends = ends[: too_long[0]]
+        if ends.size:
+            # a chunk at a time, even when more piled up behind a record without end
+            ends = ends[: max(1, int(np.searchsorted(ends, feeds.CHUNK, side="right")))]
+            return Span(data[: ends[-1]], ends, self._advance(int(ends[-1])))
+        is_last = self.has_ended and self._broken is None
+        if data and (too_long.size or len(data) > MAX_RECORD or is_last):
+            return self._give_up(data)
+        return None
+
+    def _ends(self, data: bytes) -> Int:
+        """Ends of the complete records. A last line may lack its line end, unless the file is broken off there."""
+        if not self.has_ended or self._broken is not None or not data or data.endswith(b"\n"):
+            return self.record_ends(data)
+        return np.minimum(self.record_ends(data + b"\n"), len(data))
+
+    def _give_up(self, data: bytes) -> Uncut | None:
+        """No end of the record in reach: its first line is bad, or is so long that its end must be looked for."""
+        first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
+        if first_line <= MAX_RECORD:
+            return Uncut(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
+        self._skipping = Skipped(shorten_raw(data[:MAX_RECORD]), self.place)
+        return self._cut_skipped()
+
+    def _cut_skipped(self) -> Uncut | None:
+        """Forgets the bytes up to the end of an overlong line."""
+        assert self._skipping is not None
+        line_end = self._pending.find(b"\n") + 1
+        self._advance(line_end or len(self._pending))
+        if not line_end and not self.has_ended:
+            return None
+        skipped, self._skipping = self._skipping, None
+        after = Place(self.place.offset, skipped.start.line + 1)
+        self.place = after
+        return Uncut(TOO_LONG.format(MAX_RECORD >> 20), skipped.head, skipped.start, after)
+
+    def _advance(self, n_bytes: int) -> Place:
+        """Drops bytes that were given; returns the place where they began."""
+        start = self.place
+        n_lines = self._pending.count(b"\n", 0, n_bytes)
+        self.place = Place(start.offset + n_bytes, start.line + n_lines)
+        del self._pending[:n_bytes]
+        return start

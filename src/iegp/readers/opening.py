@@ -1,0 +1,130 @@
+"""Opening a source by its path: a file, a growing file, a pipe, standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from iegp.errors import InputError
+from iegp.readers import feeds
+from iegp.readers.csv_source import CsvSource
+from iegp.readers.excerpt import excerpt
+from iegp.readers.formats import Format, find_format
+from iegp.readers.json_source import JsonSource
+from iegp.readers.parquet_source import ParquetSource
+from iegp.readers.position import Position
+from iegp.readers.source import Request, Schema, Source
+
+_STDIN = 0
+
+
+def open_source(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    follow: bool = False,
+    position: Position | None = None,
+    schema: Schema | None = None,
+    keep_text: Collection[str] = (),
+    drop: Collection[str] = (),
+    wakeup: int | None = None,
+) -> Source:
+    """A source of records, to be used in a ``with`` statement.
+
+    Parameters
+    ----------
+    path : a file, a named pipe, or ``"-"`` for standard input (JSON lines unless ``format`` says otherwise).
+    format : ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``; by default the suffix says it.
+    follow : at the end of the file wait for more, for ever.
+    position, schema : where to go on, and what was decided about the columns; from ``Records`` and
+        :meth:`Source.schema`. A pipe cannot go back: there the position only continues the counting.
+    keep_text : columns to read as text whatever they look like (ids, times, classes).
+    drop : columns to leave out.
+    wakeup : a descriptor; when it can be read, a ``read`` that waits for a live source returns an empty batch.
+    """
+    path = str(path)
+    written_in = find_format(path, format)
+    _check_position(position)
+    request = Request(position, _checked(schema, written_in), frozenset(keep_text), frozenset(drop))
+    if written_in.name == "parquet":
+        _refuse_live(path, follow)
+        return ParquetSource(Path(path), request)
+    open_feed = _feed_opener(path, written_in, follow, wakeup)
+    label = "standard input" if path == "-" else repr(path)
+    source: CsvSource | JsonSource
+    if written_in.name == "jsonl":
+        source = JsonSource(label, open_feed, request)
+    else:
+        source = CsvSource(label, open_feed, written_in.name, request)
+    if not source.is_live:
+        _prepare(source)
+    return source
+
+
+def _prepare(source: CsvSource | JsonSource) -> None:
+    try:
+        source.prepare()
+    except BaseException:
+        source.close()
+        raise
+
+
+def _check_position(position: Position | None) -> None:
+    if position is not None and not all(isinstance(n, int) and n >= 0 for n in position):
+        raise InputError(f"The position {position!r} is none: it must be three whole numbers. Start anew without it.")
+
+
+def _checked(schema: Schema | None, written_in: Format) -> Schema | None:
+    if schema is None:
+        return None
+    if schema.get("format") != written_in.name:
+        raise InputError(
+            f"The source is {written_in.name}, but the stored schema is of {schema.get('format')!r}."
+            " Give the source it belongs to, or start anew."
+        )
+    kinds, delimiter = schema.get("columns"), schema.get("delimiter")
+    is_good = isinstance(kinds, dict) and all(kind in ("number", "text", None) for kind in kinds.values())
+    if written_in.name in ("csv", "tsv"):
+        is_good = is_good and delimiter in (",", ";", "\t")
+    if not is_good:
+        raise InputError(f"The stored schema {excerpt(repr(schema))} is damaged. Start anew without it.")
+    return schema
+
+
+def _feed_opener(path: str, written_in: Format, follow: bool, wakeup: int | None) -> Callable[[int], feeds.Feed]:
+    if path == "-":
+        return lambda _: feeds.Pipe(_STDIN, wakeup, owned=False)
+    file = Path(path)
+    if not _is_regular(file):
+        if written_in.is_gzip:
+            raise InputError(f"{path!r} is a pipe, and compressed data is read from files only. Put gunzip before it.")
+        descriptor = os.open(path, os.O_RDONLY)
+        return lambda _: feeds.Pipe(descriptor, wakeup, owned=True)
+    if written_in.is_gzip:
+        if follow:
+            raise InputError(f"{path!r} is compressed and cannot be followed. Follow the plain file.")
+        return lambda offset: feeds.GzipFile(file, offset)
+    if follow:
+        return lambda offset: feeds.FollowedFile(file, offset, wakeup)
+    return lambda offset: feeds.PlainFile(file, offset)
+
+
+def _refuse_live(path: str, follow: bool) -> None:
+    if path == "-" or not _is_regular(Path(path)) or follow:
+        raise InputError(f"Parquet is read from its end, so {path!r} must be a whole file. Pipe JSON lines instead.")
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InputError(f"{str(path)!r} does not exist. Check the path; '-' is standard input.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{str(path)!r} cannot be opened ({error}). Check the path.") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
+    return stat.S_ISREG(mode)

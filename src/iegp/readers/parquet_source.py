@@ -1,0 +1,183 @@
+"""Parquet: row group by row group, in batches of bounded size."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from iegp.errors import InputError
+from iegp.readers.batch import BadRecord, Records
+from iegp.readers.excerpt import MAX_RAW, excerpt
+from iegp.readers.layout import Fault
+from iegp.readers.parquet_columns import column_kind, column_values
+from iegp.readers.portions import Portions, check_at_most
+from iegp.readers.position import START, Position
+from iegp.readers.source import Request, Schema
+
+BATCH_CELLS = 1 << 18
+"""Rows times columns that are held at a time."""
+_DAMAGED = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, IndexError, MemoryError)
+
+
+class ParquetSource:
+    """Rows of a Parquet file. Positions count rows."""
+
+    is_live = False
+
+    def __init__(
+        self,
+        path: Path,
+        request: Request,
+    ) -> None:
+        self._path, self._keep_text = path, frozenset(request.keep_text)
+        self.size: int | None = path.stat().st_size
+        self._file = self._open()
+        self.n_total: int | None = self._file.metadata.num_rows
+        self.names = self._find_names()
+        self._kept = [name for name in self.names if name not in request.drop]
+        self._kinds = self._find_kinds(request.schema)
+        self._at = request.position or START
+        self._batches = self._iterate()
+        self._portions: Portions | None = None
+
+    def _open(self) -> pa.parquet.ParquetFile:
+        try:
+            return pa.parquet.ParquetFile(self._path)
+        except _DAMAGED as error:
+            raise InputError(
+                f"{str(self._path)!r} cannot be read as Parquet ({excerpt(str(error))}): it is damaged, cut short or"
+                " another format. Try to write it again."
+            ) from error
+
+    def _find_names(self) -> tuple[str, ...]:
+        names = tuple(self._file.schema_arrow.names)
+        doubled = [name for name, n in Counter(names).items() if n > 1 or not name.strip()]
+        if doubled:
+            raise InputError(f"{str(self._path)!r} has the column {excerpt(doubled[0])!r} twice or unnamed. Rename it.")
+        if not self.n_total:
+            raise InputError(f"{str(self._path)!r} has no rows. Nothing can be learned from it.")
+        return names
+
+    def _find_kinds(self, schema: Schema | None) -> dict[str, str]:
+        if not self._kept:
+            raise InputError(f"{str(self._path)!r}: all {len(self.names)} columns are dropped. Keep at least one.")
+        arrow = self._file.schema_arrow
+        kinds = {name: column_kind(name, arrow.field(name).type, name in self._keep_text) for name in self._kept}
+        if schema is not None and {name: schema["columns"].get(name) for name in kinds} != kinds:
+            raise InputError(
+                f"{str(self._path)!r} has other columns or types than when it was read before."
+                " Restore the file, or start anew."
+            )
+        return kinds
+
+    @property
+    def bytes_read(self) -> int:
+        """By the share of rows: columns lie apart, so there is no one place in the file."""
+        return int((self.size or 0) * self._at.record / (self.n_total or 1))
+
+    def schema(self) -> Schema:
+        return {"format": "parquet", "columns": dict(self._kinds)}
+
+    def read(self, at_most: int) -> Records | None:
+        """See :class:`Source`."""
+        check_at_most(at_most)
+        if self._portions is None or self._portions.is_done:
+            batch = self._next()
+            if batch is None:
+                return None
+            self._portions = Portions(batch)
+        return self._portions.take(at_most)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _next(self) -> Records | None:
+        try:
+            batch = next(self._batches, None)
+            if batch is None:
+                return None
+            values = {name: column_values(batch.column(name), self._kinds[name]) for name in self._kept}
+        except _DAMAGED as error:
+            raise InputError(
+                f"{str(self._path)!r} is damaged after row {self._at.record} ({excerpt(str(error))})."
+                " Everything before it was read. Restore the file and go on from there."
+            ) from error
+        return self._records(batch, values)
+
+    def _iterate(self) -> Iterator[pa.RecordBatch]:
+        """Batches from our position on. Row groups before it are not read, and each is read by itself, so that damage
+        in one does not cost the rows before it."""
+        group, skip = self._find_group(self._at.record)
+        for i in range(group, self._file.metadata.num_row_groups):
+            for batch in self._iterate_group(i):
+                if skip < batch.num_rows:
+                    yield batch.slice(skip)
+                skip = max(0, skip - batch.num_rows)
+
+    def _iterate_group(self, group: int) -> Iterator[pa.RecordBatch]:
+        size = max(1, BATCH_CELLS // len(self._kept))
+        batches: Iterator[pa.RecordBatch] = self._file.iter_batches(
+            size, row_groups=[group], columns=self._kept, use_threads=False
+        )
+        return batches
+
+    def _find_group(self, row: int) -> tuple[int, int]:
+        """The row group of this row, and how many rows of it come before."""
+        meta = self._file.metadata
+        for group in range(meta.num_row_groups):
+            n_rows = meta.row_group(group).num_rows
+            if row < n_rows:
+                return group, row
+            row -= n_rows
+        if row:
+            raise InputError(
+                f"{str(self._path)!r} is {row} rows shorter than when it was read before: it was changed since."
+                " Restore the file, or start anew without the old position."
+            )
+        return meta.num_row_groups, 0
+
+    def _records(self, batch: pa.RecordBatch, values: dict[str, tuple[NDArray[Any], dict[int, Fault]]]) -> Records:
+        faults: dict[int, Fault] = {}
+        for name in reversed(self._kept):  # so that the first column with a fault is the one reported
+            faults |= {i: fault._replace(column=name) for i, fault in values[name][1].items()}
+        is_good = np.ones(batch.num_rows, dtype=np.bool_)
+        is_good[list(faults)] = False
+        columns = {name: array[is_good] if faults else array for name, (array, _) in values.items()}
+        start = self._at
+        rows = start.record + np.flatnonzero(is_good)
+        bad = [self._bad(batch, i, faults[i], k, start.record) for k, i in enumerate(sorted(faults))]
+        self._at = _row_position(start.record + batch.num_rows)
+        return Records(columns, rows + 1, rows + 1, rows + 2, bad, start, self._at)
+
+    def _bad(self, batch: pa.RecordBatch, i: int, fault: Fault, n_bad_before: int, n_before: int) -> BadRecord:
+        raw = _as_json(batch, i)[:MAX_RAW]
+        return BadRecord(i - n_bad_before, n_before + i + 1, *fault, raw, _row_position(n_before + i + 1))
+
+
+def _row_position(n_rows: int) -> Position:
+    return Position(n_rows, n_rows + 1, n_rows)
+
+
+def _as_json(batch: pa.RecordBatch, i: int) -> bytes:
+    try:
+        row = batch.slice(i, 1).to_pylist()[0]
+    except ValueError:  # broken UTF-8
+        return b""
+    return json.dumps(row, default=str).encode()

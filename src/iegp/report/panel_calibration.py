@@ -1,0 +1,117 @@
+"""Was it honest? What was promised against what happened, and how far the two may be apart by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import binom
+
+from iegp.report import svg
+from iegp.report.chart import Key, chart
+from iegp.report.scales import Axis, linear, shares
+from iegp.report.section import nothing, panel, section, side_by_side
+from iegp.report.text import percent, rows
+from iegp.stream.digest import Results
+from iegp.typing import Float
+
+FEWEST_ROWS = 20
+
+
+def calibration(results: Results) -> str:
+    n = results.pit.sum() if results.is_number else results.reliability[:, 0].sum()
+    if n < FEWEST_ROWS:
+        return section(*HEADING, nothing(f"{rows(n)} scored so far; honesty shows from {FEWEST_ROWS} on."))
+    if results.is_number:
+        return section(*HEADING, side_by_side(_levels(results), _pit(results)))
+    return section(*HEADING, side_by_side(_reliability(results), _confidence(results)))
+
+
+HEADING = (
+    "calibration",
+    "Calibration",
+    "Honest predictions are right as often as they say; points inside the grey bands are within chance.",
+)
+
+
+def _levels(results: Results) -> str:
+    x, y = shares("nominal level of the interval"), shares("labels inside it")
+    n, levels = results.pit.sum(), results.levels
+    low, high = _chance(n, levels)
+    marks = [
+        svg.area(x, y, levels, low, high, "chance"),
+        _diagonal(x, y),
+        svg.line(x, y, levels, results.inside, "ours"),
+        svg.dots(x, y, levels, results.inside, "big ours"),
+    ]
+    legend = [Key("dots", "ours", "observed"), Key("line", "ideal", "honest"), Key("area", "chance", "within chance")]
+    how = "On the diagonal is honest; below it intervals are too narrow, above it too wide." + _approximate(results)
+    drawn = chart(x, y, marks, legend=legend, name="coverage against nominal level", square=True)
+    return panel("Coverage against promise", how, drawn)
+
+
+def _pit(results: Results) -> str:
+    bins, n = len(results.pit), results.pit.sum()
+    density = results.pit * bins / n
+    low, high = (float(end[0]) * bins for end in _chance(n, np.array([1.0 / bins])))
+    x, y = shares("where the label fell within its prediction (PIT)"), _from_zero(max(density.max(), high), "density")
+    edges = np.arange(bins + 1) / bins
+    band = svg.area(x, y, np.array([0.0, 1.0]), np.full(2, low), np.full(2, high), "chance")
+    bars = [
+        svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, density[i], "bar", f"{rows(round(results.pit[i]))}")
+        for i in range(bins)
+    ]
+    legend = [Key("area", "bar", "observed"), Key("line", "ideal", "honest"), Key("area", "chance", "within chance")]
+    how = "Flat is honest; a U means too sure, a hump too cautious, a slope a bias." + _approximate(results)
+    name = "histogram of the probability integral transform"
+    drawn = chart(x, y, [*bars, band, svg.level(y, 1.0, "ideal")], legend=legend, name=name, square=True)
+    return panel("Where labels fell", how, drawn)
+
+
+def _approximate(results: Results) -> str:
+    """Counts have no density: said, because a histogram of few counts is only nearly flat."""
+    return " For counts, from the predicted mean and variance." if results.task == "count" else ""
+
+
+def _reliability(results: Results) -> str:
+    n, confidence, right = results.reliability.T
+    there = n >= 5
+    x, y = shares("probability given to the predicted class"), shares("share of right predictions")
+    low, high = _chance(np.maximum(n, 1.0), np.nan_to_num(confidence))
+    sticks = "".join(
+        svg.line(x, y, np.repeat(confidence[i], 2), np.array([low[i], high[i]]), "stick") for i in np.flatnonzero(there)
+    )
+    marks = [_diagonal(x, y), sticks, svg.dots(x, y, confidence[there], right[there], "big ours")]
+    legend = [
+        Key("dots", "ours", "observed"),
+        Key("line", "ideal", "honest"),
+        Key("stick", "stick", "within chance"),
+    ]
+    how = "On the diagonal is honest; below it the model is too sure. Groups of fewer than 5 rows are left out."
+    drawn = chart(x, y, marks, legend=legend, name="reliability diagram", square=True)
+    return panel("Reliability", how, drawn)
+
+
+def _confidence(results: Results) -> str:
+    n = results.reliability[:, 0]
+    edges = np.arange(len(n) + 1) / len(n)
+    x, y = shares("probability given to the predicted class"), _from_zero(float(n.max()), "rows")
+    bars = [
+        svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, n[i], "bar", f"{rows(n[i])}, {percent(n[i] / n.sum())}")
+        for i in range(len(n))
+    ]
+    how = "The further right the bars, the surer the model was; the groups are those of the reliability diagram."
+    return panel("How sure it was", how, chart(x, y, bars, name="histogram of confidence", square=True))
+
+
+def _diagonal(x: Axis, y: Axis) -> str:
+    ends = np.array([0.0, 1.0])
+    return svg.line(x, y, ends, ends, "ideal")
+
+
+def _chance(n: Float | float, share: Float) -> tuple[Float, Float]:
+    """Where 95 % of the observed shares fall if the true share is ``share``."""
+    n = np.maximum(np.round(n), 1.0)
+    return binom.ppf(0.025, n, share) / n, binom.ppf(0.975, n, share) / n
+
+
+def _from_zero(high: float, title: str) -> Axis:
+    return linear(0.0, 1.05 * high, title, most=5, from_zero=True)

@@ -1,0 +1,145 @@
+"""Axes: where values go on a panel of 1,000 by 1,000, and round numbers beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from iegp.report.text import minus, power_of_ten
+from iegp.stream.digest import Results
+from iegp.typing import Float
+
+SIZE = 1000.0
+# Of so few rows each one is seen.
+FEW = 100
+# Far enough outside the panel to be invisible, near enough for any browser to draw.
+_OUTSIDE = 2.0 * SIZE
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range, its title, and ticks with their labels."""
+
+    low: float
+    high: float
+    title: str
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = False
+    power: int = 0
+    """Power of ten that was taken out of the labels."""
+
+    def at(self, values: Float) -> Float:
+        """Position of values, 0 at ``low`` and 1,000 at ``high``; NaN stays NaN."""
+        low, high = (math.log10(end) if self.log else end for end in (self.low, self.high))
+        with np.errstate(all="ignore"):
+            scaled = np.log10(values) if self.log else np.asarray(values, dtype=np.float64)
+            # Divided before subtracted: the ends of a range of 1e308 may not be subtracted from each other.
+            span = max(abs(low), abs(high)) or 1.0
+            place = (scaled / span - low / span) / (high / span - low / span)
+        return np.clip(SIZE * place, -_OUTSIDE, SIZE + _OUTSIDE)
+
+
+def linear(low: float, high: float, title: str, *, most: int = 6, from_zero: bool = False) -> Axis:
+    """An axis that begins and ends at round numbers."""
+    low, high = (min(low, 0.0), max(high, 0.0)) if from_zero else (low, high)
+    low, high = _apart(low, high)
+    step = nice_step(low, high, most)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    values = [i * step for i in range(first, last + 1)]
+    labels, power = tick_labels(values, step)
+    return Axis(values[0], values[-1], _with_power(title, power), tuple(zip(values, labels, strict=True)), power=power)
+
+
+def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
+    """An axis that ends where the data end, with round ticks inside."""
+    low, high = _apart(low, high)
+    step = nice_step(low, high, most)
+    values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    labels, power = tick_labels(values, step)
+    return Axis(low, high, _with_power(title, power), tuple(zip(values, labels, strict=True)), power=power)
+
+
+def last_row(results: Results) -> int:
+    """Where row axes end: of a long run at the number of rows, which is rounder than the number of the last."""
+    last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
+    return max(last, results.n_rows if results.n_rows > FEW else 0)
+
+
+def row_axis(last: int) -> Axis:
+    """Row numbers from 0; whole ticks only."""
+    high = float(max(last, 1))
+    step = max(nice_step(0.0, high, 6), 1.0)
+    values = [i * step for i in range(math.floor(high / step + 1e-9) + 1)]
+    return Axis(0.0, high, "row", tuple((value, row_label(value, high)) for value in values))
+
+
+def row_label(value: float, high: float) -> str:
+    """12,000 below a hundred thousand rows, then 250k and 1.5M."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if high >= 100 * unit or (letter == "M" and high >= 2 * unit):
+            return f"{value / unit:g}{letter}" if value else "0"
+    return f"{value:,.0f}"
+
+
+def shares(title: str, room: float = 0.0) -> Axis:
+    """0 to 100 %, with room for dots at the very ends."""
+    return Axis(-room, 1.0 + room, title, tuple((i / 4, f"{25 * i} %") for i in range(5)))
+
+
+def percentages(low: float, high: float, title: str) -> Axis:
+    """Part of 0 to 100 %, in round steps."""
+    axis = linear(100.0 * max(low, 0.0), 100.0 * min(high, 1.0), title, most=5)
+    ticks = tuple((value / 100.0, f"{value:g} %") for value, _ in axis.ticks if -1e-9 <= value <= 100.0 + 1e-9)
+    return Axis(max(axis.low / 100.0, 0.0), min(axis.high / 100.0, 1.0), title, ticks)
+
+
+def logarithmic(low: float, high: float, title: str) -> Axis:
+    """Positive values over several magnitudes: ticks at 1, 2 and 5, or at decades if there are many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    decades = last - first
+    steps = (1, 2, 5) if decades <= 2 else (1, 3) if decades == 3 else (1,)
+    every = max(1, -(-decades // 6))
+    values = [m * 10.0**e for e in range(first, last + 1, every) for m in steps]
+    inside = [value for value in values if low * 0.999 <= value <= high * 1.001]
+    return Axis(low, high, title, tuple((value, _decimal(value)) for value in inside), log=True)
+
+
+def nice_step(low: float, high: float, most: int) -> float:
+    """1, 2 or 5 times a power of ten, so that about ``most`` steps fill the range."""
+    raw = high / most - low / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if raw <= m * power * (1.0 + 1e-9))
+
+
+def tick_labels(values: list[float], step: float) -> tuple[list[str], int]:
+    """Labels with as many decimals as the step needs, and the power of ten taken out of them."""
+    largest = max((abs(value) for value in values), default=0.0)
+    power = _power_taken_out(largest)
+    scale = 10.0**power
+    places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+    return [minus(f"{value / scale:,.{places}f}").replace("−0.0", "0.0") for value in values], power
+
+
+def _power_taken_out(largest: float) -> int:
+    if largest == 0.0 or 1e-3 <= largest < 1e5:
+        return 0
+    return 3 * math.floor(math.log10(largest) / 3 + 1e-9)
+
+
+def _with_power(title: str, power: int) -> str:
+    return f"{title} (× {power_of_ten(power)})" if power else title
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """Ends far enough apart to put numbers between them."""
+    size = max(abs(low), abs(high))
+    if high - low > 1e-9 * size and high > low:
+        return low, high
+    return (low - 0.5 * size, high + 0.5 * size) if size > 0.0 else (-1.0, 1.0)
+
+
+def _decimal(value: float) -> str:
+    exponent = math.floor(math.log10(value) + 1e-9)
+    return power_of_ten(exponent) if not -4 <= exponent < 5 else f"{value:,.{max(0, -exponent)}f}"

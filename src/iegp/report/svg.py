@@ -1,0 +1,83 @@
+"""Marks on a panel of 1,000 by 1,000 that is stretched to any width; strokes and dots keep their size on the screen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iegp.report.scales import SIZE, Axis
+from iegp.typing import Bool, Float
+
+
+def line(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
+    """A line that is broken where a value is missing."""
+    px, py = x.at(xs), SIZE - y.at(ys)
+    return f'<path class="line {style}" d="{_pieces(px, py, np.isfinite(px) & np.isfinite(py))}"/>'
+
+
+def steps(x: Axis, y: Axis, starts: Float, width: float, ys: Float, style: str) -> str:
+    """A level for each window of ``width`` from ``starts`` on, joined where windows are neighbours."""
+    xs = np.column_stack([starts, starts + width]).ravel()
+    return line(x, y, np.minimum(xs, x.high), np.repeat(ys, 2), style)
+
+
+def area(x: Axis, y: Axis, xs: Float, low: Float, high: Float, style: str, title: str = "") -> str:
+    """The area between two lines; rows where either is missing are left out."""
+    px, bottom, top = x.at(xs), SIZE - y.at(low), SIZE - y.at(high)
+    there = np.isfinite(px) & np.isfinite(bottom) & np.isfinite(top)
+    px, bottom, top = px[there], bottom[there], top[there]
+    if len(px) < 2:
+        return ""
+    outline = _points(np.concatenate([px, px[::-1]]), np.concatenate([top, bottom[::-1]]))
+    return f'<path class="area {style}" d="M{outline}Z">{_title(title)}</path>'
+
+
+def dots(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
+    """Round dots: lines of no length with round ends, which no stretching deforms."""
+    px, py = x.at(xs), SIZE - y.at(ys)
+    there = np.isfinite(px) & np.isfinite(py)
+    path = "".join(f"M{a}h0" for a in _pairs(px[there], py[there]))
+    return f'<path class="dots {style}" d="{path}"/>' if path else ""
+
+
+def bar(x: Axis, y: Axis, ends: tuple[float, float], bottom: float, top: float, style: str, title: str = "") -> str:
+    left, right = x.at(np.array(ends))
+    low, high = SIZE - y.at(np.array([bottom, top]))
+    sides = f'x="{left:.1f}" y="{high:.1f}" width="{max(right - left, 0):.1f}" height="{max(low - high, 0):.1f}"'
+    return f'<rect class="{style}" {sides}>{_title(title)}</rect>'
+
+
+def level(y: Axis, value: float, style: str) -> str:
+    """A line across the panel."""
+    place = float(SIZE - y.at(np.array([value]))[0])
+    return f'<path class="line {style}" d="M0 {place:.1f}H{SIZE:.0f}"/>'
+
+
+def grid(x: Axis, y: Axis) -> str:
+    """Faint lines at the ticks."""
+    across = "".join(f"M0 {SIZE - place:.1f}H{SIZE:.0f}" for place in y.at(np.array([v for v, _ in y.ticks])))
+    up = "".join(f"M{place:.1f} 0V{SIZE:.0f}" for place in x.at(np.array([v for v, _ in x.ticks])))
+    return f'<path class="grid" d="{across}{up}"/>'
+
+
+def _pieces(px: Float, py: Float, there: Bool) -> str:
+    begins = np.flatnonzero(there & ~np.concatenate([[False], there[:-1]]))
+    ends = np.flatnonzero(there & ~np.concatenate([there[1:], [False]])) + 1
+    parts = []
+    for begin, end in zip(begins, ends, strict=True):
+        # A piece of one point would be invisible.
+        tail = "h0" if end == begin + 1 else ""
+        parts.append(f"M{_points(px[begin:end], py[begin:end])}{tail}")
+    return "".join(parts)
+
+
+def _points(px: Float, py: Float) -> str:
+    return "L".join(_pairs(px, py))
+
+
+def _pairs(px: Float, py: Float) -> list[str]:
+    return [f"{a:.2f} {b:.2f}" for a, b in zip(px.tolist(), py.tolist(), strict=True)]
+
+
+def _title(text: str) -> str:
+    """``text`` is escaped already."""
+    return f"<title>{text}</title>" if text else ""

@@ -1,0 +1,46 @@
+"""Tables that scroll inside themselves where the screen is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iegp.report.text import esc
+
+
+def table(heads: Sequence[str], lines: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
+    """``heads`` are text, cells HTML; columns from ``numbers_from`` on hold numbers."""
+    style = ["" if i < numbers_from else ' class="number"' for i in range(len(heads))]
+    head = "".join(f"<th{s}>{esc(text)}</th>" for s, text in zip(style, heads, strict=True))
+    body = "".join(f"<tr>{_cells(style, line)}</tr>" for line in lines)
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cells(style: Sequence[str], line: Sequence[str]) -> str:
+    return "".join(f"<td{s}>{cell}</td>" for s, cell in zip(style, line, strict=True))
+
+
+def settings(values: dict[str, Any]) -> str:
+    """Names and values of a configuration; those inside one another are joined by dots."""
+    lines = "".join(f"<tr><th>{esc(name)}</th><td>{esc(value)}</td></tr>" for name, value in _flat("", values))
+    return f'<div class="table"><table class="settings"><tbody>{lines}</tbody></table></div>'
+
+
+def _flat(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            lines += _flat(f"{prefix}{name}.", value)
+        else:
+            lines.append((f"{prefix}{name}", _worded(value)))
+    return lines
+
+
+def _worded(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(_worded(item) for item in value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Model files: reading, writing and checking them. Loading executes nothing."""

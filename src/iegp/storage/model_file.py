@@ -1,0 +1,108 @@
+"""Model files: safetensors, with everything that is not an array as JSON in the header.
+
+Loading reads numbers and text and executes nothing. Files are replaced atomically: a crash leaves the old or the new
+file, never half of one. ``format`` in the header is raised whenever older readers could not understand a file; every
+released format stays readable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from iegp.errors import ModelFileError
+from iegp.storage.safetensors_writer import pieces, raw
+from iegp.typing import Arrays
+
+FORMAT = 2
+_KEY = "iegp"
+
+
+def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model file atomically."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, **header, "sha256": _digest(arrays)}, allow_nan=True, sort_keys=True)
+    replace_atomically(Path(path), *pieces(arrays, {_KEY: text}))
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model file."""
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = _header(path, file.metadata())
+            names = list(file.keys())
+            arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
+    except SafetensorError as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
+    if header.get("sha256") != _digest(arrays):
+        raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")
+    return header, arrays
+
+
+def _digest(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(raw(arrays[name]))
+    return digest.hexdigest()
+
+
+def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> dict[str, Any]:
+    if not metadata or _KEY not in metadata:
+        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not one of ours: it has no iegp header")
+    try:
+        header = json.loads(metadata[_KEY])
+        number = int(header["format"])
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} has a header that cannot be read ({error}); try an older copy"
+        ) from error
+    if not 1 <= number <= FORMAT:
+        raise ModelFileError(f"{os.fspath(path)} has format {number}; this version reads up to {FORMAT}: upgrade iegp")
+    return dict(header)
+
+
+def replace_atomically(path: Path, *content: bytes | memoryview) -> None:
+    """Put ``content``, part after part, at ``path``: write beside it, flush to disk, rename, flush the folder."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file:
+            for part in content:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        _remove(temporary)
+        # The name of the temporary file would say nothing to anybody.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    except BaseException:
+        _remove(temporary)
+        raise
+    sync_folder(path.parent)
+
+
+def _remove(temporary: Path) -> None:
+    """Best effort: where a file could not be written, removing it may fail too, and that is no news."""
+    with contextlib.suppress(OSError):
+        temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let a rename reach the disk."""
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and renames are durable without it
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,76 @@
+"""Scores of predicted classes beside what the labels alone would have predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iegp.errors import InputError
+from iegp.stream.digest.known_classes import MOST_CLASSES
+from iegp.stream.digest.spells import FARTHEST, Spells
+from iegp.stream.digest.stored import fill, prefixed
+from iegp.typing import Arrays, Float, Int
+
+COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
+SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log")
+RELIABILITY_BINS = 10
+
+
+class ClassScores:
+    """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, classes by number."""
+
+    def __init__(self) -> None:
+        self.spells = Spells(SUMS)
+        self.tallies: Arrays = {
+            "last": np.full(1, -1, dtype=np.int64),
+            # how often each class (row) was predicted to be another (column); the last is for all others
+            "confusion": np.zeros((MOST_CLASSES + 1, MOST_CLASSES + 1), dtype=np.int64),
+            # rows, sum of confidence, right ones
+            "reliability": np.zeros((RELIABILITY_BINS, 3)),
+        }
+
+    def absorb(self, block: Float) -> None:
+        row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
+        log_score, confidence, n_known, right = block[:, 2], block[:, 4], block[:, 5], block[:, 6] > 0.0
+        seen = self._seen_before(label)
+        guess = np.argmax(seen, axis=1)
+        last = np.concatenate([self.tallies["last"], label])[:-1]
+        self.tallies["last"][:] = label[-1:]
+        # Every class counts once more than it was seen, so that none is impossible.
+        naive = (seen[np.arange(len(label)), label] + 1.0) / (seen.sum(axis=1) + n_known)
+        compared = ~np.isnan(log_score)
+        log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, np.log(naive), 0.0)
+        one = np.ones(len(label))
+        # Classes that are not told apart here cannot be compared by number: the naive forecasts lose there.
+        told_apart = label < MOST_CLASSES
+        columns = [one, ~right, ~((guess == label) & told_apart), ~((last == label) & told_apart)]
+        columns += [compared, log, naive_log]
+        self.spells.add(row, np.column_stack(columns))
+        np.add.at(self.tallies["confusion"], (label, predicted), 1)
+        self._tally_confidence(confidence, right)
+
+    def _seen_before(self, label: Int) -> Float:
+        """How often each class came before each row, (m, classes)."""
+        one_hot = np.zeros((len(label) + 1, MOST_CLASSES + 1))
+        one_hot[0] = self.tallies["confusion"].sum(axis=1)
+        one_hot[np.arange(1, len(label) + 1), label] = 1.0
+        counts: Float = np.cumsum(one_hot, axis=0)[:-1]
+        return counts
+
+    def _tally_confidence(self, confidence: Float, right: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+        edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
+        group = np.searchsorted(edges, confidence, side="left")
+        np.add.at(self.tallies["reliability"], group, np.column_stack([np.ones(len(group)), confidence, right]))
+
+    def check(self, waiting: Float) -> None:
+        """Refuse stored rows that could not have been waiting."""
+        row, numbers = waiting[:, 0], np.concatenate([waiting[:, [1, 3]].ravel(), self.tallies["last"] + 1.0])
+        known = np.all((numbers >= 0.0) & (numbers <= MOST_CLASSES + 1))
+        if not known or np.any(waiting[:, [1, 3]] > MOST_CLASSES) or not np.all((row >= 0.0) & (row < FARTHEST)):
+            raise InputError("rows waiting in the stored digest are impossible; the checkpoint is damaged")
+
+    def arrays(self, prefix: str) -> Arrays:
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}
+
+    def load(self, arrays: Arrays, prefix: str) -> None:
+        self.spells.load(arrays, f"{prefix}.spells")
+        fill(self.tallies, arrays, prefix)

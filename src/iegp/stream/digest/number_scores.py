@@ -1,0 +1,115 @@
+"""Scores of predicted numbers and counts beside what the labels alone would have predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from iegp.errors import InputError
+from iegp.evaluate.naive import count_log_score
+from iegp.stream.digest import uniform
+from iegp.stream.digest.key_moments import KeyMoments
+from iegp.stream.digest.moments import Before, Moments
+from iegp.stream.digest.spells import FARTHEST, Spells
+from iegp.stream.digest.stored import fill, prefixed
+from iegp.typing import Arrays, Bool, Float
+
+COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
+# One more where rows have keys: the slot of the row's key.
+KEYED_COLUMNS = (*COLUMNS, "slot")
+SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log", "covered", "width")
+# Standardised residuals, with one bin below and one above.
+RESIDUAL_EDGES: Float = np.arange(-20, 21) / 4
+# Labels a naive forecast needs before it makes sense: a spread takes two numbers, a rate one count.
+NEEDED = {"regression": 2, "count": 1}
+
+
+class NumberScores:
+    """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, or ``KEYED_COLUMNS``.
+
+    The first labels are not scored: before them neither the model nor a naive forecast knows the units. Log scores are
+    compared from the row on where the labels first differ. With keys the naive forecasts of a row are those of its own
+    key, and a key's first label is not scored: there is nothing to compare with.
+    """
+
+    def __init__(self, task: str, has_keys: bool = False) -> None:
+        self.task, self.spells = task, Spells(SUMS)
+        self.labels, self.scored = Moments(), Moments()
+        self.by_key = KeyMoments() if has_keys else None
+        self.tallies: Arrays = {
+            "last": np.full(1, np.nan),
+            "pit": np.zeros(uniform.PIT_BINS),
+            "inside": np.zeros(len(uniform.LEVELS)),
+            "residuals": np.zeros(len(RESIDUAL_EDGES) + 1, dtype=np.int64),
+            "labels": self.labels.state,
+            "scored": self.scored.state,
+        }
+
+    def absorb(self, block: Float) -> None:
+        row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
+        before = self.labels.advance(y)
+        last = np.concatenate([self.tallies["last"], y])[:-1]
+        self.tallies["last"][:] = y[-1:]
+        # Rows that waited for their label may have been predicted before there was any: their mean is NaN.
+        scored = (before.n >= NEEDED[self.task]) & ~np.isnan(mean)
+        if self.by_key is not None:
+            before, last = self.by_key.advance(block[:, -1].astype(np.int64), y)
+            scored &= before.n >= 1.0
+        self.scored.advance(y[scored])
+        naive_log = self._naive_log_score(y, before)
+        compared = scored & ~np.isnan(naive_log) & ~np.isnan(log_score)
+        log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, naive_log, 0.0)
+        errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - last) ** 2
+        covered = (lower <= y) & (y <= upper)
+        columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
+        self.spells.add(row[scored].astype(np.int64), columns[scored])
+        self._tally(y, mean, std, pit, scored)
+
+    def _naive_log_score(self, y: Float, before: Before) -> Float:
+        """NaN where the labels so far give no forecast."""
+        if self.task == "count":
+            seen = np.maximum(before.n, 1.0)
+            mean = before.mean + 0.5 / seen
+            return count_log_score(y, mean, np.maximum(before.squares / seen - mean, 0.0))
+        return _student_log_density(y, before)
+
+    def _tally(self, y: Float, mean: Float, std: Float, pit: Float, scored: Bool) -> None:
+        spread = scored & (std > 0.0) & np.isfinite(std)
+        y, mean, std, pit = (column[spread] for column in (y, mean, std, pit))
+        if self.task == "count":
+            low, high = uniform.of_counts(y, mean, std)
+        else:
+            low = high = uniform.of_numbers(y, mean, std, pit)
+        self.tallies["pit"] += uniform.histogram(low, high)
+        self.tallies["inside"] += uniform.inside(low, high)
+        self.tallies["residuals"] += uniform.in_bins((y - mean) / std, RESIDUAL_EDGES)
+
+    def check(self, waiting: Float) -> None:
+        """Refuse stored rows that could not have been waiting."""
+        row = waiting[:, 0]
+        if not np.all((row >= 0.0) & (row < FARTHEST)):
+            raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
+
+    def arrays(self, prefix: str) -> Arrays:
+        keyed = {} if self.by_key is None else self.by_key.arrays(prefix)
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies), **keyed}
+
+    def load(self, arrays: Arrays, prefix: str) -> None:
+        self.spells.load(arrays, f"{prefix}.spells")
+        fill(self.tallies, arrays, prefix)
+        if self.by_key is not None:
+            self.by_key.load(arrays, prefix)
+
+
+def _student_log_density(y: Float, before: Before) -> Float:
+    """Of a normal whose mean and variance are known through the labels so far alone: Student's t.
+
+    The plain normal with those moments would be absurdly sure of itself after two labels that happen to be close.
+    """
+    count, dof = before.n, before.n - 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale2 = before.squares / dof * (1.0 + 1.0 / count)
+        constant = gammaln(0.5 * count) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi * scale2)
+        density = constant - 0.5 * count * np.log1p((y - before.mean) ** 2 / (dof * scale2))
+    known: Float = np.where((count >= 2.0) & (before.squares > 0.0), density, np.nan)
+    return known

@@ -1,0 +1,93 @@
+"""Every k-th row of a stream, k doubling whenever there is no room: a picture of the whole run in fixed memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iegp.errors import InputError
+from iegp.stream.digest.stored import take
+from iegp.typing import Arrays, Float, Int
+
+# More experts or classes than anyone has; an array of no rows could claim any width.
+MOST_COLUMNS = 100_000
+
+
+class Thinned:
+    """Columns of the rows whose number is a multiple of ``step``; at most ``capacity`` of them.
+
+    Rows come in increasing order, one by one or many at a time: what is kept depends on their numbers alone.
+    """
+
+    def __init__(self, capacity: int, width: int) -> None:
+        self.capacity, self.step, self._kept = capacity, 1, 0
+        self._row: Int = np.zeros(capacity, dtype=np.int64)
+        self._values: Float = np.zeros((capacity, width))
+
+    @property
+    def width(self) -> int:
+        return int(self._values.shape[1])
+
+    @property
+    def row(self) -> Int:
+        """Numbers of the rows that are kept."""
+        return self._row[: self._kept]
+
+    @property
+    def values(self) -> Float:
+        """Their columns."""
+        return self._values[: self._kept]
+
+    def widen(self, width: int, value: float) -> None:
+        """Add columns on the right, of ``value`` in the rows kept so far."""
+        missing = width - self.width
+        if missing > 0:
+            self._values = np.hstack([self._values, np.full((self.capacity, missing), value)])
+
+    def add(self, row: Int, values: Float) -> None:
+        """``values`` (n, width) of rows ``row`` (n,)."""
+        while True:
+            wanted = row % self.step == 0
+            row, values = row[wanted], values[wanted]
+            n = min(len(row), self.capacity - self._kept)
+            self._put(self._kept, row[:n], values[:n])
+            if self._kept < self.capacity:
+                return
+            row, values = row[n:], values[n:]
+            self._halve()
+
+    def _put(self, start: int, row: Int, values: Float) -> None:
+        self._kept = start + len(row)
+        self._row[start : self._kept], self._values[start : self._kept] = row, values
+
+    def _halve(self) -> None:
+        # Rows may have been left out, such as bad ones: doubling once may then not make room.
+        while self._kept >= self.capacity:
+            self.step *= 2
+            stay = self.row % self.step == 0
+            self._put(0, self.row[stay], self.values[stay])
+
+    def amend(self, row: Int, column: int, values: Float) -> None:
+        """Set a column of those of ``row`` that are still kept."""
+        if not self._kept:
+            return
+        place = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
+        kept = self.row[place] == row
+        self.values[place[kept], column] = values[kept]
+
+    def arrays(self, prefix: str) -> Arrays:
+        step = np.array([self.step], dtype=np.int64)
+        return {f"{prefix}.row": self.row.copy(), f"{prefix}.values": self.values.copy(), f"{prefix}.step": step}
+
+    @classmethod
+    def restore(cls, capacity: int, width: int, arrays: Arrays, prefix: str) -> Thinned:
+        """The twin of :meth:`arrays`. They are checked before memory is taken: ``width`` may be a lie."""
+        row = take(arrays, f"{prefix}.row", np.int64, (None,))
+        values = take(arrays, f"{prefix}.values", np.float64, (len(row), width))
+        step = int(take(arrays, f"{prefix}.step", np.int64, (1,))[0])
+        ordered = bool(np.all(np.diff(row) > 0)) and bool(np.all(row >= 0))
+        if len(row) >= capacity or not ordered or step < 1 or step & (step - 1) or width > MOST_COLUMNS:
+            raise InputError(f"the rows kept in {prefix!r} of the stored digest are damaged")
+        kept = cls(capacity, width)
+        kept.step = step
+        kept._put(0, row, values)
+        return kept

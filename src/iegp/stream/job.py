@@ -1,0 +1,358 @@
+"""The job itself, without files: batches of records in, answers out, everything that is known in one place.
+
+Each record is one of: a row with its label (predicted, then learned), a row without (predicted and remembered), a late
+label (teaches the row it belongs to), a duplicate (answered, not learned), or a label for nobody (counted). With models
+by key each row says whose it is; a late label belongs to the key of its row, whatever it says itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.core.settings import Settings
+from iegp.errors import InputError
+from iegp.preprocessing.batch import Batch
+from iegp.preprocessing.encoder import Column, Encoder, Problem
+from iegp.stream import plan as plans
+from iegp.stream.answers import Answers
+from iegp.stream.digest import Digest
+from iegp.stream.learner import Learner
+from iegp.stream.learning import AnyLearner, ByKey
+from iegp.stream.pending import PREDICTED, Pending, Waiting
+from iegp.stream.plan import Plan
+from iegp.typing import Bool, Float
+
+NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
+_TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
+LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
+
+
+@dataclass
+class Counters:
+    """How many of what."""
+
+    rows: int = 0
+    """Rows answered."""
+    learned: int = 0
+    late: int = 0
+    duplicates: int = 0
+    unknown_ids: int = 0
+    bad: int = 0
+    unnamed: int = 0
+    """Rows without a label and without a name by which it could come later."""
+
+    def to_config(self) -> dict[str, int]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Records between two changes: what is known about them before they are absorbed."""
+
+    labels: NDArray[Any]
+    ids: tuple[str | None, ...] | None
+    is_row: Bool
+    problems: tuple[Problem, ...]
+    keys: tuple[str | None, ...] | None = None
+    raw: Float = field(default_factory=lambda: np.empty((0, 0)))
+    """(rows, d): features of those that are rows, gaps still open."""
+
+    def before(self, place: int) -> _Part:
+        ids, keys = (None if names is None else names[:place] for names in (self.ids, self.keys))
+        return _Part(self.labels[:place], ids, self.is_row[:place], (), keys)
+
+
+class OnBad(Protocol):
+    """Told of a record of the batch that cannot be used; raises to stop the run."""
+
+    def __call__(self, index: int, problem: Problem) -> None: ...
+
+
+class Job:
+    """A model, the meaning of its columns, and the rows that wait. ``by_key`` is needed if the plan names a key."""
+
+    def __init__(self, plan: Plan, settings: Settings, given_columns: bool, by_key: ByKey | None = None) -> None:
+        if plan.key is not None and by_key is None:
+            raise InputError(f"the plan has the key {plan.key!r}, but nobody said how models by key are made (by_key)")
+        self.plan = plan
+        self.settings = settings
+        self.given_columns = given_columns
+        """Whether the source names all its columns beforehand."""
+        n_open = settings.warmup or 1000
+        self.encoder = Encoder(plan.time, n_open, plan.missing == "error")
+        self.by_key = by_key
+        self.learner: AnyLearner | None = None
+        self.pending = Pending(plan.max_pending)
+        self.counters = Counters()
+        self.digest = Digest(plan.task, plan.level)
+        self.n_threads = 1
+
+    # -- absorbing -------------------------------------------------------------------------------------------------
+
+    def absorb(self, batch: Batch, answer: Callable[[Answers], None], on_bad: OnBad) -> None:
+        """Answer and learn the records in order.
+
+        ``answer`` gets what was predicted. ``on_bad`` is told of records that cannot be used, before anything of them
+        has touched the model; if it raises, all records before are absorbed and none after.
+        """
+        n = len(batch)
+        while len(batch):
+            if self._is_for_nobody(batch):
+                batch = batch.part(1, len(batch))
+                continue
+            part, problem = self._next_part(batch)
+            if part is not None and len(part.labels):
+                for answers in self._absorb_part(part):
+                    self.digest.add(answers, late=answers.note == LATE)
+                    answer(answers)
+                batch = batch.part(len(part.labels), len(batch))
+            if problem is not None:
+                on_bad(n - len(batch), problem)
+                batch = batch.part(1, len(batch))
+
+    def _next_part(self, batch: Batch) -> tuple[_Part | None, Problem | None]:
+        """The first records, up to a change of the columns, a refit, or a record that cannot be used.
+
+        Within them scaling and columns stay as they are, so that all checks can be made before anything is changed.
+        """
+        features = self.plan.features_of(batch)
+        growth, new = self._next_growth(batch, features)
+        if growth == 0:
+            # A record that cannot be used must not bring columns either.
+            one = features.part(0, 1)
+            problem = self._problem_in(self._part_of(batch.part(0, 1), one), one) or self._cannot_begin(features)
+            if problem is not None:
+                return None, problem
+            self._grow(new, features)
+            growth, _ = self._next_growth(batch, features)
+        stop = min(growth, len(batch), self._rows_to_refit())
+        features = features.part(0, stop)
+        part = self._part_of(batch.part(0, stop), features)
+        problem = self._problem_in(part, features)
+        if problem is not None:
+            part, features = part.before(problem.place), features.part(0, problem.place)
+        raw = self.encoder.raw(features.where(part.is_row))
+        too_far = self._too_far(part, raw)
+        if too_far is not None:
+            part, features, problem = part.before(too_far.place), features.part(0, too_far.place), too_far
+            raw = raw[: int(part.is_row.sum())]
+        self.encoder.count_unknown(features.where(part.is_row))
+        return replace(part, raw=raw), problem
+
+    def predict(self, batch: Batch) -> Iterator[Answers]:
+        """Answer records and learn nothing; the caller has made sure that they can be encoded."""
+        learner = self._learner()
+        encoder = Encoder.from_config(self.encoder.to_config(), self.encoder.sums.copy(), self.encoder.counts.copy())
+        x = encoder.encode(self.plan.features_of(batch))
+        rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
+        self.counters.rows += len(batch)
+        labels = self.plan.labels_of(batch)
+        keys = _all_known(self.plan.keys_of(batch))
+        for answers in learner.ask(x, rows, self.plan.ids_of(batch), keys):
+            yield replace(answers, label=labels, is_new_key=learner.are_new(keys))
+
+    def problems(self, batch: Batch) -> list[Problem]:
+        """Records that :meth:`predict` cannot answer; their labels do not matter."""
+        features = self.plan.features_of(batch)
+        usable = np.ones(len(batch), dtype=bool)
+        found = [*self._without_key(self.plan.keys_of(batch), usable), *self.encoder.problems(features, usable)]
+        usable[[problem.place for problem in found]] = False
+        return found + self._far_values(self.encoder.raw(features.where(usable)), usable)
+
+    def _learner(self) -> AnyLearner:
+        if self.learner is None:
+            raise InputError("the model has seen no row yet; stream some first")
+        return self.learner
+
+    def _rows_to_refit(self) -> int:
+        return self._learner().rows_to_refit
+
+    # -- columns ---------------------------------------------------------------------------------------------------
+
+    def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
+        if self.learner is None:
+            return 0, self.encoder.first_columns(features, self.given_columns)
+        if self.counters.rows >= self.encoder.n_open:
+            return len(batch), []
+        is_row = self._is_row(features, self.plan.ids_of(batch))
+        return self.encoder.next_growth(features, is_row, self.counters.rows)
+
+    def _is_for_nobody(self, batch: Batch) -> bool:
+        """Whether the first record of all is a label, which can belong to no row; it is counted."""
+        if self.learner is not None or self._is_row(self.plan.features_of(batch), self.plan.ids_of(batch))[0]:
+            return False
+        self.counters.unknown_ids += 1
+        return True
+
+    def _cannot_begin(self, features: Batch) -> Problem | None:
+        """A model begins with a row that has a feature."""
+        if self.learner is not None or self.encoder.first_columns(features, self.given_columns):
+            return None
+        reason = "no features: there is nothing beside the target and the id; use more --features, or ignore fewer"
+        return Problem(0, None, "", reason)
+
+    def _grow(self, new: list[Column], features: Batch) -> None:
+        if self.learner is not None:
+            self.learner.add_columns(*self.encoder.grow(new, features))
+            return
+        self.encoder.begin(new)
+        has_text = any(values.dtype == object for name, values in features.columns.items() if name != self.plan.time)
+        settings = self.settings
+        if settings.features == "orthogonal" and (has_text or not self.given_columns):
+            # Orthogonal frequencies couple all columns, so none could be added later.
+            settings = replace(settings, features="random")
+        learner = Learner.begin(
+            self.plan.task,
+            settings,
+            len(self.encoder.columns),
+            classes=self.plan.classes,
+            order=self.plan.order,
+            level=self.plan.level,
+            cheap_intervals=self.plan.intervals == "normal",
+            n_threads=self.n_threads,
+        )
+        self.learner = learner if self.plan.key is None or self.by_key is None else self.by_key.begin(learner)
+
+    def _part_of(self, batch: Batch, features: Batch) -> _Part:
+        labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
+        texts = self.plan.label_problems(batch, labels)
+        problems = [Problem(place, self.plan.target, text, reason) for place, text, reason in texts]
+        is_row, keys = self._is_row(features, ids), self.plan.keys_of(batch)
+        return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
+
+    def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
+        """Rows of nobody, where there are models by key."""
+        if keys is None or all(keys):
+            return []
+        return [Problem(i, self.plan.key, "", NO_KEY) for i, key in enumerate(keys) if is_row[i] and not key]
+
+    def _problem_in(self, part: _Part, features: Batch) -> Problem | None:
+        """The first record whose label or features cannot be read."""
+        found = [*part.problems, *self.encoder.problems(features, part.is_row)]
+        return min(found, key=lambda problem: problem.place, default=None)
+
+    def _too_far(self, part: _Part, raw: Float) -> Problem | None:
+        """The first record with a number that arithmetic cannot bear."""
+        found = self._far_values(raw, part.is_row)
+        if not self.plan.has_classes:
+            for record in np.flatnonzero(self._learner().label_too_far(part.labels))[:1]:
+                found.append(Problem(int(record), self.plan.target, f"{part.labels[record]:g}", _TOO_FAR))
+        return min(found, key=lambda problem: problem.place, default=None)
+
+    def _far_values(self, raw: Float, is_row: Bool) -> list[Problem]:
+        """Values of the rows among the records that lie too far from all before."""
+        found, records = [], np.flatnonzero(is_row)
+        for row, place in np.argwhere(self._learner().too_far(raw)):
+            source = self.encoder.columns[place].source
+            found.append(Problem(int(records[row]), source, f"{raw[row, place]:g}", _TOO_FAR))
+        return found
+
+    # -- answering -------------------------------------------------------------------------------------------------
+
+    def _absorb_part(self, part: _Part) -> Iterator[Answers]:
+        """Records that can all be used, between two changes of the columns."""
+        labels, ids, is_row, keys = part.labels, part.ids, part.is_row, part.keys
+        kinds, waiting = self._kinds(is_row, labels, ids)
+        x = self.encoder.filled(part.raw)
+        if not is_row.all():
+            x, rows = np.empty((len(labels), x.shape[1])), x
+            x[is_row] = rows
+        start = 0
+        while start < len(labels):
+            stop = start + 1
+            while stop < len(labels) and kinds[stop] == kinds[start]:
+                stop += 1
+            some = slice(start, stop)
+            some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
+            yield from self._answer(kinds[start], x[some], labels[some], some_ids, some_keys, waiting[some])
+            start = stop
+
+    def _is_row(self, features: Batch, ids: tuple[str | None, ...] | None) -> Bool:
+        """(n,): whether a record is a row; one that has a name but no features is about a row."""
+        if ids is None or not any(ids):
+            return np.ones(len(features), dtype=bool)
+        return np.asarray(self.encoder.has_features(features) | np.array([name is None for name in ids], dtype=bool))
+
+    def _kinds(
+        self, is_row: Bool, labels: NDArray[Any], ids: tuple[str | None, ...] | None
+    ) -> tuple[NDArray[Any], list[Waiting | None]]:
+        """What each record is, and the place among the waiting that it takes or gives back.
+
+        Places change hands here, record by record, so that who waits does not depend on how records were cut.
+        """
+        is_known = plans.known(labels)
+        kinds = np.where(is_known, LEARN, ASK).astype(object)
+        waiting: list[Waiting | None] = [None] * len(kinds)
+        for index, name in enumerate(ids or ()):
+            if name is None:
+                continue
+            if not is_row[index]:
+                waiting[index] = self.pending.take(name) if is_known[index] else None
+                kinds[index] = UNKNOWN if waiting[index] is None else LATE
+            elif not self.pending.see(name):
+                kinds[index] = DUPLICATE
+            elif not is_known[index]:
+                waiting[index] = self.pending.reserve(name)
+        return kinds, waiting
+
+    def _answer(
+        self, kind: str, x: Float, labels: NDArray[Any], ids: Any, keys: Any, waiting: list[Waiting | None]
+    ) -> Iterator[Answers]:
+        learner, n = self._learner(), len(x)
+        if kind == UNKNOWN:
+            self.counters.unknown_ids += n
+            return
+        if kind == LATE:
+            self.counters.late += n
+            for name, label, place in zip(ids, labels, waiting, strict=True):
+                assert place is not None
+                yield self._teach(name, label, place)
+            return
+        rows = np.arange(self.counters.rows, self.counters.rows + n)
+        self.counters.rows += n
+        if kind == LEARN:
+            self.counters.learned += n
+            yield from learner.learn(x, labels, rows, ids, keys)
+            return
+        for answers in learner.ask(x, rows, ids, keys):
+            if kind == DUPLICATE:
+                self.counters.duplicates += n
+                yield replace(answers, note=DUPLICATE)
+                continue
+            self.counters.unnamed += sum(place is None for place in waiting)
+            self._remember(answers, x, waiting)
+            yield answers
+
+    def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
+        numbers = np.full((len(answers), len(PREDICTED)), np.nan)
+        if answers.mean is not None:
+            numbers = np.column_stack([getattr(answers, name) for name in PREDICTED])
+        for index, place in enumerate(waiting):
+            if place is not None:
+                place.row, place.x = int(answers.row[index]), x[index].copy()
+                place.predicted = tuple(numbers[index].tolist())
+                place.key = None if answers.keys is None else answers.keys[index]
+
+    def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
+        """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
+        learner = self._learner()
+        x = self.encoder.widened(waiting.x)
+        labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
+        keys = None if waiting.key is None else (waiting.key,)
+        (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,), keys)
+        self.counters.learned += 1
+        answers = replace(answers, note=LATE)
+        if self.plan.has_classes:
+            return answers
+        mean, std, lower, upper = (np.array([value]) for value in waiting.predicted)
+        return replace(answers, mean=mean, std=std, lower=lower, upper=upper)
+
+
+def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:
+    """Keys of records that were checked to have one."""
+    return None if keys is None else tuple(str(key) for key in keys)

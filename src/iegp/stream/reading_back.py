@@ -1,0 +1,105 @@
+"""Answers read back from a file of answers, in constant memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from iegp.errors import InputError
+from iegp.readers import Records, open_source
+from iegp.stream.answers import Answers
+from iegp.stream.lines import NUMBERS
+
+_ROWS = 4096
+_TEXT = ("id", "label", "predicted", "proba", "note")
+
+
+def read_answers(path: Path, key_field: str | None = None) -> Iterator[Answers]:
+    """Stretches of rows with the same classes and the same note, in the order of the file.
+
+    ``key_field`` is what the key is called there, if there are keys.
+    """
+    rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _text_rows(path, key_field)
+    try:
+        for _, group in groupby(rows, key=_sort):
+            some: list[dict[str, Any]] = []
+            for row in group:
+                some.append(row)
+                if len(some) == _ROWS:
+                    yield _answers(some, key_field)
+                    some = []
+            if some:
+                yield _answers(some, key_field)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path} is not a file of answers of `iegp stream` ({error!r})") from error
+
+
+def _sort(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row.get("note", ""), tuple(row.get("proba") or ()), "mean" in row
+
+
+def _text_rows(path: Path, key_field: str | None) -> Iterator[dict[str, Any]]:
+    is_json = path.suffix.lower() != ".csv"
+    if is_json:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise InputError(f"{path}, line {number} is not JSON ({error}); is the file complete?") from error
+                row["note"] = next((note for note in ("late", "duplicate") if row.get(note)), row.get("note", ""))
+                yield row
+        return
+    with open_source(path, keep_text=(*_TEXT, *([] if key_field is None else [key_field]))) as source:
+        while (records := source.read(_ROWS)) is not None:
+            if records.bad:
+                raise InputError(f"{path}, line {records.bad[0].line}: {records.bad[0].reason}")
+            yield from _csv_rows(records)
+
+
+def _csv_rows(records: Records) -> Iterator[dict[str, Any]]:
+    for index in range(len(records)):
+        row = {name: values[index] for name, values in records.columns.items()}
+        if "proba" in row:
+            row["proba"] = json.loads(row["proba"] or "{}")
+        row["note"] = row["note"] or ""
+        yield row
+
+
+def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS):
+                for row in batch.to_pylist():
+                    if "proba" in row:
+                        row["proba"] = dict(row["proba"] or ())
+                    yield row
+    except pa.ArrowException as error:
+        raise InputError(f"{path} cannot be read as Parquet ({error})") from error
+
+
+def _answers(rows: list[dict[str, Any]], key_field: str | None) -> Answers:
+    number = np.array([int(row["row"]) for row in rows], dtype=np.int64)
+    log_score = _numbers(rows, "log_score")
+    note = rows[0].get("note", "")
+    keys = None if key_field is None else tuple(str(row[key_field]) for row in rows)
+    if "mean" in rows[0]:
+        bands = {name: _numbers(rows, name) for name in NUMBERS}
+        pit = _numbers(rows, "pit")
+        return Answers(number, _numbers(rows, "label"), log_score, **bands, pit=pit, note=note, keys=keys)
+    classes = tuple(rows[0]["proba"])
+    proba = np.array([[row["proba"][name] for name in classes] for row in rows], dtype=np.float64)
+    labels = np.array([row["label"] or None for row in rows] + [None], dtype=object)[:-1]
+    return Answers(number, labels, log_score, proba=proba.reshape(len(rows), len(classes)), classes=classes, note=note)
+
+
+def _numbers(rows: list[dict[str, Any]], name: str) -> Any:
+    values = (row.get(name) for row in rows)
+    return np.array([np.nan if value is None or value == "" else float(value) for value in values])

@@ -1,0 +1,351 @@
+"""The loop of a run: read, answer, learn, write, and now and then a checkpoint.
+
+Over a file, blocks begin at row numbers that are multiples of :data:`BLOCK`, whatever the clock says: a run that was
+killed and resumed from a checkpoint repeats the same blocks and gives the same bytes. A live source is answered with
+what waits, one line if one line waits; each batch is journalled first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.errors import IegpError
+from iegp.preprocessing.batch import Batch
+from iegp.preprocessing.encoder import Problem
+from iegp.readers import BadRecord, Position, Records, Source
+from iegp.stream import checkpoint
+from iegp.stream.answers import Answers
+from iegp.stream.checkpoint import Where
+from iegp.stream.job import Job
+from iegp.stream.journal import Journal
+from iegp.stream.outputs import AnswerFile, Output
+from iegp.stream.plan import Plan
+
+BLOCK = 1024
+# Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
+KEYED_BLOCK = 8192
+
+
+def block_of(plan: Plan) -> int:
+    """How many rows are absorbed at once; what a run answers depends on it in the last digits, so it is fixed."""
+    return BLOCK if plan.key is None else KEYED_BLOCK
+
+
+class BadRow(IegpError):
+    """A record that cannot be used, and the run was to stop at it. Everything before it is answered and saved."""
+
+    def __init__(self, source: str, line: int, column: str | None, text: str, reason: str) -> None:
+        where = f"{source}, line {line}" + ("" if column is None else f", column {column!r}")
+        shown = f": {text!r}" if text else ""
+        super().__init__(f"{where}{shown}: {reason}")
+
+
+class Every(NamedTuple):
+    """How often to write a checkpoint: after so many rows, or so many seconds (see ``REST`` for large ones)."""
+
+    rows: int | None = None
+    seconds: float | None = None
+
+
+DEFAULT_EVERY = Every(seconds=10.0)
+# Between two checkpoints that are due by time, so many times what the last one took: the models of many keys are
+# gigabytes, and a run that does nothing but save would not come forward.
+REST = 9.0
+
+
+@dataclass
+class Files:
+    """What a run writes to; all may be absent."""
+
+    answers: AnswerFile | None = None
+    bad: Output | None = None
+    model: Path | None = None
+    journal: Journal | None = None
+
+
+class Runner:
+    """A job between a source and its files. ``should_stop`` is asked between blocks, ``watch`` told after each."""
+
+    def __init__(
+        self,
+        job: Job,
+        where: Where,
+        files: Files,
+        *,
+        skips_bad: bool = False,
+        every: Every = DEFAULT_EVERY,
+        limit: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        watch: Callable[[Source], None] | None = None,
+    ) -> None:
+        self.job = job
+        self.where = where
+        self.files = files
+        self.skips_bad = skips_bad
+        self.every = every
+        self.limit = limit
+        self.should_stop = should_stop
+        self.watch = watch
+        self._saved_rows = job.counters.rows
+        self._saved_time = time.monotonic()
+        self._save_seconds = 0.0
+        self._is_silent = False
+        self._broken: IegpError | None = None
+
+    # -- the loop --------------------------------------------------------------------------------------------------
+
+    def run(self, source: Source) -> None:
+        """Until the source ends, the limit is reached or someone asks to stop; then a last checkpoint."""
+        self.where.is_finished = False
+        while not self.should_stop():
+            try:
+                block = self._next_block(source)
+                if block is None:
+                    break
+                self._absorb(block, source)
+            except (BadRow, _Unreadable) as stopped:
+                self.save(source)
+                raise (stopped.reason if isinstance(stopped, _Unreadable) else stopped) from None
+            if self.watch is not None:
+                self.watch(source)
+            if self._is_due():
+                self.save(source)
+        self.where.is_finished = not self.should_stop()
+        self.save(source)
+
+    def replay(self) -> int:
+        """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
+        journal, n = self.files.journal, 0
+        if journal is None:
+            return 0
+        for stored, was_answered in journal.batches_after(self.where.sequence):
+            self._is_silent = was_answered and self._answers_cannot_be_cut_back
+            batch, bad, self.where.position = _from_journal(stored)
+            self.where.schema = stored.get("schema", self.where.schema)
+            self.where.sequence = journal.sequence
+            try:
+                self._take_in(batch, bad)
+            except _StoppedAt as stopped:
+                # The run was to end at this record and was killed before it could be saved.
+                if places := stored.get("places"):
+                    self.where.position = Position(*places[stopped.index])
+                self.save()
+                raise stopped.reason from None
+            self._is_silent = False
+            n += 1
+        return n
+
+    @property
+    def _answers_cannot_be_cut_back(self) -> bool:
+        answers = self.files.answers
+        return answers is not None and not answers.output.is_file
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _next_block(self, source: Source) -> _Block | None:
+        rows = self.job.counters.rows
+        block = block_of(self.job.plan)
+        wanted = block - rows % block
+        if self.limit is not None:
+            wanted = min(wanted, self.limit - rows)
+            if wanted <= 0:
+                return None
+        parts: list[Records] = []
+        while wanted > 0:
+            records = self._read(source, wanted, parts)
+            if records is None:
+                break
+            parts.append(records)
+            wanted -= len(records)
+            # What a live source has is answered at once; a bad record, too, is dealt with where it stands.
+            if source.is_live or (records.bad and not self.skips_bad):
+                break
+        return _Block(parts) if parts else None
+
+    def _read(self, source: Source, wanted: int, parts: list[Records]) -> Records | None:
+        """The next records. What was read before the source broke is absorbed first; the next reading fails again."""
+        if self._broken is None:
+            try:
+                return source.read(wanted)
+            except IegpError as error:
+                self._broken = error
+        if parts:
+            return None
+        raise _Unreadable(self._broken)
+
+    # -- absorbing -------------------------------------------------------------------------------------------------
+
+    def _absorb(self, block: _Block, source: Source) -> None:
+        if not len(block.batch) and not block.bad:
+            # Blank lines, or someone woke us up: nothing to journal.
+            self.where.position = block.end
+            return
+        stopper = block.bad[0] if block.bad and not self.skips_bad else None
+        n_usable = len(block.batch) if stopper is None else stopper.before
+        batch, end = block.batch.part(0, n_usable), block.position_before(n_usable)
+        bad: list[BadRecord] = []
+        if stopper is None:
+            end, bad = block.end, block.bad
+        journal = self.files.journal if source.is_live else None
+        if journal is not None:
+            # A followed file can be read again: if the run ends at a record of the batch, it goes on there.
+            places = [] if source.size is None else [block.position_before(i) for i in range(n_usable)]
+            journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
+            self.where.sequence = journal.sequence
+        try:
+            self._take_in(batch, bad)
+        except _StoppedAt as stopped:
+            self.where.position = block.position_before(stopped.index)
+            raise stopped.reason from None
+        self.where.position = end
+        if journal is not None:
+            journal.mark_answered()
+        if stopper is not None:
+            raise BadRow(self.where.source, stopper.line, stopper.column, stopper.text, stopper.reason)
+
+    def _new_schema(self, source: Source) -> dict[str, Any]:
+        """What the source has decided about its columns since it was last stored: it cannot look at them again."""
+        schema = source.schema()
+        if schema == self.where.schema:
+            return {}
+        self.where.schema = schema
+        return {"schema": schema}
+
+    def _take_in(self, batch: Batch, bad: list[BadRecord]) -> None:
+        def on_bad(index: int, problem: Problem) -> None:
+            line = int(batch.lines[index])
+            if not self.skips_bad:
+                raise _StoppedAt(index, BadRow(self.where.source, line, problem.column, problem.text, problem.reason))
+            self._set_aside(line, problem.column, problem.text, problem.reason, _as_json(batch, index))
+
+        for record in bad:
+            self._set_aside(record.line, record.column, record.text, record.reason, record.raw)
+        self.job.absorb(batch, self._answer, on_bad)
+
+    def _answer(self, answers: Answers) -> None:
+        if self.files.answers is not None and not self._is_silent:
+            self.files.answers.write(answers)
+
+    def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
+        self.job.counters.bad += 1
+        if self.files.bad is not None:
+            told = {"line": line, "column": column, "text": text, "reason": reason}
+            told["record"] = raw.decode("utf-8", "replace")
+            self.files.bad.write(json.dumps(told).encode() + b"\n")
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def _is_due(self) -> bool:
+        if self.every.rows is not None and self.job.counters.rows - self._saved_rows >= self.every.rows:
+            return True
+        if self.every.seconds is None:
+            return False
+        return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
+
+    def save(self, source: Source | None = None) -> None:
+        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
+        begun = time.monotonic()
+        self._saved_rows = self.job.counters.rows
+        if source is not None:
+            self.where.schema = source.schema()
+        if self.files.answers is not None:
+            self.files.answers.output.sync()
+            if self.files.answers.output.is_file:
+                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
+                is_folded = self.where.is_finished and self.files.answers.form == "parquet"
+                self.where.out_position = 0 if is_folded else self.files.answers.output.position
+        if self.files.bad is not None:
+            self.files.bad.sync()
+            self.where.bad_position = self.files.bad.position
+        if self.files.model is not None:
+            checkpoint.remember_beginning(self.where)
+            checkpoint.write(self.files.model, self.job, self.where)
+            if self.files.journal is not None:
+                self.files.journal.clear()
+        self._saved_time = time.monotonic()
+        self._save_seconds = self._saved_time - begun
+
+
+class _StoppedAt(Exception):
+    """A record of a batch that stops the run, all before it absorbed."""
+
+    def __init__(self, index: int, reason: BadRow) -> None:
+        super().__init__()
+        self.index = index
+        self.reason = reason
+
+
+class _Unreadable(Exception):
+    """The source broke; everything before is absorbed."""
+
+    def __init__(self, reason: IegpError) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class _Block:
+    """Consecutive pieces of a source, taken together."""
+
+    def __init__(self, parts: list[Records]) -> None:
+        self.batch = Batch.joined([Batch(part.columns, part.lines, part.offsets) for part in parts])
+        self.bad: list[BadRecord] = []
+        self._parts = parts
+        before = 0
+        for part in parts:
+            self.bad += [record._replace(before=before + record.before) for record in part.bad]
+            before += len(part)
+
+    @property
+    def end(self) -> Position:
+        return self._parts[-1].end
+
+    def position_before(self, index: int) -> Position:
+        """Where the source goes on after the good records before ``index``."""
+        for part in self._parts:
+            if index <= len(part):
+                return part.position_after(index - 1) if index else part.start
+            index -= len(part)
+        return self.end
+
+
+def _to_journal(batch: Batch, bad: list[BadRecord], end: Position) -> dict[str, Any]:
+    columns = {name: _without_nan(values) for name, values in batch.columns.items()}
+    told = [[*record[:5], record.raw.decode("latin-1"), record.after] for record in bad]
+    return {"columns": columns, "lines": batch.lines.tolist(), "bad": told, "end": end}
+
+
+def _without_nan(values: NDArray[Any]) -> dict[str, Any]:
+    if values.dtype == object:
+        return {"text": values.tolist()}
+    return {"numbers": [None if math.isnan(value) else value for value in values.tolist()]}
+
+
+def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Position]:
+    lines = np.array(stored["lines"], dtype=np.int64)
+    columns: dict[str, NDArray[Any]] = {}
+    for name, kept in stored["columns"].items():
+        if "text" in kept:
+            columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
+        else:
+            numbers = [math.nan if value is None else value for value in kept["numbers"]]
+            columns[name] = np.array(numbers, dtype=np.float64)
+    bad = [
+        BadRecord(before, line, column, text, reason, raw.encode("latin-1"), Position(*after))
+        for before, line, column, text, reason, raw, after in stored["bad"]
+    ]
+    return Batch(columns, lines, lines), bad, Position(*stored["end"])
+
+
+def _as_json(batch: Batch, index: int) -> bytes:
+    """A record that could be read but not used, for the file of bad records."""
+    values = {name: values[index] for name, values in batch.columns.items()}
+    return json.dumps({name: None if value != value else value for name, value in values.items()}).encode()

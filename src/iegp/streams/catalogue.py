@@ -1,8 +1,0 @@
-"""All data sets known by name. A new set is an entry in one of the two tables and, if its format is new, a parser."""
-
-from __future__ import annotations
-
-from iegp.streams.catalogue_classification import CLASSIFICATION
-from iegp.streams.catalogue_regression import REGRESSION
-
-CATALOGUE = {dataset.name: dataset for dataset in (*REGRESSION, *CLASSIFICATION)}

@@ -1,0 +1,195 @@
+"""One row through one expert, and blocks of rows: against Algorithm 2 written out, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracles import latent as oracle
+
+from iegp.core.latent.blocks import Belief, learn_block, place_block, refresh
+from iegp.core.latent.partial_rows import learn_partial, place_partial
+from iegp.core.latent.row import (
+    Row,
+    RowProblem,
+    damped_step,
+    evaluate,
+    locate,
+    make_workspace,
+    symmetric_products,
+    symmetric_times,
+)
+
+NOISE, PRIOR, LATENT = 0.02, 1.5, 4.0
+
+
+def make(seed=0, n=80, n_frequencies=11, columns=9, d=2, forgetting=1.0):
+    """An expert of ours and one of the oracle's, after the same n rows; 40 further rows."""
+    rng = np.random.default_rng(seed)
+    frequencies = rng.normal(size=(n_frequencies, d))
+    x = rng.normal(size=(n + 40, d))
+    theta = rng.normal(size=(2 * n_frequencies, columns))
+    y = oracle.waves(x, frequencies) @ theta + np.sqrt(NOISE) * rng.normal(size=(n + 40, columns))
+    phi = oracle.waves(x[:n], frequencies)
+    size = 2 * n_frequencies
+    belief = Belief(phi.T @ phi, phi.T @ y[:n], np.empty((size, size)), np.empty((size, size)))
+    refresh(belief, NOISE / PRIOR)
+    problem = RowProblem(frequencies, belief.inverse, belief.second, NOISE, LATENT, 1.0)
+    twin = oracle.Expert(frequencies, NOISE, PRIOR, LATENT, y[:n], x[:n], forgetting)
+    return belief, problem, twin, x, y, n
+
+
+def row_of(belief, y):
+    return Row(belief.inverse @ (belief.cross @ y), float(y @ y), float(len(y)))
+
+
+@pytest.mark.parametrize("n_frequencies", [1, 2, 11, 50])
+def test_symmetric_product(n_frequencies):
+    rng = np.random.default_rng(0)
+    size = 2 * n_frequencies
+    matrix, vector, out = rng.normal(size=(size, size)), rng.normal(size=size), np.empty(size)
+    matrix += matrix.T
+    symmetric_times(matrix, vector, out)
+    assert_allclose(out, matrix @ vector, rtol=1e-10, atol=1e-12)
+    for k in range(1, 8):
+        vectors, many = rng.normal(size=(k, size)), np.empty((k, size))
+        symmetric_products(matrix, vectors, many)
+        assert_allclose(many, vectors @ matrix, rtol=1e-10, atol=1e-12)
+
+
+def test_refresh_is_what_it_says():
+    belief, *_ = make()
+    a = belief.gram + NOISE / PRIOR * np.eye(len(belief.gram))
+    theta = np.linalg.solve(a, belief.cross)
+    assert_allclose(belief.inverse @ a, np.eye(len(a)), atol=1e-9)
+    assert_allclose(belief.second, theta @ theta.T, rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_value_gradient_and_curvature(d):
+    belief, problem, twin, x, y, n = make(d=d)
+    space = make_workspace(len(problem.frequencies), d)
+    row, at = row_of(belief, y[n]), x[n] + 0.1
+    value, data_loss = evaluate(problem, row, at, space)
+    assert value == pytest.approx(twin.loss(y[n], at))
+    assert data_loss == pytest.approx(-twin.log_density(y[n], at))
+    gradient, curvature = space.gradient.copy(), space.curvature.copy()
+    numeric = [
+        (evaluate(problem, row, at + h, space)[0] - evaluate(problem, row, at - h, space)[0]) / 2e-6
+        for h in 1e-6 * np.eye(d)
+    ]
+    assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
+    assert (np.linalg.eigvalsh(curvature) > 0.0).all()
+    step = np.empty(d)
+    damped_step(gradient, curvature, 0.0, np.inf, step)
+    assert_allclose(step, -np.linalg.solve(curvature, gradient), rtol=1e-10)
+    damped_step(gradient, curvature, 0.0, 1e-3, step)
+    assert np.linalg.norm(step) == pytest.approx(1e-3)
+
+
+def test_a_row_ends_at_the_most_probable_position():
+    belief, problem, twin, x, y, n = make()
+    starts = x[n : n + 3] + 0.2
+    found, space = np.empty(2), make_workspace(len(problem.frequencies), 2)
+    log_score = locate(problem, row_of(belief, y[n]), starts, 30, space, found)
+    expected = twin.best_position(y[n], starts)
+    assert_allclose(found, expected, atol=1e-4)
+    assert log_score == pytest.approx(twin.log_density(y[n], found))
+    assert_allclose(space.waves[0], oracle.waves(found, problem.frequencies)[0])
+
+
+def test_no_step_ever_makes_it_worse():
+    belief, problem, twin, x, y, n = make()
+    found, space = np.empty(2), make_workspace(len(problem.frequencies), 2)
+    losses = []
+    for n_steps in range(8):
+        locate(problem, row_of(belief, y[n]), x[:1].copy(), n_steps, space, found)
+        losses.append(twin.loss(y[n], found))
+    assert (np.diff(losses) <= 1e-12).all()
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.97])
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_blocks_are_algorithm_two_row_by_row(forgetting, size):
+    """Positions are taken from the block and checked to be stationary; all else is recomputed by the oracle."""
+    belief, problem, twin, x, y, n = make(forgetting=forgetting)
+    positions = np.vstack([x[:n], np.full((40, 2), np.nan)])
+    neighbours = np.argsort(((x[n:, None] - x[None, :n]) ** 2).sum(axis=2), axis=1)[:, :3].copy()
+    scores = np.empty(40)
+    for begin in range(0, 40, size):
+        rows = np.ascontiguousarray(y[n + begin : n + begin + size])
+        block = slice(begin, begin + len(rows))
+        learn_block(
+            belief, problem, rows, rows @ rows.T, neighbours[block], positions, n + begin, 25, forgetting, scores[block]
+        )
+    for t in range(40):
+        twin.forget()
+        here = positions[n + t]
+        expected = twin.best_position(y[n + t], x[neighbours[t]])
+        assert_allclose(here, expected, atol=1e-3)
+        assert scores[t] == pytest.approx(twin.log_density(y[n + t], here), rel=1e-8)
+        twin.learn(y[n + t], here)
+    assert_allclose(belief.cross, twin.b, rtol=1e-9, atol=1e-9)
+    assert_allclose(belief.gram, twin.gram, rtol=1e-9, atol=1e-9)
+    assert_allclose(belief.inverse, np.linalg.inv(twin.a), rtol=1e-7, atol=1e-9)
+    theta = np.linalg.solve(twin.a, twin.b)
+    assert_allclose(belief.second, theta @ theta.T, rtol=1e-6, atol=1e-7)
+    if forgetting == 1.0:
+        before = belief.second.copy()
+        refresh(belief, NOISE / PRIOR)
+        assert_allclose(belief.second, before, rtol=1e-7, atol=1e-8)
+
+
+def test_placing_is_what_learning_would_do_and_changes_nothing():
+    belief, problem, _, x, y, n = make()
+    copy = Belief(*(array.copy() for array in belief))
+    rows, neighbours = y[n : n + 1].copy(), np.array([[0, 1, 2]])
+    placed, score, learned_score = np.empty((1, 2)), np.empty(1), np.empty(1)
+    place_block(belief, problem, rows, neighbours, x[:n].copy(), 3, placed, score)
+    assert all((a == b).all() for a, b in zip(belief, copy, strict=True))
+    positions = np.vstack([x[:n], np.empty((1, 2))])
+    learn_block(belief, problem, rows, rows @ rows.T, neighbours, positions, n, 3, 1.0, learned_score)
+    assert_allclose(positions[n], placed[0], atol=1e-10)
+    assert score[0] == pytest.approx(learned_score[0])
+
+
+def test_missing_entries_do_not_count():
+    belief, problem, twin, x, y, n = make()
+    row = y[n].copy()
+    row[[1, 4]] = np.nan
+    placed = np.empty(2)
+    score, completed, _, _ = place_partial(belief, problem, row, np.array([0, 1, 2]), x[:n].copy(), 30, placed)
+    assert_allclose(placed, twin.best_position(row, x[:3]), atol=1e-4)
+    assert score == pytest.approx(twin.log_density(row, placed))
+    assert_allclose(completed[[1, 4]], twin.moments(placed)[0][[1, 4]])
+    assert (completed[[0, 2, 3]] == row[[0, 2, 3]]).all()
+
+
+def test_learning_a_row_with_gaps_leaves_the_missing_columns_as_they_were():
+    belief, problem, _, x, y, n = make()
+    row = y[n].copy()
+    row[[1, 4]] = np.nan
+    before = belief.inverse @ belief.cross
+    positions = np.vstack([x[:n], np.empty((1, 2))])
+    learn_partial(belief, problem, row, np.array([0, 1, 2]), positions, n, 3, 1.0)
+    after = belief.inverse @ belief.cross
+    assert_allclose(after[:, [1, 4]], before[:, [1, 4]], atol=1e-9)
+    assert np.abs(after[:, [0, 2]] - before[:, [0, 2]]).max() > 1e-4
+    assert_allclose(belief.second, after @ after.T, rtol=1e-7, atol=1e-8)
+
+
+def test_a_whole_row_takes_both_paths_alike():
+    results = []
+    for path in ("block", "partial"):
+        belief, problem, _, x, y, n = make()
+        positions, neighbours = np.vstack([x[:n], np.empty((1, 2))]), np.array([[0, 1, 2]])
+        if path == "block":
+            score, rows = np.empty(1), y[n : n + 1].copy()
+            learn_block(belief, problem, rows, rows @ rows.T, neighbours, positions, n, 3, 0.99, score)
+            results.append((score[0], positions[n], *belief))
+        else:
+            score, _ = learn_partial(belief, problem, y[n], neighbours[0], positions, n, 3, 0.99)
+            results.append((score, positions[n], *belief))
+    for ours, theirs in zip(*results, strict=True):
+        assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)

@@ -1,0 +1,51 @@
+"""Files written in pieces are those that the safetensors package reads."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+from safetensors.numpy import load, save
+
+from iegp.errors import IegpError
+from iegp.storage import safetensors_writer as safetensors_out
+from iegp.storage.safetensors_writer import pieces
+
+KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.bool_, np.uint8, np.int32])
+SHAPES = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
+ARRAYS = st.dictionaries(
+    st.text('abcé."\\\n 01', min_size=1, max_size=8), st.tuples(KINDS, SHAPES).flatmap(lambda ks: arrays_of.arrays(*ks))
+)
+WORDS = st.dictionaries(st.just("iegp"), st.text(st.characters(codec="utf-8"), max_size=40), min_size=1)
+
+
+@settings(max_examples=60)
+@given(arrays=ARRAYS, metadata=WORDS)
+def test_what_is_written_is_read(arrays, metadata):
+    content = b"".join(pieces(arrays, metadata))
+    found = load(content)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+    assert len(content) == len(save(arrays, metadata=metadata))
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    assert header["__metadata__"] == metadata
+    assert int.from_bytes(content[:8], "little") % 8 == 0
+
+
+def test_arrays_are_not_copied():
+    array = np.zeros(1000)
+    *_, content = pieces({"a": array}, {"iegp": "x"})
+    array[:] = 1.0
+    assert np.frombuffer(content, dtype=np.float64).sum() == 1000.0
+
+
+def test_a_header_that_no_reader_takes_is_refused_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr(safetensors_out, "LARGEST_HEADER", 1000)
+    with pytest.raises(IegpError, match="names in this model take"):
+        next(iter(safetensors_out.pieces({"a": np.zeros(3)}, {"keys": "x" * 1000})))

@@ -1,0 +1,21 @@
+"""More classes than the digest tells apart: right and wrong are still counted by their names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iegp.stream.answers import Answers
+from iegp.stream.digest import Digest
+
+
+def test_errors_of_classes_beyond_those_told_apart_count():
+    names = tuple(f"c{i}" for i in range(80))
+    proba = np.eye(80)
+    labels = np.array([*names[1:], names[0]], dtype=object)
+    digest = Digest("classification")
+    wrong = Answers(np.arange(80), labels, np.zeros(80), proba=proba, classes=names)
+    digest.add(wrong)
+    assert digest.results().loss.ours == 1.0
+    digest.add(Answers(np.arange(80, 160), np.array(names, dtype=object), np.zeros(80), proba=proba, classes=names))
+    assert digest.results().loss.ours == 0.5
+    assert digest.results().loss.naive > 0.9
