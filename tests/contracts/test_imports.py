@@ -8,8 +8,8 @@ import sys
 SCRIPT = """
 import sys
 import {module}
-late = {{"matplotlib", "numba", "numpy", "pandas", "pooch", "pyarrow", "ray", "river", "scipy", "sklearn", "torch", "usearch"}}
-print(*sorted({{name.split(".")[0] for name in sys.modules}} & late))
+late = "matplotlib numba numpy pandas pooch pyarrow ray river scipy sklearn torch usearch"
+print(*sorted({{name.split(".")[0] for name in sys.modules}} & {{*late.split()}}))
 """
 
 
