@@ -74,6 +74,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         _check_counts(model)
         _check_columns(model)
         _check_arrays(model)
+        _check_label_units(model)
         check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error!r}") from error
@@ -107,6 +108,13 @@ def _check_counts(model: Online) -> None:
         raise ValueError(f"n_warmup_learned is {model.n_warmup_learned!r}")
     if type(settings.seed) is not int or settings.seed < 0:
         raise ValueError(f"the seed is {settings.seed!r}")
+
+
+def _check_label_units(model: Online) -> None:
+    """Class numbers index arrays of compiled code after they are standardised, which must therefore change nothing."""
+    scaling = model.scaling
+    if model.settings.likelihood != "gaussian" and not (np.all(scaling.y_mean == 0.0) and np.all(scaling.y_scale == 1.0)):
+        raise ValueError(f"scaling.y_mean and scaling.y_scale of a {model.settings.likelihood} model are not 0 and 1")
 
 
 def _check_columns(model: Online) -> None:
