@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from iegp.core import noise
 from iegp.core.experts import rung_numbers
 from iegp.core.likelihoods import named
+from iegp.core.numerics import FARTHEST_INPUT
 from iegp.core.online import LARGEST_COUNT as LARGEST_LABEL
+from iegp.core.online import Online
 from iegp.core.settings import Settings
 from iegp.core.sites import N_DRAWS
-from iegp.core.state import Ensemble
 from iegp.core.weights import transition_matrix
 from iegp.run import schema
 from iegp.run.schema import LARGEST_FLOAT, Field, Rule
@@ -30,8 +31,8 @@ _RATIO = (0.9e-200, 1.1e200)
 # A label of 1e300 standard deviations is learned, and beliefs grow with it.
 _LARGEST_BELIEF = 1e306
 _LEAST_NOISE, _LARGEST_NOISE = 1e-130, 1e306
-# Frequencies are drawn with tails, and length scales may be small.
-_LARGEST_FREQUENCY = 1e150
+# Frequencies are drawn with tails, and length scales may be small; angles are products with inputs up to as large.
+_LARGEST_FREQUENCY = FARTHEST_INPUT
 # Latent functions are logs of odds or rates, the curvature of a label is at most one, or as large as a rate.
 _LARGEST_LATENT = 1e100
 _CURVATURE = {"gaussian": 1.0, "poisson": 1e60}
@@ -175,8 +176,12 @@ class Described(NamedTuple):
     prior_ratio: Float
 
     @classmethod
-    def of(cls, settings: Settings, own: Sizes, ensemble: Ensemble) -> Described:
-        return cls(settings, own, ensemble.drift_ratio, ensemble.prior_ratio)
+    def of(cls, model: Online) -> Described:
+        """Those of a model that was checked."""
+        ensemble = model.experts.ensemble
+        known = {"scaling.x_mean": model.scaling.x_mean, "state.vector": model.state.vector}
+        own = sizes(model.settings, known | {"ensemble.link": ensemble.link})
+        return cls(model.settings, own, ensemble.drift_ratio, ensemble.prior_ratio)
 
 
 def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -> dict[str, Field]:
