@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -260,19 +261,21 @@ def _finish(options: EmbedOptions, course: Course, say: Console) -> None:
     labels = [course.labels[row] for row in rows] if course.labels else None
     write_map(Path(options.out), rows, positions, spread, labels)
     if options.figure is not None:
-        _draw(options.figure, positions, labels, spread, f"{Path(options.source).name}: {len(rows):,} rows")
+        _draw(Path(options.figure), positions, labels, spread, f"{Path(options.source).name}: {len(rows):,} rows")
     say.print(f"Done: {course.n_rows:,} rows, {len(rows):,} on the map")
     for what, place in (("Map", options.out), ("Picture", options.figure), ("Model", options.save)):
         if place is not None:
             say.print(f"{what}: {place}")
 
 
-def _draw(path: str, positions: Float, labels: list[str] | None, spread: Float, title: str) -> None:
+def _draw(path: Path, positions: Float, labels: list[str] | None, spread: Float, title: str) -> None:
     from iegp.plots import plot_map  # noqa: PLC0415  needs an extra that few commands need
 
     figure = plot_map(positions, labels, spread, title=title).get_figure(root=True)
     assert figure is not None
-    figure.savefig(path, dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=150, format=path.suffix[1:] or None)
+    modelfile.replace_atomically(path, buffer.getvalue())
 
 
 def _bar(say: Console) -> Progress:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from iegp.preprocessing.batch import Batch, is_missing
 from iegp.preprocessing.time_features import PARTS, read_time, seconds_since_1970, time_columns
+from iegp.storage.schema import Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
 
 NUMBER, CATEGORY, CLOCK = "number", "category", "clock"
@@ -277,9 +278,10 @@ class Encoder:
             raise ValueError("a part of the time is none")
         encoder = cls(**{**config, "columns": columns})
         encoder._check()
+        shape = (len(columns),)
+        fields = {"sums": Field(shape), "counts": Field(shape, 0.0, LARGEST, whole=True)}
+        check_arrays(under("encoder.", fields), {"encoder.sums": sums, "encoder.counts": counts})
         encoder.sums, encoder.counts = sums, counts
-        if not sums.shape == counts.shape == (len(encoder.columns),):
-            raise ValueError(f"{len(encoder.columns)} columns, but sums of shape {sums.shape}")
         return encoder
 
 

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import IegpError, ModelFileError
 from iegp.preprocessing.encoder import LARGEST, Encoder
@@ -32,6 +33,13 @@ from iegp.stream.plan import Plan
 from iegp.typing import Arrays
 
 KIND = "stream"
+# What the labels of a task may be taken for.
+_LIKELIHOODS = {
+    "regression": ("gaussian",),
+    "count": ("poisson",),
+    "classification": ("bernoulli-logit", "bernoulli-probit", "categorical"),
+    "ordinal": ("ordinal-logit", "ordinal-probit"),
+}
 # So much of a source's beginning tells it from another one.
 _PREFIX = 65_536
 _GZIP = b"\x1f\x8b"
@@ -139,6 +147,11 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int, by_key: ByKey |
         _count(header["digest"][name])
     model = snapshot.restore(header["online"], arrays)
     classes = tuple(str(label) for label in header["classes"])
+    _check_rows(job, model)
+    if model.settings.likelihood not in _LIKELIHOODS[plan.task]:
+        raise ValueError(f"a model with the likelihood {model.settings.likelihood!r} is none of a {plan.task}")
+    if len(set(classes)) != len(classes):
+        raise ValueError("a class is there twice")
     if model.n_columns != len(job.encoder.columns):
         raise ValueError(f"{model.n_columns} columns in the model, {len(job.encoder.columns)} in the encoder")
     if any(len(waiting.x) != model.n_columns for waiting in job.pending.rows.values()):
@@ -155,6 +168,15 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int, by_key: ByKey |
             raise ValueError("a row that waits has no key")
         job.learner = by_key.restore(learner, header.get("by_key"), _room(arrays, "by_key"))
     return job
+
+
+def _check_rows(job: Job, model: Online) -> None:
+    """Rows are counted in several places, which must agree on those that have been: others would follow."""
+    n_rows, n_experts = job.counters.rows, model.experts.ensemble.n_experts
+    if job.digest.last_row >= n_rows or any(waiting.row >= n_rows for waiting in job.pending.rows.values()):
+        raise ValueError(f"rows are known beyond the {n_rows} that were answered")
+    if job.digest.n_experts not in (None, n_experts):
+        raise ValueError(f"{n_experts} experts in the model, {job.digest.n_experts} in the digest")
 
 
 def _where(stored: dict[str, Any]) -> Where:

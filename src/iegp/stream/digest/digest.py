@@ -125,6 +125,11 @@ class Digest:
             reliability=_mean_reliability(tallies.get("reliability", np.zeros((0, 3)))),
         )
 
+    @property
+    def n_experts(self) -> int | None:
+        """How many experts have weights in the table; None if there is none yet."""
+        return None if self._weights is None else self._weights.width
+
     def config(self) -> dict[str, Any]:
         """What is not an array, ready for JSON."""
         config = {
@@ -134,7 +139,7 @@ class Digest:
             "n_labelled": self.n_labelled,
             "last_row": self.last_row,
             "classes": self._known.config(),
-            "n_experts": None if self._weights is None else self._weights.width,
+            "n_experts": self.n_experts,
             "strip_width": self._strip.width,
         }
         return config if self.keys is None else config | {"keys": self.keys.config()}

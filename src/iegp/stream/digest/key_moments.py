@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from iegp.errors import InputError
+from iegp.storage.schema import LARGEST_COUNT, Field, Rule
 from iegp.stream.digest.grouping import group
 from iegp.stream.digest.moments import Before
-from iegp.stream.digest.stored import take
-from iegp.typing import Arrays, Float, Int
+from iegp.stream.digest.stored import ANY_NUMBER, take
+from iegp.typing import Arrays, Bool, Float, Int
 
 
 class KeyMoments:
@@ -59,7 +59,13 @@ class KeyMoments:
         return {f"{prefix}.by_key": self._state[: self._n_keys].copy()}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self._state = take(arrays, f"{prefix}.by_key", np.float64, (None, 4))
+        self._state = take(arrays, f"{prefix}.by_key", Field((None, 4), **ANY_NUMBER, rules=(_COUNTED,)))
         self._n_keys = len(self._state)
-        if not np.all((self._state[:, 0] >= 0.0) & (self._state[:, 0] <= 2.0**53)):
-            raise InputError("labels of the keys in the stored digest are not counted; the checkpoint is damaged")
+
+
+def _is_counted(state: Float) -> Bool:
+    count = state[:, :1]
+    return np.asarray((count >= 0.0) & (count <= LARGEST_COUNT) & (count == np.floor(count)))
+
+
+_COUNTED = Rule("begin with a count", _is_counted)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from iegp.errors import InputError
 from iegp.evaluate.naive import count_log_score
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.digest import uniform
 from iegp.stream.digest.key_moments import KeyMoments
 from iegp.stream.digest.moments import Before, Moments
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.digest.stored import fill, prefixed
+from iegp.stream.digest.stored import ANY_NUMBER, fill, prefixed, take
 from iegp.typing import Arrays, Bool, Float
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
@@ -86,9 +86,13 @@ class NumberScores:
 
     def check(self, waiting: Float) -> None:
         """Refuse stored rows that could not have been waiting."""
-        row = waiting[:, 0]
-        if not np.all((row >= 0.0) & (row < FARTHEST)):
-            raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
+        take({"rows waiting": waiting[:, 0]}, "rows waiting", Field((None,), 0.0, FARTHEST - 1.0, whole=True))
+
+    def _schema(self) -> dict[str, Field]:
+        fields = {name: Field(array.shape, **ANY_NUMBER) for name, array in self.tallies.items()}
+        shares = {name: Field(self.tallies[name].shape, 0.0, LARGEST_COUNT) for name in ("pit", "inside")}
+        residuals = Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)
+        return fields | shares | {"residuals": residuals}
 
     def arrays(self, prefix: str) -> Arrays:
         keyed = {} if self.by_key is None else self.by_key.arrays(prefix)
@@ -96,7 +100,7 @@ class NumberScores:
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")
-        fill(self.tallies, arrays, prefix)
+        fill(self.tallies, arrays, prefix, self._schema())
         if self.by_key is not None:
             self.by_key.load(arrays, prefix)
 
