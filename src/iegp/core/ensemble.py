@@ -16,11 +16,12 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import laplace, weights
 from iegp.core.compute.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
+from iegp.core.compute.tolerances import NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.expert import belief, noise
 from iegp.core.expert import gaussian_block as blocks
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
 from iegp.typing import Bool, Float, Int
 
@@ -163,7 +164,7 @@ def trace_of(ensemble: Ensemble, rows: Rows, y: Float, level: float | None) -> T
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         components = _components(ensemble, rows.means, rows.scales, rows.dof)
         lower, upper = quantiles(rows.used, *components, tails)
-        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_WEIGHT / ensemble.n_experts)
+        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_QUANTILE_WEIGHT / ensemble.n_experts)
     return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used, pit)
 
 

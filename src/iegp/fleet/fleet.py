@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from iegp.core import keyed
 from iegp.core.compute.threads import n_threads_from
+from iegp.core.compute.tolerances import NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
@@ -199,7 +200,7 @@ class Fleet:
             dof = np.ascontiguousarray(np.broadcast_to(out.dof[:, rung_of, None], out.scales.shape))
             tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
             lower, upper = quantiles(out.used, out.loc, out.scales, dof, tails)
-            pit = cdf_rows(out.used, out.loc, out.scales, dof, y, NEGLIGIBLE_WEIGHT / n_experts)
+            pit = cdf_rows(out.used, out.loc, out.scales, dof, y, NEGLIGIBLE_QUANTILE_WEIGHT / n_experts)
         parts = out.mean, out.std, lower, upper, out.log_score, out.used, pit
         return tuple(None if part is None else _unsorted(routed, part) for part in parts)
 
