@@ -11,7 +11,7 @@ from oracles import features, regret
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
-from iegp.core.weights import BAYES, SWITCHING, transition_matrix
+from iegp.core.weights import BAYES, SWITCHING, WeightRule, transition_matrix
 
 
 def static_kind(**changes):
@@ -100,20 +100,18 @@ def loss_of(table, rule, transitions):
     n, n_experts = table.shape
     used, scores = np.empty((n, n_experts)), np.empty(n)
     start = np.full(n_experts, -math.log(n_experts))
-    weights.weigh_rows(np.ascontiguousarray(table), start, rule, transitions, 0.1, 0.0, used, scores)
+    weights.weigh_rows(WeightRule(rule, transitions, 0.1, 0.0), np.ascontiguousarray(table), start, used, scores)
     return -float(scores.sum())
 
 
 def worst_expert_wins(n, n_experts, switch):
     """An adversary of the weights: whoever is trusted least is right, for one row."""
     log_weights, table = np.full(n_experts, -math.log(n_experts)), np.empty((n, n_experts))
-    transitions = transition_matrix(switch, n_experts)
+    rule = WeightRule(SWITCHING, transition_matrix(switch, n_experts), 0.1, 0.0)
     for t in range(n):
-        ahead = weights.diffuse(log_weights, SWITCHING, transitions)
+        ahead = weights.diffuse(rule, log_weights)
         table[t] = np.where(np.arange(n_experts) == np.argmin(ahead), 0.0, -10.0)
-        weights.weigh_rows(
-            table[t : t + 1], log_weights, SWITCHING, transitions, 0.1, 0.0, np.empty((1, n_experts)), np.empty(1)
-        )
+        weights.weigh_rows(rule, table[t : t + 1], log_weights, np.empty((1, n_experts)), np.empty(1))
     return table
 
 

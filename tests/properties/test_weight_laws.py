@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
-from iegp.core.weights import BAYES, STACKING, SWITCHING, transition_matrix
+from iegp.core.weights import BAYES, STACKING, SWITCHING, WeightRule, transition_matrix
 
 ONES = np.ones((1, 1))
 fast = settings(max_examples=60, deadline=None, derandomize=True)
@@ -24,7 +24,8 @@ def weigh(table, rule, transitions=ONES, rate=0.2, shutdown=0.0, initial=None):
     with np.errstate(divide="ignore"):
         log_weights = np.log(initial)
     used, scores = np.empty((n, n_experts)), np.empty(n)
-    weights.weigh_rows(np.ascontiguousarray(table), log_weights, rule, transitions, rate, shutdown, used, scores)
+    own = WeightRule(rule, transitions, rate, shutdown)
+    weights.weigh_rows(own, np.ascontiguousarray(table), log_weights, used, scores)
     return used, scores, log_weights
 
 

@@ -21,7 +21,7 @@ from iegp.core.expert import gaussian_block as blocks
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
-from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
+from iegp.core.state import Ensemble, State, Trace, Who, weight_rule, who_is_who
 from iegp.typing import Bool, Float, Int
 
 __all__ = ["Ensemble", "State", "Trace", "learn", "learn_chunks", "predict", "start"]
@@ -77,7 +77,7 @@ def mix_into(
 ) -> None:
     """The same from what the beliefs predict: ``means`` (beliefs, n, D), ``variances`` (beliefs, n)."""
     n, n_experts, n_outputs = loc.shape
-    ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
+    ahead = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
     for e in range(n_experts):
         b, k = who.belief_of[e], who.rung_of[e]
         nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
@@ -253,16 +253,7 @@ def weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: Rows) -> N
         rows.scales,
         rows.dof,
     )
-    weights.weigh_rows(
-        rows.log_scores,
-        state.log_weights,
-        ensemble.rule,
-        ensemble.transitions,
-        ensemble.rate,
-        ensemble.shutdown,
-        rows.used,
-        rows.log_score,
-    )
+    weights.weigh_rows(weight_rule(ensemble), rows.log_scores, state.log_weights, rows.used, rows.log_score)
     summarise(rows.used, rows.means, rows.scales, rows.dof, who.belief_of, who.rung_of, rows.mean, rows.std)
     state.rows[0] += len(y)
 

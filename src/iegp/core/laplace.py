@@ -20,10 +20,10 @@ from iegp.core import weights
 from iegp.core.compute.threads import Piece, run_in_pieces, wrap_around
 from iegp.core.expert import laplace_block as site_blocks
 from iegp.core.expert.gaussian_block import predict_rows
-from iegp.core.likelihoods.sites import log_predictive
+from iegp.core.likelihoods.sites import log_predictive, of_belief
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.counts import CountMixture
-from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
+from iegp.core.state import Ensemble, State, Trace, Who, label_model, weight_rule, who_is_who
 from iegp.typing import Float
 
 
@@ -85,10 +85,7 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
         ensemble.frequencies,
         ensemble.drift_ratio,
         who.active,
-        ensemble.likelihood,
-        ensemble.integration,
-        ensemble.link,
-        ensemble.nodes,
+        label_model(ensemble),
         state.matrix,
         state.vector,
         rows.means,
@@ -101,7 +98,7 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
 
 def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows, n_threads: int) -> None:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    n_drifts = ensemble.n_drifts
+    n_drifts, labels = ensemble.n_drifts, label_model(ensemble)
     kernels = [k for k in range(len(ensemble.frequencies)) if who.active[k * n_drifts : (k + 1) * n_drifts].any()]
 
     def work(piece: Piece) -> None:
@@ -115,10 +112,7 @@ def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, r
             ensemble.frequencies[k],
             ensemble.drift_ratio[own],
             who.active[own],
-            ensemble.likelihood,
-            ensemble.integration,
-            ensemble.link[own],
-            ensemble.nodes,
+            labels._replace(link=labels.link[own]),
             state.matrix[own],
             state.vector[own],
             rows.means[own],
@@ -143,16 +137,7 @@ def _weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: _Rows) ->
             if power != 1.0 and who.alive[e]:
                 outcomes = rows.outcomes[b, t]
                 rows.log_scores[t, e] = power * outcomes[int(y[t, 0])] - log_normaliser(outcomes, power)
-    weights.weigh_rows(
-        rows.log_scores,
-        state.log_weights,
-        ensemble.rule,
-        ensemble.transitions,
-        ensemble.rate,
-        ensemble.shutdown,
-        rows.used,
-        rows.log_score,
-    )
+    weights.weigh_rows(weight_rule(ensemble), rows.log_scores, state.log_weights, rows.used, rows.log_score)
     state.rows[0] += rows.log_score.size
 
 
@@ -209,7 +194,7 @@ def _predict_latent(ensemble: Ensemble, state: State, x: Float) -> tuple[Float, 
     )
     # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
     variances = np.maximum(variances - 1.0, 0.0)
-    ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
+    ahead = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
     return np.tile(ahead, (n, 1)), means, variances
 
 
@@ -219,17 +204,9 @@ def _log_classes(ensemble: Ensemble, who: Who, means: Float, variances: Float, o
     label = np.zeros(1)
     for b in range(n_beliefs):
         if who.active[b]:
+            own = of_belief(label_model(ensemble), b)
             for t in range(n):
-                log_predictive(
-                    ensemble.likelihood,
-                    ensemble.integration,
-                    label,
-                    means[b, t],
-                    variances[b, t],
-                    ensemble.link[b],
-                    ensemble.nodes,
-                    outcomes[b, t],
-                )
+                log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 
 
 def _counts(ensemble: Ensemble, used: Float, means: Float, variances: Float, exposure: Float) -> CountMixture:

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp._compile import compiled
 from iegp.core.likelihoods import GAUSSIAN, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
-from iegp.core.weights import BAYES
+from iegp.core.likelihoods.sites import LabelModel
+from iegp.core.weights import BAYES, WeightRule
 from iegp.typing import Bool, Float, Int
 
 _NOTHING: Float = np.zeros((0, 0))
@@ -76,6 +78,18 @@ class Ensemble(NamedTuple):
     def rung_of(self) -> Int:
         """Which rung of the noise ladder an expert stands on."""
         return places(len(self.drift_ratio), len(self.forgetting))[1]
+
+
+@compiled
+def label_model(ensemble: Ensemble) -> LabelModel:
+    """What the labels of an ensemble are; its ``link`` has a row per belief."""
+    return LabelModel(ensemble.likelihood, ensemble.integration, ensemble.link, ensemble.nodes)
+
+
+@compiled
+def weight_rule(ensemble: Ensemble) -> WeightRule:
+    """How the weights of an ensemble follow the scores."""
+    return WeightRule(ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown)
 
 
 class State(NamedTuple):

@@ -58,10 +58,7 @@ def start(name, n, n_features, prior_vars, drifts, link):
     return {
         "drift_ratio": np.array(drifts),
         "active": np.ones(n_beliefs, dtype=bool),
-        "kind": case.code,
-        "integration": sites.QUADRATURE,
-        "link": np.tile(link, (n_beliefs, 1)),
-        "nodes": np.zeros((n_latents, 0)),
+        "label_model": case.label_model(link)._replace(link=np.tile(link, (n_beliefs, 1))),
         "matrix": matrix,
         "vector": np.zeros((n_beliefs, n_features, n_latents)),
         "means": np.full((n_beliefs, n, n_latents), np.nan),
@@ -259,9 +256,9 @@ def test_a_block_of_great_leverage_is_learned_row_by_row():
     phi = feature_rows(x[:20], frequencies)
     direct = finished(start("poisson", 20, 40, [3.0], [0.0], LINK["poisson"]))
     for t in range(20):
-        kind, link = TABLE["poisson"].code, LINK["poisson"]
+        label_model = TABLE["poisson"].label_model(LINK["poisson"])
         direct.variances[t] = site_blocks.static_site_row(
-            kind, link, direct.matrix, direct.vector, phi[t], y[t], direct.means[t]
+            label_model, direct.matrix, direct.vector, phi[t], y[t], direct.means[t]
         )
     assert_array_equal(blocks.means[:20], direct.means)
     assert_array_equal(blocks.variances[:20], direct.variances)
@@ -337,13 +334,13 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
     x, y = ordinary(name, 20)
     _, frequencies = inputs(1, 4)
     arguments = start(name, 20, 8, [3.0], [0.0], LINK[name])
-    arguments["integration"] = sites.INTEGRATIONS.index(integration)
-    arguments["nodes"] = sites.draws(integration, arguments["means"].shape[2], seed=0)
+    number, nodes = sites.INTEGRATIONS.index(integration), sites.draws(integration, arguments["means"].shape[2], seed=0)
+    arguments["label_model"] = arguments["label_model"]._replace(integration=number, nodes=nodes)
     site_blocks.replay_sites(x, y, 0, 20, frequencies, *arguments.values())
     run = finished(arguments)
     assert_sound(run)
     for t in range(20):
-        given = LINK[name], arguments["integration"], arguments["nodes"], y[t, -1]
+        given = LINK[name], number, nodes, y[t, -1]
         score, outcomes = TABLE[name].predict(y[t, 0], run.means[t], run.variances[t], *given)
         assert run.log_scores[t] == score
         assert_array_equal(run.outcomes[t], outcomes)
@@ -377,10 +374,10 @@ def test_step_sites_is_replay_of_every_kernel(name):
     drifts, priors = [0.0, 0.2, 0.0, 0.2], [3.0, 3.0, 5.0, 5.0]
     stepped = start(name, 6, 8, priors, drifts, LINK[name])
     stepped["active"][2] = False
-    stepped["link"] *= np.arange(1.0, 5.0)[:, None]  # every belief has its own
+    stepped["label_model"].link[:] *= np.arange(1.0, 5.0)[:, None]  # every belief has its own
     site_blocks.step_sites(x, y, frequencies, *stepped.values())
     for b in (0, 1, 3):
-        wanted = by_blocks(name, x, y, frequencies[b // 2], priors[b], drifts[b], stepped["link"][b])
+        wanted = by_blocks(name, x, y, frequencies[b // 2], priors[b], drifts[b], stepped["label_model"].link[b])
         for found, expected in zip(finished(stepped, b), wanted, strict=True):
             assert_close(found, expected, 1e-10)
     assert np.all(np.isnan(stepped["means"][2]))

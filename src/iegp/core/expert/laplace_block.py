@@ -31,14 +31,13 @@ from iegp.core.compute.linalg import (
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
 from iegp.core.features import feature_rows
-from iegp.core.likelihoods.sites import log_predictive, site
+from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief, site
 from iegp.typing import Bool, Float
 
 
 @compiled_fast_sums
 def assimilate(
-    kind: int,
-    link: Float,
+    label_model: LabelModel,
     y: Float,
     floor: float,
     joint: Float,
@@ -68,14 +67,14 @@ def assimilate(
             row[j] = covariance * roots[j]
             variance -= row[j] * row[j]
         variances[t] = max(variance, floor)
-        curvatures[t] = site(kind, y[t], means[t], variances[t], link, slopes[t])
+        curvatures[t] = site(label_model, y[t], means[t], variances[t], slopes[t])
         roots[t] = math.sqrt(curvatures[t] / (1.0 + curvatures[t] * variances[t]))
         row[t] = roots[t]
 
 
 @compiled
 def static_sites(
-    kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float
+    label_model: LabelModel, factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float
 ) -> None:
     """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
     n, n_features = phi.shape
@@ -88,13 +87,13 @@ def static_sites(
         prior[t] = joint[t, t]
     matmul(whitened, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(kind, link, y, 0.0, joint, means, variances, slopes, curvatures)
+    assimilate(label_model, y, 0.0, joint, means, variances, slopes, curvatures)
     leverage = 0.0
     for t in range(n):
         leverage = max(leverage, prior[t] * curvatures[t])
     if not leverage <= MAX_BLOCK_LEVERAGE:
         for t in range(n):
-            variances[t] = static_site_row(kind, link, factor, vector, phi[t], y[t], means[t])
+            variances[t] = static_site_row(label_model, factor, vector, phi[t], y[t], means[t])
         return
     # The natural parameter of a site, h times its pseudo-target: finite however small h is.
     pulls = np.empty_like(means)
@@ -116,8 +115,7 @@ def static_sites(
 
 @compiled
 def drifting_sites(
-    kind: int,
-    link: Float,
+    label_model: LabelModel,
     covariance: Float,
     vector: Float,
     drift: float,
@@ -140,7 +138,7 @@ def drifting_sites(
             cross[t, i] += drift * (t + 1) * phi[t, i]
     matmul(phi, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(kind, link, y, drift, joint, means, variances, slopes, curvatures)
+    assimilate(label_model, y, drift, joint, means, variances, slopes, curvatures)
     roots = np.empty(n)
     for t in range(n):
         roots[t] = joint[t, t]
@@ -161,7 +159,7 @@ def drifting_sites(
 
 
 @compiled
-def static_site_row(kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
+def static_site_row(label_model: LabelModel, factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
     """Predict one row, then learn it. Writes the latent mean (L,), returns the latent variance.
 
     With ``u R = phi`` the new factor is ``C R`` where ``C'C = I + h u u'``, a sweep of plane rotations as in
@@ -180,7 +178,7 @@ def static_site_row(kind: int, link: Float, factor: Float, vector: Float, phi: F
         for d in range(n_latents):
             mean[d] += u[i] * vector[i, d]
     slope = np.empty(n_latents)
-    curvature = site(kind, y, mean, variance, link, slope)
+    curvature = site(label_model, y, mean, variance, slope)
     for d in range(n_latents):
         _rotate_vector(vector, d, u, slope[d], curvature)
     rest = phi.copy()
@@ -217,7 +215,7 @@ def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: flo
 
 @compiled_fast_sums
 def drifting_site_row(
-    kind: int, link: Float, covariance: Float, vector: Float, drift: float, phi: Float, y: Float, mean: Float
+    label_model: LabelModel, covariance: Float, vector: Float, drift: float, phi: Float, y: Float, mean: Float
 ) -> float:
     """The same for a random-walk expert: one step of the walk, predict, then learn."""
     n, n_latents = vector.shape
@@ -237,7 +235,7 @@ def drifting_site_row(
             total += phi[i] * vector[i, d]
         mean[d] = total
     slope = np.empty(n_latents)
-    curvature = site(kind, y, mean, variance, link, slope)
+    curvature = site(label_model, y, mean, variance, slope)
     for i in range(n):
         for d in range(n_latents):
             vector[i, d] += gain[i] * slope[d]
@@ -267,10 +265,7 @@ def replay_sites(
     frequencies: Float,
     drift_ratio: Float,
     active: Bool,
-    kind: int,
-    integration: int,
-    link: Float,
-    nodes: Float,
+    label_model: LabelModel,
     matrix: Float,
     vector: Float,
     means: Float,
@@ -295,13 +290,14 @@ def replay_sites(
         for b in range(drift_ratio.size):
             if not active[b]:
                 continue
+            own = of_belief(label_model, b)
             mean, variance = means[b, start:stop], variances[b, start:stop]
             if drift_ratio[b] > 0.0:
-                drifting_sites(kind, link[b], matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
+                drifting_sites(own, matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
             else:
-                static_sites(kind, link[b], matrix[b], vector[b], phi, rows, mean, variance)
+                static_sites(own, matrix[b], vector[b], phi, rows, mean, variance)
             scores, classes = log_scores[b, start:stop], outcomes[b, start:stop]
-            score_rows(kind, integration, rows, link[b], nodes, mean, variance, scores, classes)
+            score_rows(own, rows, mean, variance, scores, classes)
 
 
 @compiled
@@ -311,10 +307,7 @@ def step_sites(
     frequencies: Float,
     drift_ratio: Float,
     active: Bool,
-    kind: int,
-    integration: int,
-    link: Float,
-    nodes: Float,
+    label_model: LabelModel,
     matrix: Float,
     vector: Float,
     means: Float,
@@ -330,23 +323,21 @@ def step_sites(
         for b in range(k * n_drifts, (k + 1) * n_drifts):
             if not active[b]:
                 continue
+            own = of_belief(label_model, b)
             for t in range(x.shape[0]):
                 if drift_ratio[b] > 0.0:
                     variances[b, t] = drifting_site_row(
-                        kind, link[b], matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t]
+                        own, matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t]
                     )
                 else:
-                    variances[b, t] = static_site_row(kind, link[b], matrix[b], vector[b], phi[t], y[t], means[b, t])
-            score_rows(kind, integration, y, link[b], nodes, means[b], variances[b], log_scores[b], outcomes[b])
+                    variances[b, t] = static_site_row(own, matrix[b], vector[b], phi[t], y[t], means[b, t])
+            score_rows(own, y, means[b], variances[b], log_scores[b], outcomes[b])
 
 
 @compiled
 def score_rows(
-    kind: int,
-    integration: int,
+    label_model: LabelModel,
     y: Float,
-    link: Float,
-    nodes: Float,
     means: Float,
     variances: Float,
     log_scores: Float,
@@ -354,4 +345,4 @@ def score_rows(
 ) -> None:
     """Log predictive probabilities of one belief: of the labels (n,), and of all classes (n, K)."""
     for t in range(means.shape[0]):
-        log_scores[t] = log_predictive(kind, integration, y[t], means[t], variances[t], link, nodes, outcomes[t])
+        log_scores[t] = log_predictive(label_model, y[t], means[t], variances[t], outcomes[t])

@@ -23,7 +23,7 @@ from iegp.core.latent.neighbours import Vectors
 from iegp.core.latent.partial_rows import learn_partial, place_partial
 from iegp.core.latent.settings import LatentSettings
 from iegp.core.latent.weights import choose_and_weigh
-from iegp.core.weights import RULES, diffuse, log_sum_exp
+from iegp.core.weights import RULES, WeightRule, diffuse, log_sum_exp
 from iegp.typing import Bool, Float, Int
 
 # Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
@@ -198,18 +198,13 @@ def _weigh(model: Embedder, log_scores: Float, learned: Learned, block: slice) -
     learned.positions[:, block] = positions
     log_priors = np.ascontiguousarray(-0.5 * np.sum(positions**2, axis=2).T / settings.latent_var)
     chosen: Int = np.empty(len(log_scores), dtype=np.int64)
-    choose_and_weigh(
-        log_scores,
-        log_priors,
-        model.log_weights,
-        RULES.index(settings.weights),
-        model.transitions,
-        settings.stacking_rate,
-        settings.shutdown,
-        chosen,
-        learned.log_score[block],
-    )
+    choose_and_weigh(_weight_rule(model), log_scores, log_priors, model.log_weights, chosen, learned.log_score[block])
     learned.stitched[block] = positions[chosen, np.arange(len(chosen))]
+
+
+def _weight_rule(model: Embedder) -> WeightRule:
+    settings = model.settings
+    return WeightRule(RULES.index(settings.weights), model.transitions, settings.stacking_rate, settings.shutdown)
 
 
 def _vectors(rows: Float, axes: Float) -> Vectors:
@@ -282,7 +277,7 @@ def _place_gappy(model: Embedder, m: int, row: Float, neighbours: Int, placed: F
 def log_densities(model: Embedder, rows: Float) -> Float:
     """Log predictive density (n,) of each row's observed entries as the next row, in the user's units."""
     _, log_scores = place(model, rows, list(range(model.n_experts)))
-    ahead = diffuse(model.log_weights, RULES.index(model.settings.weights), model.transitions)
+    ahead = diffuse(_weight_rule(model), model.log_weights)
     mixture = np.array([log_sum_exp(ahead + scores) for scores in log_scores.T])
     n_observed = np.sum(~np.isnan(rows), axis=1)
     return np.asarray(mixture - n_observed * math.log(model.scaling.scale[0]))

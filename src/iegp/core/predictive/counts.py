@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
 from iegp.core.likelihoods import POISSON
-from iegp.core.likelihoods.sites import QUADRATURE, log_predictive
+from iegp.core.likelihoods.sites import QUADRATURE, LabelModel, log_predictive
 from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
@@ -267,6 +267,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
     if mean != mean or var != var:
         return math.nan
     centre = np.array([min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)])
-    label, link, unused = np.array([k, 1.0]), np.zeros(1), np.empty((1, 0))
-    score = log_predictive(POISSON, QUADRATURE, label, centre, var, link, unused, unused[0])
+    label, unused = np.array([k, 1.0]), np.empty((1, 0))
+    score = log_predictive(LabelModel(POISSON, QUADRATURE, np.zeros(1), unused), label, centre, var, unused[0])
     return min(score, 0.0)  # rounding may leave a hair above
