@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.model import Online
+from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
-from iegp.core.state import Trace
 from iegp.errors import ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.experts_table import ExpertTable, experts_of
@@ -112,5 +112,5 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
     def _warm_up(self, rows: Float, labels: Float) -> None:
         self._online = online.warmed_up(self._online.settings, rows, labels, self._online.n_outputs)
 
-    def _learn(self, rows: Float, labels: Float, level: float | None = None) -> Trace:
+    def _learn(self, rows: Float, labels: Float, level: float | None = None) -> Predictions:
         return online.learn(self._online, rows, labels, n_threads_from(self.get_params(deep=False)["n_jobs"]), level)

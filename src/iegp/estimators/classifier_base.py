@@ -17,7 +17,7 @@ from iegp.estimators import labels as lab
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_x, unchanged_on_error
 from iegp.estimators.labels import Labels
-from iegp.evaluate.classification_run import ClassificationRun
+from iegp.evaluate.runs import ClassificationRun
 from iegp.typing import Float
 
 
@@ -68,9 +68,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers = self._continue(X, y, classes, check_input)
-            trace = self._learn(rows, numbers)
+            predictions = self._learn(rows, numbers)
         truth = self.classes_[numbers[:, 0].astype(np.intp)]
-        return ClassificationRun(trace.mean, trace.log_score, trace.weights, truth, self.classes_.copy())
+        return ClassificationRun.of_predictions(predictions, truth, self.classes_.copy())
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, classes: Sequence[Any] | ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.

@@ -21,7 +21,7 @@ from iegp.estimators import parameters
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun, from_trace
+from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.typing import Float
 
 
@@ -147,8 +147,8 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             rows, labels = self._continue(X, y, exposure, check_input)
             n_blind = 1 if self._online.n_seen == 0 and self._online.is_warming_up else 0
-            trace = self._learn(rows, labels, float(level))
-        return from_trace(trace, labels[:, :1], True, float(level), n_blind)
+            predictions = self._learn(rows, labels, float(level))
+        return PrequentialRun.of_predictions(predictions, labels[:, :1], True, level=float(level), n_blind=n_blind)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.

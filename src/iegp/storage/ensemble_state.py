@@ -14,13 +14,13 @@ from iegp.core.likelihoods.sites import INTEGRATIONS, N_DRAWS
 from iegp.core.model import Online, check_label_range, label_columns
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, State
+from iegp.core.state import Ensemble, State, layout_of
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError
 from iegp.typing import Arrays, Float
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("layout", "rule", "rate", "shutdown", "likelihood", "integration")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -47,7 +47,9 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         settings = Settings.from_config(config["settings"])
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
+        arrays = _one_after_another(arrays)
         ensemble = Ensemble(
+            layout=layout_of([settings.n_frequencies] * len(settings.kernels), len(settings.drift_var)),
             rule=RULES.index(settings.weights),
             rate=settings.stacking_rate,
             shutdown=settings.shutdown,
@@ -91,16 +93,26 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
     return later | arrays
 
 
+def _one_after_another(arrays: Arrays) -> Arrays:
+    """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
+    later = {}
+    for name, n_last in (("state.matrix", 0), ("state.vector", 1), ("ensemble.frequencies", 1)):
+        array = arrays[name]
+        if array.ndim == 3:
+            later[name] = array.reshape(-1, *array.shape[3 - n_last :])
+    return arrays | later
+
+
 def _check_counts(model: Online) -> None:
     settings, frequencies = model.settings, model.experts.ensemble.frequencies
     n_kernels = len(settings.kernels)
-    if not len(model.experts.kernels) == n_kernels == len(frequencies):
+    if len(model.experts.kernels) != n_kernels:
         raise ValueError("the numbers of kernels differ")
-    if frequencies.shape[1:2] != (settings.n_frequencies,):
-        raise ValueError(f"n_frequencies is {settings.n_frequencies}, but there are {frequencies.shape[1:2]}")
-    rungs = settings.noise_forgetting if settings.likelihood == "gaussian" else settings.sharpness
-    if len(model.experts.ensemble.forgetting) != len(rungs):
-        raise ValueError("the ladder of rungs has another length than its settings")
+    if len(frequencies) != n_kernels * settings.n_frequencies:
+        raise ValueError(f"there are {len(frequencies)} frequencies, not {n_kernels} times {settings.n_frequencies}")
+    noise = settings.noise_forgetting if settings.likelihood == "gaussian" else settings.sharpness
+    if len(model.experts.ensemble.forgetting) != len(noise):
+        raise ValueError("there are more or fewer noise models than its settings say")
     if type(model.is_warming_up) is not bool:
         raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
     if type(model.n_warmup_learned) is not int or not 0 <= model.n_warmup_learned <= model.n_seen:
@@ -126,25 +138,24 @@ def _check_arrays(model: Online) -> None:
         likelihood = named(model.settings.likelihood)
         n_latents, n_link = likelihood.n_latents(n_outputs), likelihood.n_link(n_outputs)
         n_draws = N_DRAWS if model.settings.integration == "monte-carlo" else 0
-    n_kernels, n_frequencies, n_rungs = *ensemble.frequencies.shape[:2], len(ensemble.forgetting)
-    n_beliefs = n_kernels * len(model.settings.drift_var)
-    n_experts, n_features = n_beliefs * n_rungs, 2 * n_frequencies
+    layout, n_noise = ensemble.layout, len(ensemble.forgetting)
+    n_beliefs, n_experts = layout.n_beliefs, layout.n_beliefs * n_noise
     switching = model.settings.weights == "switching"
-    belief_shapes = (n_beliefs, n_features, n_features), (n_beliefs, n_features, n_latents)
+    belief_shapes = (layout.matrix[-1],), (layout.features[-1], n_latents)
     transitions = (n_experts, n_experts) if switching else (1, 1)
     shapes_of: dict[str, tuple[Iterable[Float], list[tuple[int, ...]]]] = {
         "scaling": (model.scaling, [(d,), (d,), (n_labels,), (n_labels,)]),
-        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_latents), (n_experts,), (1,)]),
+        "state": (model.state, [*belief_shapes, (n_noise,), (n_experts, n_latents), (n_experts,), (1,)]),
         "ensemble": (
             [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
             [
-                (n_kernels, n_frequencies, d),
+                (layout.frequencies[-1], d),
                 *[(n_beliefs,)] * 2,
                 (n_beliefs, n_latents),
-                *[(n_rungs,)] * 2,
+                *[(n_noise,)] * 2,
                 transitions,
                 (n_beliefs, n_link),
-                (n_rungs,),
+                (n_noise,),
                 (n_latents, n_draws),
             ],
         ),

@@ -16,8 +16,8 @@ from iegp.core.editing.columns import add_columns
 from iegp.core.editing.new_class import add_class
 from iegp.core.editing.new_level import add_level, mirrored
 from iegp.core.model import LARGEST_COUNT, Online
+from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
-from iegp.core.state import Trace
 from iegp.errors import InputError
 from iegp.stream.answers import Answers
 from iegp.typing import Arrays, Bool, Float, Int
@@ -99,8 +99,8 @@ class Learner:
                 continue
             blind = self._is_blind
             level = None if self.cheap_intervals or self._has_classes else self.level
-            trace = online.learn(self.model, x_part, self._numbers(y_part), self.n_threads, level)
-            yield replace(self._answers(trace, y_part, row_part, ids_part, blind), keys=keys_part)
+            predictions = online.learn(self.model, x_part, self._numbers(y_part), self.n_threads, level)
+            yield replace(self._answers(predictions, y_part, row_part, ids_part, blind), keys=keys_part)
 
     def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
         """Predict each row as if it came next; nothing is learned."""
@@ -175,20 +175,19 @@ class Learner:
         y = np.asarray(labels, dtype=np.float64)
         return np.column_stack([y, np.ones(len(y))]) if self.task == "count" else np.ascontiguousarray(y[:, None])
 
-    def _answers(self, trace: Trace, labels: NDArray[Any], row: Int, ids: Any, blind: bool) -> Answers:
+    def _answers(self, predictions: Predictions, labels: NDArray[Any], row: Int, ids: Any, blind: bool) -> Answers:
         if self._has_classes:
-            proba = trace.mean[:, : len(self.classes)]
-            return Answers(
-                row, labels, trace.log_score, proba=proba, classes=self.classes, weights=trace.weights, ids=ids
-            )
-        mean, std = trace.mean[:, 0], trace.std[:, 0]
+            proba = predictions.proba[:, : len(self.classes)]
+            scores, weights = predictions.log_score, predictions.weights
+            return Answers(row, labels, scores, proba=proba, classes=self.classes, weights=weights, ids=ids)
+        mean, std = predictions.mean[:, 0], predictions.std[:, 0]
         if self.cheap_intervals:
             lower, upper = self.normal_interval(mean, std)
         else:
-            lower, upper = trace.lower[:, 0], trace.upper[:, 0]
-        pit = trace.pit[:, 0] if len(trace.pit) else None
+            lower, upper = predictions.lower[:, 0], predictions.upper[:, 0]
+        pit = predictions.pit[:, 0] if self.task == "regression" and len(predictions.pit) else None
         answers = Answers(
-            row, labels, trace.log_score, mean, std, lower, upper, pit=pit, weights=trace.weights, ids=ids
+            row, labels, predictions.log_score, mean, std, lower, upper, pit=pit, weights=predictions.weights, ids=ids
         )
         return _without_prediction(answers) if blind else answers
 

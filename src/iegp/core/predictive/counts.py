@@ -96,12 +96,12 @@ class CountMixture:
     @property
     def mean(self) -> Float:
         """``sum_m w_m exp(log_mean_m + log_var_m / 2)``; a component's mean is at most exp(350). O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[0]
+        return count_moments(self.weights, self.log_mean, self.log_var)[0]
 
     @property
     def var(self) -> Float:
         """Variance, Poisson noise included; a component's is at most exp(700), so that it stays a number. O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[1]
+        return count_moments(self.weights, self.log_mean, self.log_var)[1]
 
     @property
     def std(self) -> Float:
@@ -213,7 +213,7 @@ def _probabilities(q: ArrayLike) -> Float:
 
 
 @compiled
-def _moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
+def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
     """Mean and variance, both (n,).
 
     A component has mean ``e = exp(mu + v/2)`` and variance ``e + exp(2 mu + 2 v) (1 - exp(-v))``: the second factorial
