@@ -190,7 +190,7 @@ def _blocks(options: EmbedOptions, course: Course, source: RowSource) -> Iterato
 
 def _write(path: Path, course: Course) -> None:
     """The model with how far it has come, one file, replaced atomically; :func:`iegp.load` reads the model."""
-    header, arrays = course.model._to_parts()
+    header, arrays = course.model.to_parts()
     names = list(dict.fromkeys(course.labels))
     number_of = {name: number for number, name in enumerate(names)}
     codes = np.array([number_of[label] for label in course.labels], dtype=np.int64)

@@ -147,8 +147,8 @@ def _job(header: dict[str, Any], arrays: Arrays, n_threads: int, by_key: ByKey |
         raise ValueError("its parts belong to different runs")
     if plan.has_classes and len(classes) > model.n_outputs:
         raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
-    learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
-    learner.order = plan.order
+    cheap = plan.intervals == "normal"
+    learner = Learner(plan.task, model, classes, plan.order, plan.level, cheap, n_threads=n_threads)
     job.learner = learner
     if plan.key is not None and by_key is not None:
         if any(waiting.key is None for waiting in job.pending.rows.values()):
