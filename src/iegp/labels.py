@@ -44,7 +44,18 @@ class NumberLabels:
         return cls(1, True) if y.ndim == 1 else cls(y.shape[1], False)
 
     def encode(self, y: Iterable[Any]) -> Float:
-        """Columns (n, n_outputs); an entry that is not a finite number is an error that names it."""
+        """Check labels and give them to the core.
+
+        Parameters
+        ----------
+        y : sequence of numbers (n,), or array (n, n_outputs)
+            An entry that is not a finite number is an error that names its row.
+
+        Returns
+        -------
+        ndarray (n, n_outputs)
+            C-contiguous float64.
+        """
         values = _numbers(y)
         if values.shape[1:] != (() if self.single_output else (self.n_outputs,)):
             before = "one-dimensional" if self.single_output else f"of {self.n_outputs} columns"
@@ -81,7 +92,20 @@ class CountLabels:
     single_output = True
 
     def encode(self, y: Iterable[Any], exposure: ArrayLike | None = None) -> Float:
-        """Columns (n, 2): counts and exposures, which are one if not given."""
+        """Check counts and exposures and give them to the core.
+
+        Parameters
+        ----------
+        y : sequence of numbers (n,)
+            An entry that is negative or not a finite number is an error that names its row.
+        exposure : array (n,), number or None
+            Positive; one for all rows if not given.
+
+        Returns
+        -------
+        ndarray (n, 2)
+            Counts and exposures.
+        """
         self._require_exposure(exposure)
         counts = NumberLabels().encode(y)[:, 0]
         negative = np.flatnonzero(counts < 0.0)
@@ -125,7 +149,7 @@ def as_exposure(exposure: ArrayLike | None, n: int) -> Float:
         return np.ones(n)
     shares = np.asarray(exposure)
     if shares.dtype.kind not in _NUMBERS:
-        wrong = next((value for value in shares.ravel().tolist() if _as_float(value) is None), shares.ravel()[0])
+        wrong = next((value for value in shares.ravel().tolist() if as_float(value) is None), shares.ravel()[0])
         raise InputError(f"exposure has {wrong!r:.80}, which is not a number; give one positive number per row")
     if shares.ndim == 0:
         shares = np.full(n, shares)
@@ -168,7 +192,17 @@ class ClassLabels:
 
     @classmethod
     def declared(cls, classes: Any, argument: str = "classes", **options: Any) -> ClassLabels:
-        """Classes that a caller names; an error where they cannot be a list of different labels."""
+        """Take the classes that a caller names.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            All different, none missing; anything else is an error.
+        argument : str
+            What the caller calls them, for messages.
+        **options
+            Further fields, such as ``is_fixed``.
+        """
         labels = _as_list(classes)
         if labels is None:
             shape = np.asarray(classes, dtype=object).shape
@@ -203,7 +237,18 @@ class ClassLabels:
     # -- encoding --------------------------------------------------------------------------------------------------
 
     def encode(self, labels: Iterable[Any]) -> Float:
-        """Class numbers (n, 1); a label that is no class is an error that names its row."""
+        """Check labels and give their class numbers to the core.
+
+        Parameters
+        ----------
+        labels : sequence of labels (n,)
+            One that is missing or is no class is an error that names its row.
+
+        Returns
+        -------
+        ndarray (n, 1)
+            Class numbers, as float64.
+        """
         known = as_labels(labels)
         numbers = [self.number_of.get(label, -1) for label in known]
         if -1 in numbers:
@@ -300,10 +345,28 @@ Codec = NumberLabels | CountLabels | ClassLabels
 
 
 def grow(model: Online, labels: ClassLabels, label: Any, row: int = 0) -> tuple[Online, ClassLabels]:
-    """A model and its codec with one class or level more; neither argument is changed. ``row`` is for messages.
+    """Add a class or level that appears later.
 
     A class starts from the prior, and odds between the others stay as they were. A level takes a piece of what lay
     between its neighbours, or the end.
+
+    Parameters
+    ----------
+    model : Online
+        A model of classes or levels; it is not changed.
+    labels : ClassLabels
+        Its codec, which does not have the label.
+    label : hashable
+        The new label. It is an error where ``labels`` is fixed, or where its place among levels is not known.
+    row : int
+        The row at which it appears, for messages.
+
+    Returns
+    -------
+    model : Online
+        It has one class more, unless it had one without a name.
+    labels : ClassLabels
+        It has the label.
     """
     place = labels.place_of(label, row)
     if len(labels.classes) == model.n_outputs:
@@ -355,6 +418,16 @@ def is_missing(label: Any) -> bool:
         return False
 
 
+def as_float(value: Any) -> float | None:
+    """A number as a float, infinity if it is too large for one; None if it is text or anything else."""
+    try:
+        return None if isinstance(value, str | bytes) else float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return None
+
+
 def first_not_finite(values: Float) -> tuple[int, int] | None:
     """Row and column of the first entry (n, D) that is NaN or infinite."""
     # The sum of finite numbers is nearly always finite: one pass, no array of flags.
@@ -388,20 +461,12 @@ def _numbers(y: Iterable[Any]) -> Float:
 
 
 def _number(value: Any, row: int) -> float:
-    number = None if isinstance(value, str | bytes) else _as_float(value)
+    number = as_float(value)
     if number is None:
         raise InputError(
-            f"y is {value!r:.80} at row {row}, which is not a finite number. Drop rows without one; the model is "
-            "unchanged."
+            f"y is {value!r:.80} at row {row}, which is not a number. Drop rows without one; the model is unchanged."
         )
     return number
-
-
-def _as_float(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _as_list(classes: Any) -> list[Any] | None:

@@ -86,7 +86,8 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike, check_input: bool = True) -> Labels:
         """The most probable class of each row."""
-        return self.labels_.decode(np.argmax(self.predict_proba(X, check_input), axis=1))
+        best = np.argmax(self.predict_proba(X, check_input), axis=1)
+        return self.labels_.decode(best)
 
     def predict_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
         """Probability of every class, (n, K) in the order of ``classes_``, if the row came next. Changes nothing."""

@@ -87,6 +87,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Rows learned so far.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    model_, labels_, single_output_
+        For code that builds on an estimator: the model of the core (:class:`iegp.core.model.Online`), the codec of its
+        labels (:mod:`iegp.labels`), and whether y is one-dimensional.
 
     Examples
     --------
