@@ -302,8 +302,8 @@ class ClassLabels:
             ) from error
 
     def with_label(self, label: Any, place: int) -> Self:
-        """One class more, numbered ``place``; those from there on move up by one."""
-        return replace(self, classes=(*self.classes[:place], label, *self.classes[place:]))
+        """One class more, of any type, numbered ``place``; those from there on move up by one."""
+        return replace(self, classes=(*self.classes[:place], label, *self.classes[place:]), dtype="object")
 
     def unknown(self, label: Any, row: int = 0) -> InputError:
         """The error for a label that is no class."""

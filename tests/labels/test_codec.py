@@ -146,6 +146,14 @@ def test_a_class_comes_last_and_a_level_takes_its_place():
     assert (more.classes, grown.n_outputs) == ((1, 3, 5), 3)
 
 
+def test_a_new_label_may_be_of_another_type():
+    for first in ((), (0, 1), ("a", "b")):
+        codec = ClassLabels.declared(first)
+        for label in ("word", 2.5, (7,)):
+            codec = codec.with_label(label, len(codec.classes))
+        assert codec.decode(codec.encode([(7,), "word", 2.5])).tolist() == [(7,), "word", 2.5]
+
+
 def test_the_second_name_needs_no_new_class():
     for kind, is_ordered in ((small_classifier, False), (small_ordinal, True)):
         model, codec = fresh(kind, 2), ClassLabels(is_ordered=is_ordered)
