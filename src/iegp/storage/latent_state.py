@@ -150,7 +150,8 @@ def _check_stored(settings: LatentSettings, n_stored: int, n_seen: int) -> None:
     most = n_seen if settings.max_stored is None else min(n_seen, settings.max_stored)
     least = most if settings.max_stored is None else 1
     if not least <= n_stored <= most:
-        raise ValueError(f"memory.vectors has {n_stored} rows, but from {least} to {most} rows must be stored")
+        bound = f"max_stored={settings.max_stored} of {n_seen} rows"
+        raise ValueError(f"memory.vectors has {n_stored} rows, but with {bound} it must have from {least} to {most}")
 
 
 def _check_information(experts: LatentExperts) -> None:
