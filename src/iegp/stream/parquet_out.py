@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -60,11 +62,8 @@ def finish_parquet(path: Path, key_field: str | None = None) -> None:
     spool = spool_of(path)
     if spool == path or not spool.exists():
         return
-    try:
-        with replacing(path) as file:
-            _convert(spool, file, key_field)
-    except pa.ArrowException as error:
-        raise InputError(f"{spool}, where the answers were collected, is damaged ({error})") from error
+    with _reading(f"{spool}, where the answers were collected, is damaged"), replacing(path) as file:
+        _convert(spool, file, key_field)
     spool.unlink()
 
 
@@ -91,15 +90,24 @@ def _convert(spool: Path, file: object, key_field: str | None) -> None:
 
 def unfold_parquet(path: Path, key_field: str | None = None) -> int:
     """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
+    about = f"{path} is not the Parquet file that the run has written; bring it back"
+    with _reading(about), pq.ParquetFile(path) as answers, replacing(spool_of(path)) as file:
+        schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
+        file.write(schema.serialize().to_pybytes())
+        for batch in answers.iter_batches(_ROWS):
+            file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
+        return file.tell()
+
+
+@contextlib.contextmanager
+def _reading(about: str) -> Iterator[None]:
+    """What Arrow cannot read, in words. Some of its errors are those of the operating system, but without a number."""
     try:
-        with pq.ParquetFile(path) as answers, replacing(spool_of(path)) as file:
-            schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
-            file.write(schema.serialize().to_pybytes())
-            for batch in answers.iter_batches(_ROWS):
-                file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
-            return file.tell()
-    except (pa.ArrowException, KeyError) as error:
-        raise InputError(f"{path} is not the Parquet file that the run has written ({error}); bring it back") from error
+        yield
+    except (pa.ArrowException, KeyError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{about} ({error})") from error
 
 
 def _numbers(values: np.ndarray) -> pa.Array:
