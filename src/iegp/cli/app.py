@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from iegp._processes import limit_this_process
 from iegp.cli.options import MODELS, UsageError, options_from
 from iegp.errors import IegpError
 
@@ -255,8 +256,7 @@ _REMEDIES = {
 
 def main() -> None:
     """Run the command; errors are words on standard error."""
-    # BLAS threads only slow the small products of an expert down; this must be said before NumPy is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit_this_process()
     report_errors(app, "iegp")
 
 
