@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -228,22 +228,24 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool
 
     The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
     """
-    files = Files(model=None if options.save is None else Path(options.save))
-    journal = None if files.model is None else _beside(files.model, ".journal")
-    # A journal that was left behind is replayed even if the file is no longer followed: its rows must not come twice.
-    if journal is not None and (is_live(options) or (is_resumed and journal.is_file())):
-        files.journal = Journal(journal, where.sequence)
-        if not is_resumed:
-            files.journal.clear()
     if not is_resumed:
         _refuse_existing(options)
-    if files.model is not None and not is_resumed:
-        checkpoint.write(files.model, job, where)
+    files = Files(model=None if options.save is None else Path(options.save))
+    if files.model is not None:
+        files.journal = _open_journal(_beside(files.model, ".journal"), where, is_live(options), is_resumed)
+        if not is_resumed:
+            checkpoint.write(files.model, job, where)
+            if files.journal is not None:
+                files.journal.clear()
     out = where.out if is_resumed else options.out
     if out is not None:
-        _make_ready(Path(out), files.model, job, where)
+        if files.model is not None and where.is_finished and format_of(out) == "parquet":
+            _unfinish(Path(out), files.model, job, where)
         output = _open_output(out, where.out_position, is_resumed, options.overwrite)
         files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
+        if format_of(out) == "parquet":
+            # From here on it is there only if the run is finished and the file complete. What replaces it is open.
+            Path(out).unlink(missing_ok=True)
     if options.on_bad_row == "skip":
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
@@ -252,16 +254,29 @@ def _open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool
     return files
 
 
-def _make_ready(out: Path, model: Path | None, job: Job, where: Where) -> None:
-    """Parquet cannot be continued: a finished file becomes what it was made from again, a stale one goes."""
-    if format_of(str(out)) != "parquet":
-        return
-    if model is not None and where.is_finished:
-        where.out_position = _collected(out, job)
-        where.is_finished = False
-        checkpoint.write(model, job, where)
-    # From here on a Parquet file is there only if the run is finished and the file complete.
-    out.unlink(missing_ok=True)
+def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> Journal | None:
+    """The journal of a live source, or one that was left behind: rows of a file that was followed must not come twice.
+
+    What a journal holds of a run that is started anew stays until the first checkpoint has replaced the old one; the
+    new one counts on from there, so that it is not taken for its own.
+    """
+    if not is_live and not path.is_file():
+        return None
+    journal = Journal(path, where.sequence)
+    if not is_resumed:
+        journal.skip()
+        where.sequence = journal.sequence
+    return journal
+
+
+def _unfinish(out: Path, model: Path, job: Job, where: Where) -> None:
+    """Parquet cannot be continued: the answers of a finished run become what they were made from again.
+
+    The Parquet file stays until they, and then a checkpoint that says so, are on disk.
+    """
+    running = replace(where, out_position=_collected(out, job), is_finished=False)
+    checkpoint.write(model, job, running)
+    vars(where).update(vars(running))
 
 
 def _collected(out: Path, job: Job) -> int:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from iegp.errors import InputError
+from iegp.storage.model_file import naming
 from iegp.stream.answers import Answers
 from iegp.stream.lines import csv_header, csv_lines, json_lines
 from iegp.stream.parquet_out import answer_schema, arrow_message
@@ -73,27 +74,24 @@ class Output:
                 f"{path} has {size:,} bytes, but at the last checkpoint it had {position:,}: it was changed since. "
                 "Bring it back, or start anew with --overwrite instead of --resume"
             )
-        os.ftruncate(descriptor, position)
+        with naming(path):
+            os.ftruncate(descriptor, position)
         os.lseek(descriptor, position, os.SEEK_SET)
         return cls(descriptor, str(path), position)
 
     def write(self, content: bytes) -> None:
         view = memoryview(content)
         while view:
-            try:
+            with naming(self.name):
                 written = os.write(self._descriptor, view)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, self.name) from error
             view = view[written:]
             self.position += written
 
     def sync(self) -> None:
         """On disk, not merely on its way there."""
         if self.is_file:
-            try:
+            with naming(self.name):
                 os.fsync(self._descriptor)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, self.name) from error
 
     def close(self) -> None:
         if self.is_file:

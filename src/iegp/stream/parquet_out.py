@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iegp.errors import InputError
-from iegp.storage.model_file import sync_folder
+from iegp.storage.model_file import replacing
 from iegp.stream.answers import Answers
 from iegp.stream.lines import NUMBERS
 
@@ -63,21 +60,11 @@ def finish_parquet(path: Path, key_field: str | None = None) -> None:
     spool = spool_of(path)
     if spool == path or not spool.exists():
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb") as file:
+        with replacing(path) as file:
             _convert(spool, file, key_field)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
     except pa.ArrowException as error:
         raise InputError(f"{spool}, where the answers were collected, is damaged ({error})") from error
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
     spool.unlink()
 
 
@@ -104,24 +91,15 @@ def _convert(spool: Path, file: object, key_field: str | None) -> None:
 
 def unfold_parquet(path: Path, key_field: str | None = None) -> int:
     """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
-    spool = spool_of(path)
-    temporary = spool.with_name(f".{spool.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb") as file, pq.ParquetFile(path) as answers:
+        with pq.ParquetFile(path) as answers, replacing(spool_of(path)) as file:
             schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
             file.write(schema.serialize().to_pybytes())
             for batch in answers.iter_batches(_ROWS):
                 file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-        os.replace(temporary, spool)
+            return file.tell()
     except (pa.ArrowException, KeyError) as error:
         raise InputError(f"{path} is not the Parquet file that the run has written ({error}); bring it back") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
-    return size
 
 
 def _numbers(values: np.ndarray) -> pa.Array:

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,8 +119,7 @@ class Runner:
                 self.watch(source)
             if self._is_due():
                 self.save(source)
-        self.where.is_finished = not self.should_stop()
-        self.save(source)
+        self.save(source, is_finished=not self.should_stop())
 
     def replay(self) -> int:
         """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
@@ -251,28 +250,39 @@ class Runner:
             return False
         return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
 
-    def save(self, source: Source | None = None) -> None:
-        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
+    def save(self, source: Source | None = None, is_finished: bool = False) -> None:
+        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows.
+
+        ``where`` says the same as the disk: it is brought up to date, and finished, once the checkpoint is written.
+        """
         begun = time.monotonic()
         self._saved_rows = self.job.counters.rows
-        if source is not None:
-            self.where.schema = source.schema()
-        if self.files.answers is not None:
-            self.files.answers.output.sync()
-            if self.files.answers.output.is_file:
-                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
-                is_folded = self.where.is_finished and self.files.answers.form == "parquet"
-                self.where.out_position = 0 if is_folded else self.files.answers.output.position
-        if self.files.bad is not None:
-            self.files.bad.sync()
-            self.where.bad_position = self.files.bad.position
+        reached = self._reached(source, is_finished)
         if self.files.model is not None:
-            checkpoint.remember_beginning(self.where)
-            checkpoint.write(self.files.model, self.job, self.where)
-            if self.files.journal is not None:
-                self.files.journal.clear()
+            checkpoint.remember_beginning(reached)
+            checkpoint.write(self.files.model, self.job, reached)
+        vars(self.where).update(vars(reached))
+        if self.files.model is not None and self.files.journal is not None:
+            self.files.journal.clear()
         self._saved_time = time.monotonic()
         self._save_seconds = self._saved_time - begun
+
+    def _reached(self, source: Source | None, is_finished: bool) -> Where:
+        """How far the run has come, all answers up to there on disk."""
+        reached = replace(self.where, is_finished=is_finished)
+        if source is not None:
+            reached.schema = source.schema()
+        answers = self.files.answers
+        if answers is not None:
+            answers.output.sync()
+            if answers.output.is_file:
+                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
+                is_folded = is_finished and answers.form == "parquet"
+                reached.out_position = 0 if is_folded else answers.output.position
+        if self.files.bad is not None:
+            self.files.bad.sync()
+            reached.bad_position = self.files.bad.position
+        return reached
 
 
 class _StoppedAt(Exception):
