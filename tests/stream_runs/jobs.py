@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from iegp.cli.models import settings_of
 from iegp.fleet.keyed_learner import Fleets
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import Problem
+from iegp.readers import Batch
 from iegp.storage import ensemble_state as snapshot
 from iegp.stream.answers import Answers
 from iegp.stream.job import Job
@@ -42,7 +42,7 @@ def absorb_batch(job: Job, records: list[Record], kinds: dict[str, bool], answer
             kinds.setdefault(name, name == "id" or isinstance(value, str))
     columns = {name: _column([record.get(name) for record in records], text) for name, text in kinds.items()}
     lines = np.arange(len(records))
-    job.absorb(Batch(columns, lines, lines), answers.append, refuse)
+    job.absorb(Batch(columns, lines), answers.append, refuse)
 
 
 def refuse(index: int, problem: Problem) -> None:

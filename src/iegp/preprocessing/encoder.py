@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.batch import Batch, is_missing
 from iegp.preprocessing.time_features import PARTS, read_time, seconds_since_1970, time_columns
+from iegp.readers import Batch, is_missing
 from iegp.typing import Bool, Float, Int
 
 NUMBER, CATEGORY, CLOCK = "number", "category", "clock"

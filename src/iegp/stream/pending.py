@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from iegp.stream.stored import count
 from iegp.typing import Arrays, Float
 
 # What is remembered of a prediction, to be told again with the label.
 PREDICTED = ("mean", "std", "lower", "upper")
-
-
-_MOST_ROWS = 1 << 53
 
 
 @dataclass
@@ -91,10 +89,8 @@ class Pending:
             raise ValueError("the keys of rows that wait are none")
         if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
             raise ValueError("the rows that wait for labels are not of their kind")
-        if not all(
-            type(n) is int and 0 <= n < _MOST_ROWS for n in (*config["rows"], config["at_most"], config["n_dropped"])
-        ):
-            raise ValueError("the rows that wait for labels are not counted")
+        for number in (*config["rows"], config["at_most"], config["n_dropped"]):
+            count(number)
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
             for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.preprocessing.batch import Batch, is_missing
+from iegp.readers import Batch, is_missing
 from iegp.stream.answers import TASKS
-from iegp.typing import Bool
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
 MOST_WHOLE_CLASSES = 10
@@ -113,7 +112,7 @@ class Plan:
             for name, values in batch.columns.items()
             if name == self.time or (name not in apart and (self.features is None or name in self.features))
         }
-        return Batch(columns, batch.lines, batch.offsets)
+        return Batch(columns, batch.lines)
 
     def labels_of(self, batch: Batch) -> NDArray[Any]:
         """(n,): numbers, NaN if unknown, or names of classes, None if unknown."""
@@ -225,11 +224,6 @@ def key_name(value: Any) -> str | None:
     if whole is not None:
         name = whole[1]
     return "0" if name == "-0" else name
-
-
-def known(labels: NDArray[Any]) -> Bool:
-    """(n,): which labels are there."""
-    return ~is_missing(labels)
 
 
 def _number(text: Any) -> float:

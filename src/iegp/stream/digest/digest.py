@@ -17,6 +17,7 @@ from iegp.stream.digest.number_scores import NumberScores
 from iegp.stream.digest.pending import Pending
 from iegp.stream.digest.results import Curves, Points, Results, Table
 from iegp.stream.digest.thinned import Thinned
+from iegp.stream.stored import count
 from iegp.typing import Arrays, Float, Int
 
 TASKS = ("regression", "count", "classification", "ordinal")
@@ -154,19 +155,19 @@ class Digest:
     @classmethod
     def restore(cls, config: dict[str, Any], arrays: Arrays) -> Digest:
         """The digest of :meth:`config` and :meth:`arrays`, to the bit; ``ValueError`` if they are damaged."""
-        counts = {name: _whole(config, name) for name in ("n_rows", "n_labelled", "strip_width")}
+        counts = {name: count(config.get(name)) for name in ("n_rows", "n_labelled", "strip_width")}
         level = config.get("level")
         if not isinstance(level, float):
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
         # None yet is stored as -1.
-        digest.last_row = -1 if config.get("last_row") == -1 else _whole(config, "last_row")
+        digest.last_row = -1 if config.get("last_row") == -1 else count(config.get("last_row"))
         digest._known = KnownClasses.restore(config.get("classes"))
         digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
         digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
-            digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
+            digest._weights = Thinned.restore(MOST_MOMENTS, count(config["n_experts"]), arrays, "weights")
         if config.get("keys") is not None:
             digest._begin_keys(KeyScores.restore(config["keys"], arrays, "keys"))
         digest._pending.load(arrays, "pending")
@@ -296,10 +297,3 @@ def _mean_reliability(sums: Float) -> Float:
     n = sums[:, :1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.hstack([n, np.where(n > 0.0, sums[:, 1:] / n, np.nan)])
-
-
-def _whole(config: dict[str, Any], name: str) -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name}={value!r} of the stored digest is no count; the checkpoint is damaged")
-    return value

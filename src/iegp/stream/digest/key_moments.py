@@ -7,7 +7,7 @@ import numpy as np
 from iegp.errors import InputError
 from iegp.stream.digest.grouping import group
 from iegp.stream.digest.moments import Before
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Float, Int
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from iegp.errors import InputError
 from iegp.stream.answers import Answers
 from iegp.stream.digest.recent import Recent
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.

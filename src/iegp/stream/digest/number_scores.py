@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -11,7 +13,7 @@ from iegp.stream.digest import uniform
 from iegp.stream.digest.key_moments import KeyMoments
 from iegp.stream.digest.moments import Before, Moments
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.digest.stored import fill, prefixed
+from iegp.stream.stored import fill, prefixed
 from iegp.typing import Arrays, Bool, Float
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
@@ -92,7 +94,7 @@ class NumberScores:
 
     def arrays(self, prefix: str) -> Arrays:
         keyed = {} if self.by_key is None else self.by_key.arrays(prefix)
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies), **keyed}
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, copy.deepcopy(self.tallies)), **keyed}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")

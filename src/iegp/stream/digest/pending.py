@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Float
 
 BLOCK = 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iegp.stream.digest.grouping import group
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Float, Int
 
 # A key's first labels, which say how it was to begin and not how well it is predicted now.

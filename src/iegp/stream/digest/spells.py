@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Float, Int
 
 MOST_SPELLS = 512

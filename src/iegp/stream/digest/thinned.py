@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import take
 from iegp.typing import Arrays, Float, Int
 
 # More experts or classes than anyone has; an array of no rows could claim any width.

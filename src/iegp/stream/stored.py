@@ -1,4 +1,4 @@
-"""Arrays out of a checkpoint, taken only if they are what they must be."""
+"""Parts of a checkpoint: arrays by prefix, and values taken back only if they are what they must be."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from iegp.errors import InputError
+from iegp.preprocessing.encoder import LARGEST
 from iegp.typing import Arrays
 
 
@@ -32,4 +33,25 @@ def fill(own: Arrays, arrays: Arrays, prefix: str) -> None:
 
 
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    return {f"{prefix}.{name}": array.copy() for name, array in arrays.items()}
+    """Arrays under names that begin with ``prefix``."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """The inverse of :func:`prefixed`."""
+    start = f"{prefix}."
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+
+
+def count(value: Any) -> int:
+    """``value`` if it is a count."""
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise ValueError(f"{value!r:.50} is not a count")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """``value`` if it is true or false."""
+    if type(value) is not bool:
+        raise ValueError(f"{value!r:.50} is not a flag")
+    return value
