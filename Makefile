@@ -12,7 +12,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test test-slow test-faults test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,10 +50,13 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 test: lint $(TORCH)  ## lint, types, layers, then the default tests
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow and not faults"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow
+
+test-faults: $(READY)  ## every call that changes a file made to fail, one at a time; what is left goes on to the same bytes
+	$(BIN)/pytest -n auto -m faults
 
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core

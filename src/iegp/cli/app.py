@@ -170,13 +170,16 @@ def demo(options: DemoOptions) -> int:
     return demo(options.out, options.rows, options.seed)
 
 
-_NO_SPACE = "; make room, then go on with the same command and --resume if the run has a --save"
+_GO_ON = "go on with the same command and --resume if the run has a --save"
+_NO_SPACE = f"; make room, then {_GO_ON}"
 _REMEDIES = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
     errno.EFBIG: _NO_SPACE,
     errno.EACCES: "; choose another place, or change its permissions",
     errno.EROFS: "; choose another place",
+    errno.EIO: f"; the disk or the network may be at fault: once it works again, {_GO_ON}",
+    errno.EINTR: f"; {_GO_ON}",
 }
 
 

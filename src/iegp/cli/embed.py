@@ -214,7 +214,7 @@ def _finish(options: EmbedOptions, job: MapJob, say: Console) -> None:
     labels = [job.labels[row] for row in rows] if job.labels else None
     _write_map(Path(options.out), rows, positions, spread, labels)
     if options.figure is not None:
-        _draw(options.figure, positions, labels, spread, f"{Path(options.source).name}: {len(rows):,} rows")
+        _draw(Path(options.figure), positions, labels, spread, f"{Path(options.source).name}: {len(rows):,} rows")
     say.print(f"Done: {job.counters.rows:,} rows, {len(rows):,} on the map")
     for what, place in (("Map", options.out), ("Picture", options.figure), ("Model", options.save)):
         if place is not None:
@@ -238,9 +238,11 @@ def _write_map(path: Path, rows: Int, positions: Float, spread: Float, labels: l
     replace_atomically(path, buffer.getvalue())
 
 
-def _draw(path: str, positions: Float, labels: list[str] | None, spread: Float, title: str) -> None:
+def _draw(path: Path, positions: Float, labels: list[str] | None, spread: Float, title: str) -> None:
     from iegp.plots import plot_map  # noqa: PLC0415  needs an extra that few commands need
 
     figure = plot_map(positions, labels, spread, title=title).get_figure(root=True)
     assert figure is not None
-    figure.savefig(path, dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=150, format=path.suffix[1:] or None)
+    replace_atomically(path, buffer.getvalue())

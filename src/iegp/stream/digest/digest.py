@@ -10,11 +10,11 @@ import numpy as np
 from iegp.errors import InputError
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores, uniform
+from iegp.stream.digest.block_buffer import BlockBuffer
 from iegp.stream.digest.class_scores import ClassScores
 from iegp.stream.digest.key_scores import KeyScores
 from iegp.stream.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.stream.digest.number_scores import NumberScores
-from iegp.stream.digest.pending import Pending
 from iegp.stream.digest.results import Curves, Points, Results, Table
 from iegp.stream.digest.thinned import Thinned
 from iegp.stream.stored import count
@@ -63,7 +63,7 @@ class Digest:
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
         self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
-        self._pending = Pending(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
+        self._pending = BlockBuffer(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
         self._points = Thinned(MOST_POINTS, len(NUMBER_POINTS if self._is_number else CLASS_POINTS))
         self._strip = Thinned(MOST_MOMENTS, 0)
         self._weights: Thinned | None = None
@@ -182,7 +182,7 @@ class Digest:
             raise InputError(f"models by key are of numbers; the stored digest is of a {self.task}")
         self.keys = keys
         self._scores = NumberScores(self.task, has_keys=True)
-        self._pending = Pending(len(number_scores.KEYED_COLUMNS))
+        self._pending = BlockBuffer(len(number_scores.KEYED_COLUMNS))
 
     def _check_keys(self, answers: Answers) -> None:
         """Rows have keys from the first on, or never; classes are not compared by key."""

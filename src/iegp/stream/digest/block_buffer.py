@@ -13,7 +13,7 @@ from iegp.typing import Arrays, Float
 BLOCK = 512
 
 
-class Pending:
+class BlockBuffer:
     """Up to a block of rows of ``width`` numbers."""
 
     def __init__(self, width: int) -> None:
