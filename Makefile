@@ -12,7 +12,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-faults test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,7 +50,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 test: lint $(TORCH)  ## lint, types, layers, then the default tests
-	$(BIN)/pytest -n auto -m "not slow and not faults"
+	$(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow
@@ -59,7 +59,14 @@ test-faults: $(READY)  ## every call that changes a file made to fail, one at a 
 	$(BIN)/pytest -n auto -m faults
 
 test-plain: $(READY)  ## the core's tests with compilation off
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not faults and not fuzz" tests/core
+
+# Code with bounds checks is other code, and Numba keeps one version of a function only: a cache of its own.
+test-bounds: $(READY)  ## the default tests with every index of compiled code checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV)/bounds-checked) $(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
+
+test-fuzz: $(READY)  ## a hundred thousand altered files of every kind, all of them with right checksums
+	$(BIN)/pytest -n auto -m fuzz
 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py

@@ -41,7 +41,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
             header = _header(path, file.metadata())
             names = list(file.keys())
             arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
-    except SafetensorError as error:
+    except (SafetensorError, TypeError, AttributeError) as error:  # the last two: types that NumPy does not have
         raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
     if header.get("sha256") != _digest(arrays):
         raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")

@@ -19,9 +19,9 @@ from typing import Any, Protocol, TypeVar
 from iegp.errors import IegpError, ModelFileError
 from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
+from iegp.storage.schema import count, flag
 from iegp.stream.job import KIND, Job
 from iegp.stream.learning import ByKey
-from iegp.stream.stored import count, flag
 from iegp.typing import Arrays
 
 T = TypeVar("T")
@@ -119,15 +119,15 @@ def _checksum(header: dict[str, Any]) -> str:
 
 def _where(stored: dict[str, Any]) -> Where:
     where = Where(**stored | {"schema": json.loads(stored["schema"])})
-    where.position = Position(*(count(value) for value in where.position))
+    where.position = Position(*(count("a position", value) for value in where.position))
     length, digest = where.prefix
-    where.prefix = (count(length), str(digest))
+    where.prefix = (count("a length", length), str(digest))
     for value in (where.out_position, where.bad_position, where.sequence):
-        count(value)
+        count("a position", value)
     is_good = isinstance(where.source, str) and isinstance(where.out, str | None)
     if not is_good or not isinstance(where.schema, dict) or not isinstance(where.config, dict):
         raise ValueError("an entry about the run is not of its kind")
-    flag(where.is_finished)
+    flag("is_finished", where.is_finished)
     return where
 
 

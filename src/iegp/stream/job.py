@@ -15,18 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import Column, Encoder, Problem
 from iegp.readers import Batch, is_missing
 from iegp.storage import ensemble_state as snapshot
+from iegp.storage.schema import count, flag
 from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
 from iegp.stream.learner import Learner
 from iegp.stream.learning import AnyLearner, ByKey
 from iegp.stream.pending import PREDICTED, Pending, Waiting
 from iegp.stream.plan import Plan
-from iegp.stream.stored import count, flag, part_of, prefixed
+from iegp.stream.stored import part_of, prefixed
 from iegp.typing import Arrays, Bool, Float
 
 KIND = "stream"
@@ -36,6 +38,13 @@ BLOCK = 1024
 KEYED_BLOCK = 8192
 NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
+# What the labels of a task may be taken for.
+_LIKELIHOODS = {
+    "regression": ("gaussian",),
+    "count": ("poisson",),
+    "classification": ("bernoulli-logit", "bernoulli-probit", "categorical"),
+    "ordinal": ("ordinal-logit", "ordinal-probit"),
+}
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
 
 
@@ -398,11 +407,13 @@ class Job:
     def from_parts(cls, header: dict[str, Any], arrays: Arrays, n_threads: int = 1, by_key: ByKey | None = None) -> Job:
         """The inverse of :meth:`to_parts`, to the bit; an error where parts are damaged or do not fit together."""
         plan = Plan.from_config(header["plan"])
-        job = cls(plan, Settings.from_config(header["settings"]), flag(header["given_columns"]), by_key)
+        job = cls(
+            plan, Settings.from_config(header["settings"]), flag("given_columns", header["given_columns"]), by_key
+        )
         job.n_threads = n_threads
         job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
         job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"))
-        job.counters = Counters(**{name: count(value) for name, value in header["counters"].items()})
+        job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
         job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
         if header["online"] is not None:
             job._restore_learner(header, arrays)
@@ -412,14 +423,8 @@ class Job:
         plan = self.plan
         model = snapshot.restore(header["online"], arrays)
         classes = tuple(str(label) for label in header["classes"])
-        if model.n_columns != len(self.encoder.columns):
-            raise ValueError(f"{model.n_columns} columns in the model, {len(self.encoder.columns)} in the encoder")
-        if any(len(waiting.x) != model.n_columns for waiting in self.pending.rows.values()):
-            raise ValueError("the rows that wait have other columns than the model")
-        if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
-            raise ValueError("its parts belong to different runs")
-        if plan.has_classes and len(classes) > model.n_outputs:
-            raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
+        self._check_rows(model)
+        self._check_labels(model, classes)
         cheap = plan.intervals == "normal"
         learner = Learner(plan.task, model, classes, None, plan.level, cheap, n_threads=self.n_threads)
         learner.order = plan.order
@@ -428,6 +433,29 @@ class Job:
             if any(waiting.key is None for waiting in self.pending.rows.values()):
                 raise ValueError("a row that waits has no key")
             self.learner = self.by_key.restore(learner, header.get("by_key"), part_of(arrays, "by_key"))
+
+    def _check_rows(self, model: Online) -> None:
+        """Rows and columns are counted in several places, which must agree: others would follow."""
+        n_rows, n_experts, waiting = self.counters.rows, model.experts.ensemble.n_experts, self.pending.rows.values()
+        if self.digest.last_row >= n_rows or any(row.row >= n_rows for row in waiting):
+            raise ValueError(f"rows are known beyond the {n_rows} that were answered")
+        if self.digest.n_experts not in (None, n_experts):
+            raise ValueError(f"{n_experts} experts in the model, {self.digest.n_experts} in the digest")
+        if model.n_columns != len(self.encoder.columns):
+            raise ValueError(f"{model.n_columns} columns in the model, {len(self.encoder.columns)} in the encoder")
+        if any(len(row.x) != model.n_columns for row in waiting):
+            raise ValueError("the rows that wait have other columns than the model")
+
+    def _check_labels(self, model: Online, classes: tuple[str, ...]) -> None:
+        plan = self.plan
+        if model.settings.likelihood not in _LIKELIHOODS[plan.task]:
+            raise ValueError(f"a model with the likelihood {model.settings.likelihood!r} is none of a {plan.task}")
+        if len(set(classes)) != len(classes):
+            raise ValueError("a class is there twice")
+        if plan.has_classes and len(classes) > model.n_outputs:
+            raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
+        if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
+            raise ValueError("its parts belong to different runs")
 
 
 def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:

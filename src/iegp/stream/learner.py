@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core import model as online
-from iegp.core.compute.tolerances import FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
 from iegp.core.editing.columns import add_columns
 from iegp.core.editing.new_class import add_class
 from iegp.core.editing.new_level import add_level, mirrored
@@ -64,13 +64,13 @@ class Learner:
 
     def too_far(self, x: Float) -> NDArray[np.bool_]:
         """Which values (n, d) lie so far from all before that arithmetic would fail."""
-        return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale)
+        return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale, FARTHEST_INPUT)
 
     def label_too_far(self, y: Float) -> NDArray[np.bool_]:
         """The same for labels (n,) that are numbers."""
         if self.task == "count":
             return np.asarray(y > LARGEST_COUNT)
-        return _too_far(y, self.model.scaling.y_mean[0], self.model.scaling.y_scale[0])
+        return _too_far(y, self.model.scaling.y_mean[0], self.model.scaling.y_scale[0], FARTHEST_VALUE)
 
     def add_columns(self, first_values: Float, past: Float) -> None:
         """More columns, after those that are there; ``past`` says what the rows before count as, NaN: unknown."""
@@ -216,9 +216,9 @@ class Learner:
         self.classes = (*self.classes[:place], label, *self.classes[place:])
 
 
-def _too_far(values: Float, centre: Float | float, scale: Float | float) -> NDArray[np.bool_]:
+def _too_far(values: Float, centre: Float | float, scale: Float | float, farthest: float) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
-        return np.asarray(np.abs((values - centre) / scale) > FARTHEST_VALUE)
+        return np.asarray(np.abs((values - centre) / scale) > farthest)
 
 
 def _size(label: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iegp.stream.stored import count
+from iegp.storage.schema import Field, check_arrays, count
 from iegp.typing import Arrays, Float
 
 # What is remembered of a prediction, to be told again with the label.
@@ -79,18 +79,20 @@ class Pending:
 
     @classmethod
     def from_parts(cls, config: dict[str, Any], arrays: Arrays) -> Pending:
-        x, predicted, names = arrays["x"], arrays["predicted"], config["names"]
-        if not len(names) == len(config["rows"]) == len(x) == len(predicted) or predicted.shape[1:] != (4,):
+        names = config["names"]
+        if len(names) != len(config["rows"]):
             raise ValueError("the rows that wait for labels do not fit together")
+        # What was predicted is only told again; there may have been nothing to tell.
+        told = Field((len(names), len(PREDICTED)), -np.inf, np.inf, gaps=True)
+        check_arrays({"x": Field((len(names), None), gaps=True), "predicted": told}, arrays)
+        x, predicted = arrays["x"], arrays["predicted"]
         if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
             raise ValueError("the names of rows are none")
         keys = config.get("keys", [None] * len(names))
         if len(keys) != len(names) or not all(isinstance(key, str | None) for key in keys):
             raise ValueError("the keys of rows that wait are none")
-        if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
-            raise ValueError("the rows that wait for labels are not of their kind")
         for number in (*config["rows"], config["at_most"], config["n_dropped"]):
-            count(number)
+            count("a row that waits", number)
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
             for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)

@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.preprocessing.encoder import LARGEST
+from iegp.storage.schema import LARGEST_COUNT, POWER_OF_TWO, Field, Schema, check_arrays
 from iegp.typing import Arrays
 
-
-def take(arrays: Arrays, name: str, dtype: DTypeLike, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    """A copy of ``arrays[name]`` if it has this type and shape (``None``: any length)."""
-    if name not in arrays:
-        raise InputError(f"the stored digest has no array {name!r}; the checkpoint is damaged")
-    array = np.asarray(arrays[name])
-    alike = len(array.shape) == len(shape) and all(w in (None, n) for n, w in zip(array.shape, shape, strict=True))
-    if array.dtype != np.dtype(dtype) or not alike:
-        raise InputError(
-            f"array {name!r} of the stored digest is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of "
-            f"shape {shape}; the checkpoint is damaged"
-        )
-    return array.copy()
+# Sums of squares of labels beyond 1e154 are infinite, and scores of nothing are NaN: both are no damage.
+ANY_NUMBER: dict[str, Any] = {"low": -np.inf, "high": np.inf, "gaps": True}
+# Rows that were taken together, or of which one was kept: their number doubles.
+POWER = Field((1,), 1, LARGEST_COUNT, np.int64, rules=(POWER_OF_TWO,))
 
 
-def fill(own: Arrays, arrays: Arrays, prefix: str) -> None:
-    """Overwrite each of ``own`` with its stored twin."""
+def take(arrays: Arrays, name: str, field: Field) -> NDArray[Any]:
+    """A copy of ``arrays[name]`` if it is what ``field`` says."""
+    try:
+        check_arrays({name: field}, arrays)
+    except ValueError as error:
+        raise InputError(f"the stored digest is damaged: {error}") from error
+    return arrays[name].copy()
+
+
+def fill(own: Arrays, arrays: Arrays, prefix: str, fields: Schema) -> None:
+    """Overwrite each of ``own`` with its stored twin, which must be what ``fields`` says."""
     for name, array in own.items():
-        array[...] = take(arrays, f"{prefix}.{name}", array.dtype, array.shape)
+        array[...] = take(arrays, f"{prefix}.{name}", fields[name])
 
 
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
@@ -41,17 +41,3 @@ def part_of(arrays: Arrays, prefix: str) -> Arrays:
     """The inverse of :func:`prefixed`."""
     start = f"{prefix}."
     return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
-
-
-def count(value: Any) -> int:
-    """``value`` if it is a count."""
-    if type(value) is not int or not 0 <= value <= LARGEST:
-        raise ValueError(f"{value!r:.50} is not a count")
-    return value
-
-
-def flag(value: Any) -> bool:
-    """``value`` if it is true or false."""
-    if type(value) is not bool:
-        raise ValueError(f"{value!r:.50} is not a flag")
-    return value

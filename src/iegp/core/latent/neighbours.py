@@ -103,6 +103,8 @@ class Neighbours:
         count = min(count, self._n_in_graph)
         found = self._graph.search(np.ascontiguousarray(rows), count, threads=1)
         keys = np.asarray(found.keys).reshape(len(rows), count)
+        # Compiled code reads at these places: should fewer rows be found than asked for, none may lie outside.
+        keys = np.minimum(keys, np.uint64(self._n_in_graph - 1))
         return keys.astype(np.int64), np.asarray(found.distances, dtype=np.float64).reshape(len(rows), count)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from iegp.errors import InputError
+from iegp.storage.schema import count
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores, uniform
 from iegp.stream.digest.block_buffer import BlockBuffer
@@ -17,7 +18,6 @@ from iegp.stream.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.stream.digest.number_scores import NumberScores
 from iegp.stream.digest.results import Curves, Points, Results, Table
 from iegp.stream.digest.thinned import Thinned
-from iegp.stream.stored import count
 from iegp.typing import Arrays, Float, Int
 
 TASKS = ("regression", "count", "classification", "ordinal")
@@ -126,6 +126,11 @@ class Digest:
             reliability=_mean_reliability(tallies.get("reliability", np.zeros((0, 3)))),
         )
 
+    @property
+    def n_experts(self) -> int | None:
+        """How many experts have weights in the table; None if there is none yet."""
+        return None if self._weights is None else self._weights.width
+
     def config(self) -> dict[str, Any]:
         """What is not an array, ready for JSON."""
         config = {
@@ -135,7 +140,7 @@ class Digest:
             "n_labelled": self.n_labelled,
             "last_row": self.last_row,
             "classes": self._known.config(),
-            "n_experts": None if self._weights is None else self._weights.width,
+            "n_experts": self.n_experts,
             "strip_width": self._strip.width,
         }
         return config if self.keys is None else config | {"keys": self.keys.config()}
@@ -155,19 +160,19 @@ class Digest:
     @classmethod
     def restore(cls, config: dict[str, Any], arrays: Arrays) -> Digest:
         """The digest of :meth:`config` and :meth:`arrays`, to the bit; ``ValueError`` if they are damaged."""
-        counts = {name: count(config.get(name)) for name in ("n_rows", "n_labelled", "strip_width")}
+        counts = {name: count(name, config.get(name)) for name in ("n_rows", "n_labelled", "strip_width")}
         level = config.get("level")
         if not isinstance(level, float):
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
         # None yet is stored as -1.
-        digest.last_row = -1 if config.get("last_row") == -1 else count(config.get("last_row"))
+        digest.last_row = -1 if config.get("last_row") == -1 else count("last_row", config.get("last_row"))
         digest._known = KnownClasses.restore(config.get("classes"))
         digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
         digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
-            digest._weights = Thinned.restore(MOST_MOMENTS, count(config["n_experts"]), arrays, "weights")
+            digest._weights = Thinned.restore(MOST_MOMENTS, count("n_experts", config["n_experts"]), arrays, "weights")
         if config.get("keys") is not None:
             digest._begin_keys(KeyScores.restore(config["keys"], arrays, "keys"))
         digest._pending.load(arrays, "pending")

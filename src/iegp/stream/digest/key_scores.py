@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp.errors import InputError
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.answers import Answers
 from iegp.stream.digest.recent import Recent
-from iegp.stream.stored import take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.
 ENOUGH_LABELS = 20
 _SUMS = ("rows", "scored", "centre", "deviation", "square", "loss", "covered", "n_log", "log")
+_COUNTS = ("rows", "scored", "covered", "n_log")
 
 
 class KeyScore(NamedTuple):
@@ -137,9 +139,9 @@ class KeyScores:
         if len(set(config)) != len(config):
             raise InputError("a key of the stored digest is there twice; the checkpoint is damaged")
         scores = cls()
-        sums = {name: take(arrays, f"{prefix}.{name}", np.float64, (len(config),)) for name in _SUMS}
-        if not all(np.all((sums[name] >= 0.0) & (sums[name] <= 2.0**53)) for name in ("rows", "scored")):
-            raise InputError("the keys of the stored digest are not counted; the checkpoint is damaged")
+        counted = Field((len(config),), 0.0, LARGEST_COUNT, whole=True)
+        fields = dict.fromkeys(_SUMS, Field((len(config),), **ANY_NUMBER)) | dict.fromkeys(_COUNTS, counted)
+        sums = {name: take(arrays, f"{prefix}.{name}", field) for name, field in fields.items()}
         scores._slot_of = {key: slot for slot, key in enumerate(config)}
         scores._sums = sums
         scores._recent.load(arrays, prefix, len(config))

@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.errors import InputError
-from iegp.preprocessing.encoder import LARGEST
+from iegp.storage.schema import LARGEST_COUNT, Field, Rule
 from iegp.stream.digest.grouping import group
-from iegp.stream.stored import take
-from iegp.typing import Arrays, Float, Int
+from iegp.stream.stored import ANY_NUMBER, take
+from iegp.typing import Arrays, Bool, Float, Int
 
 
 class Before(NamedTuple):
@@ -47,8 +46,8 @@ class Moments:
         """Absorb a block, rows of the keys in ``slots``, and say what was known before each of its rows."""
         groups = group(np.zeros(len(y), dtype=np.int64) if slots is None else slots)
         self._make_room(groups.found)
-        count, mean, squares, last = self._state[groups.found].T
-        centre = np.where(count > 0.0, mean, y[groups.order[groups.start]])
+        count, centre, squares, last = self._state[groups.found].T
+        centre = np.where(count > 0.0, centre, y[groups.order[groups.start]])
         # One line per key, filled up with zeros: sums of one key never meet the numbers of another.
         longest = int(groups.size.max(initial=0))
         shifted = np.zeros((len(groups.found), longest + 1))
@@ -66,7 +65,8 @@ class Moments:
         label_before = np.empty(len(y))
         label_before[groups.order[1:]] = y[groups.order][:-1]
         label_before[groups.order[groups.start]] = np.where(count > 0.0, last, np.nan)
-        return Before(*(part[groups.of_row, groups.rank] for part in known), label_before)
+        n, mean, squares = (part[groups.of_row, groups.rank] for part in known)
+        return Before(n, mean, squares, label_before)
 
     def _make_room(self, slots: Int) -> None:
         self._n_keys = max(self._n_keys, int(slots.max(initial=-1)) + 1)
@@ -78,7 +78,13 @@ class Moments:
         return {name: self._state[: self._n_keys].copy()}
 
     def load(self, arrays: Arrays, name: str, n_keys: int | None = 1) -> None:
-        self._state = take(arrays, name, np.float64, (n_keys, 4))
+        self._state = take(arrays, name, Field((n_keys, 4), **ANY_NUMBER, rules=(_COUNTED,)))
         self._n_keys = len(self._state)
-        if not np.all((self._state[:, 0] >= 0.0) & (self._state[:, 0] <= LARGEST)):
-            raise InputError("labels in the stored digest are not counted; the checkpoint is damaged")
+
+
+def _is_counted(state: Float) -> Bool:
+    count = state[:, :1]
+    return np.asarray((count >= 0.0) & (count <= LARGEST_COUNT) & (count == np.floor(count)))
+
+
+_COUNTED = Rule("begin with a count", _is_counted)

@@ -7,12 +7,12 @@ import copy
 import numpy as np
 from scipy.special import gammaln
 
-from iegp.errors import InputError
 from iegp.evaluate.naive import count_log_score
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.digest import uniform
 from iegp.stream.digest.moments import Before, Moments
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.stored import fill, prefixed
+from iegp.stream.stored import fill, prefixed, take
 from iegp.typing import Arrays, Bool, Float
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
@@ -82,9 +82,11 @@ class NumberScores:
 
     def check(self, waiting: Float) -> None:
         """Refuse stored rows that could not have been waiting."""
-        row = waiting[:, 0]
-        if not np.all((row >= 0.0) & (row < FARTHEST)):
-            raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
+        take({"rows waiting": waiting[:, 0]}, "rows waiting", Field((None,), 0.0, FARTHEST - 1.0, whole=True))
+
+    def _schema(self) -> dict[str, Field]:
+        shares = {name: Field(self.tallies[name].shape, 0.0, LARGEST_COUNT) for name in ("pit", "inside")}
+        return shares | {"residuals": Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)}
 
     def arrays(self, prefix: str) -> Arrays:
         arrays = self.spells.arrays(f"{prefix}.spells") | prefixed(prefix, copy.deepcopy(self.tallies))
@@ -94,7 +96,7 @@ class NumberScores:
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")
-        fill(self.tallies, arrays, prefix)
+        fill(self.tallies, arrays, prefix, self._schema())
         for name, moments in self._moments().items():
             moments.load(arrays, f"{prefix}.{name}", None if moments is self.by_key else 1)
 
