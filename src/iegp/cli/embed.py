@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from iegp.cli.flags import UsageError
+from iegp.cli.flags import UsageError, check_free
 from iegp.cli.options import EmbedOptions
 from iegp.cli.progress import Watcher
 from iegp.cli.running import can_resume, check_options, check_unchanged, console, runner_of
@@ -144,8 +144,7 @@ def _check(options: EmbedOptions) -> None:
     check_options(options, out=options.out, figure=options.figure)
     if Path(options.out).suffix.lower() not in (".csv", ".parquet", ".npz"):
         raise UsageError(f"--out {options.out}: use a name that ends in .csv, .parquet or .npz")
-    if Path(options.out).exists() and not (options.overwrite or options.resume):
-        raise UsageError(f"--out {options.out} exists; choose another name, or say --overwrite")
+    check_free("out", options.out, options.overwrite or options.resume)
     if not Path(options.source).is_file():
         raise UsageError(f"{options.source} is not a file")
     if options.limit is not None and options.limit < 2:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from iegp.cli.flags import UsageError, check_choice
+from iegp.cli.flags import UsageError, check_choice, check_free
 from iegp.cli.options import HistoryOptions
 from iegp.errors import InputError
 from iegp.estimators import IEGPRegressor
@@ -22,8 +21,7 @@ STATIC: dict[str, Any] = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0,
 def learn_history(options: HistoryOptions) -> int:
     """Learn, save, say how it went on standard error; the exit code."""
     check_choice("engine", options.engine, *ENGINES)
-    if Path(options.save).exists() and not options.overwrite:
-        raise UsageError(f"--save {options.save} exists; choose another name, or say --overwrite")
+    check_free("save", options.save, options.overwrite)
     paths = find_files(options.source)
     features = _features(options, paths[0])
     begun = time.monotonic()

@@ -42,12 +42,27 @@ class Options:
 
 
 T = TypeVar("T", bound=Options)
+R = TypeVar("R")
+
+
+def as_usage(build: Callable[[], R]) -> R:
+    """What ``build`` gives; input that it refuses was a mistake on the command line."""
+    try:
+        return build()
+    except InputError as error:
+        raise UsageError(str(error)) from error
 
 
 def check_choice(flag: str, value: str, *choices: str) -> None:
     """Refuse a value that is none of the choices."""
     if value not in choices:
         raise UsageError(f"--{flag} {value} is not known; use {' or '.join(choices)}")
+
+
+def check_free(flag: str, path: str | Path, overwrite: bool) -> None:
+    """Refuse to write over a file unless that was said."""
+    if not overwrite and (Path(path).exists() or Path(path).is_symlink()):
+        raise UsageError(f"--{flag} {path} exists; choose another name, or say --overwrite")
 
 
 @dataclass(frozen=True)

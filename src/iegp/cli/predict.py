@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iegp.cli.flags import UsageError, check_choice
+from iegp.cli.flags import as_usage, check_choice, check_free
 from iegp.cli.options import PredictOptions, StreamOptions
 from iegp.cli.signals import StopSignals
 from iegp.cli.sources import open_for
@@ -82,12 +82,8 @@ def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
 
 
 def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:
-    try:
-        form = format_of(out)
-    except InputError as error:
-        raise UsageError(str(error)) from error
+    form = as_usage(lambda: format_of(out))
     if out == "-":
         return AnswerFile(Output.standard(), form, key_field)
-    if (Path(out).exists() or Path(out).is_symlink()) and not overwrite:
-        raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
+    check_free("out", out, overwrite)
     return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form, key_field)

@@ -13,6 +13,16 @@ from iegp.typing import Bool, Float
 # The note of a row whose key has no model of its own.
 NEW_KEY = "new key"
 TASKS = ("regression", "classification", "count", "ordinal")
+NUMBERS = ("mean", "std", "lower", "upper")
+"""What is predicted of a number."""
+
+
+def column_kinds(has_classes: bool, key_field: str | None = None) -> dict[str, str]:
+    """Columns of a file of answers: whole, number, text or proba; ``key_field`` is what the key is called, if any."""
+    kinds = {"row": "whole", "id": "text"} | ({} if key_field is None else {key_field: "text"})
+    kinds |= {"predicted": "text", "proba": "proba"} if has_classes else dict.fromkeys(NUMBERS, "number")
+    kinds |= {"log_score": "number"} | ({} if has_classes else {"pit": "number"})
+    return kinds | {"label": "text" if has_classes else "number", "note": "text"}
 
 
 @dataclass(frozen=True)
@@ -76,3 +86,13 @@ class Answers:
             return np.full(len(self), None, dtype=object)
         assert self.proba is not None
         return np.asarray(np.array(self.classes, dtype=object)[self.proba.argmax(axis=1)])
+
+    @property
+    def has_classes(self) -> bool:
+        return self.mean is None
+
+    def columns(self, key_field: str | None = None) -> list[tuple[str, str, Any]]:
+        """Name, kind and values (n,) of every column of a file; None: all missing."""
+        own = {"id": self.ids, "note": self.notes} | ({} if key_field is None else {key_field: self.keys})
+        kinds = column_kinds(self.has_classes, key_field)
+        return [(name, kind, own[name] if name in own else getattr(self, name)) for name, kind in kinds.items()]

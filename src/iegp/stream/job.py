@@ -22,11 +22,11 @@ from iegp.preprocessing.encoder import Column, Encoder, Problem
 from iegp.readers import Batch, is_missing
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage.schema import count, flag
-from iegp.stream.answers import Answers
+from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
 from iegp.stream.learner import Learner
 from iegp.stream.learning import AnyLearner, ByKey
-from iegp.stream.pending import PREDICTED, Pending, Waiting
+from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan
 from iegp.stream.stored import part_of, prefixed
 from iegp.typing import Arrays, Bool, Float
@@ -349,9 +349,9 @@ class Job:
             yield answers
 
     def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
-        numbers = np.full((len(answers), len(PREDICTED)), np.nan)
+        numbers = np.full((len(answers), len(NUMBERS)), np.nan)
         if answers.mean is not None:
-            numbers = np.column_stack([getattr(answers, name) for name in PREDICTED])
+            numbers = np.column_stack([getattr(answers, name) for name in NUMBERS])
         for index, place in enumerate(waiting):
             if place is not None:
                 place.row, place.x = int(answers.row[index]), x[index].copy()

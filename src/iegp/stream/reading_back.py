@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from iegp.errors import InputError
 from iegp.readers import Records, open_source
-from iegp.stream.answers import Answers
-from iegp.stream.lines import NUMBERS
+from iegp.stream.answers import NUMBERS, Answers
 
 _ROWS = 4096
 _TEXT = ("id", "label", "predicted", "proba", "note")

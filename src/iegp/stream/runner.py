@@ -77,6 +77,12 @@ class Files:
     model: Path | None = None
     journal: Journal | None = None
 
+    def close(self) -> None:
+        """Let go of all of them."""
+        for file in (None if self.answers is None else self.answers.output, self.bad, self.journal):
+            if file is not None:
+                file.close()
+
 
 class Runner:
     """A job between a source and its files. ``should_stop`` is asked between blocks, ``watch`` told after each."""
