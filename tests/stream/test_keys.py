@@ -38,7 +38,7 @@ def keyed_job(**plan):
 
 def columns_of(answers):
     """All answers as columns; pit too."""
-    return table(answers) | {"pit": np.concatenate([answer.pit for answer in answers])}
+    return table(answers) | {"pit": np.concatenate([answer.number("pit") for answer in answers])}
 
 
 def single_models(records):
@@ -218,7 +218,7 @@ def test_an_unknown_key_is_asked_of_the_shared_model_and_appears_with_its_first_
     absorb(job, RECORDS)
     (answer,) = absorb(job, [{"id": "ask", "a": 0.1, "b": 0.2, "sensor": "stranger"}])
     assert "stranger" not in job.learner.fleet
-    assert answer.mean[0] == online.predict(job.learner.model, np.array([[0.1, 0.2]])).mean[0, 0]
+    assert answer.number("mean")[0] == online.predict(job.learner.model, np.array([[0.1, 0.2]])).mean[0, 0]
     absorb(job, [{"id": "ask", "y": 1.0}])
     assert job.learner.fleet.n_samples_seen_["stranger"] == WARMUP + 1
 

@@ -65,15 +65,16 @@ def model_bits(job: Job) -> dict[str, NDArray[Any]]:
 
 def table(answers: list[Answers]) -> dict[str, NDArray[Any]]:
     """All answers as columns; probabilities by class, NaN before it was known."""
-    found: dict[str, Any] = {name: np.concatenate([getattr(a, name) for a in answers]) for name in ("row", "log_score")}
-    if answers[0].mean is not None:
-        found |= {
-            name: np.concatenate([getattr(a, name) for a in answers]) for name in ("mean", "std", "lower", "upper")
-        }
+    found: dict[str, Any] = {"row": np.concatenate([a.row for a in answers])}
+    has_classes = answers[0].has_classes
+    for name in ("log_score", *(() if has_classes else ("mean", "std", "lower", "upper"))):
+        found[name] = np.concatenate([a.number(name) for a in answers])
+    if not has_classes:
         return found
     for label in answers[-1].classes:
         columns = [
-            a.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan) for a in answers
+            a.predictions.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan)
+            for a in answers
         ]
         found[f"p({label})"] = np.concatenate(columns)
     return found

@@ -350,8 +350,8 @@ class Job:
 
     def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(NUMBERS)), np.nan)
-        if answers.mean is not None:
-            numbers = np.column_stack([getattr(answers, name) for name in NUMBERS])
+        if not self.plan.has_classes:
+            numbers = np.column_stack([np.asarray(answers.number(name)) for name in NUMBERS])
         for index, place in enumerate(waiting):
             if place is not None:
                 place.row, place.x = int(answers.row[index]), x[index].copy()
@@ -369,8 +369,7 @@ class Job:
         answers = replace(answers, note=LATE)
         if self.plan.has_classes:
             return answers
-        mean, std, lower, upper = (np.array([value]) for value in waiting.predicted)
-        return replace(answers, mean=mean, std=std, lower=lower, upper=upper)
+        return answers.predicting(**{name: np.array([v]) for name, v in zip(NUMBERS, waiting.predicted, strict=True)})
 
     # -- storing ---------------------------------------------------------------------------------------------------
 

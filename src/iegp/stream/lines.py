@@ -92,10 +92,9 @@ def csv_field(text: str) -> str:
 
 
 def _proba(answers: Answers, few: bool) -> list[Piece]:
-    assert answers.proba is not None
     pieces: list[Piece] = ["{"]
     for number, label in enumerate(answers.classes):
-        pieces += [f"{',' if number else ''}{json.dumps(label)}:", _numbers(answers.proba[:, number], few)]
+        pieces += [f"{',' if number else ''}{json.dumps(label)}:", _numbers(answers.predictions.proba[:, number], few)]
     return [*pieces, "}"]
 
 

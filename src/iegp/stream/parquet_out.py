@@ -103,8 +103,8 @@ def _numbers(values: np.ndarray) -> pa.Array:
 
 
 def _proba(answers: Answers) -> pa.Array:
-    assert answers.proba is not None
-    n, n_classes = answers.proba.shape
+    proba = answers.predictions.proba
+    n, n_classes = proba.shape
     offsets = np.arange(n + 1, dtype=np.int32) * n_classes
     keys = pa.array(list(answers.classes) * n, pa.string())
-    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(answers.proba.ravel()))
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(proba.ravel()))

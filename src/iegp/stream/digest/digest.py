@@ -41,11 +41,12 @@ class Digest:
     Examples
     --------
     >>> import numpy as np
-    >>> from iegp.stream.answers import Answers
+    >>> from iegp.stream.answers import Answers, predictions_of
     >>> zero, one = np.zeros(4), np.ones(4)
     >>> digest = Digest("regression")
     >>> y = np.array([-1.0, 1.0, 0.5, -0.5])
-    >>> digest.add(Answers(np.arange(4), y, log_score=-one, mean=zero, std=one, lower=-2 * one, upper=2 * one))
+    >>> predicted = predictions_of(log_score=-one, mean=zero, std=one, lower=-2 * one, upper=2 * one)
+    >>> digest.add(Answers(predicted, np.arange(4), y))
     >>> digest.results().n_rows, digest.results().coverage
     (4, 1.0)
     """
@@ -211,8 +212,9 @@ class Digest:
         """Columns of ``NUMBER_POINTS`` and of ``number_scores.COLUMNS``, (n, ...) each."""
         label = np.asarray(answers.label, dtype=np.float64)
         bands = [_column(answers, name) for name in ("mean", "std", "lower", "upper")]
-        pit = np.full(len(label), np.nan) if answers.pit is None else answers.pit
-        labelled = np.column_stack([answers.row, label, answers.log_score, *bands, pit])
+        pit = answers.number("pit")
+        pit = np.full(len(label), np.nan) if pit is None else pit
+        labelled = np.column_stack([answers.row, label, answers.predictions.log_score, *bands, pit])
         return np.column_stack([label, *bands]), labelled
 
     def _classes(self, answers: Answers) -> tuple[Float, Float]:
@@ -226,14 +228,14 @@ class Digest:
         points = np.column_stack([label, predicted, confidence, p_label])
         named = answers.predicted
         right = np.array([name is not None and name == own for name, own in zip(named, answers.label, strict=True)])
-        numbers = [answers.row, label, answers.log_score, predicted, confidence, n_known, right]
+        numbers = [answers.row, label, answers.predictions.log_score, predicted, confidence, n_known, right]
         return points, np.column_stack(numbers)
 
     def _columns(self, answers: Answers) -> tuple[Int, Float]:
         """Numbers of the classes, and their probabilities; before any class is known, all goes to the others."""
         if not answers.classes:
             return np.array([OTHER]), np.zeros((len(answers), 1))
-        return self._known.numbers(answers.classes), _column(answers, "proba")
+        return self._known.numbers(answers.classes), answers.predictions.proba
 
     def _label_numbers(self, answers: Answers) -> tuple[Int, Int]:
         """Number of each label, and how many classes were known when it came."""
@@ -251,9 +253,10 @@ class Digest:
                 self._points.amend(row, column, points[:, column])
 
     def _keep_tables(self, row: Int, answers: Answers) -> None:
-        if answers.weights is not None:
-            self._weights = self._weights or Thinned(MOST_MOMENTS, answers.weights.shape[1])
-            self._weights.add(row, answers.weights)
+        weights = answers.predictions.weights
+        if weights.shape[1]:
+            self._weights = self._weights or Thinned(MOST_MOMENTS, weights.shape[1])
+            self._weights.add(row, weights)
         if not self._is_number:
             columns, proba = self._columns(answers)
             if answers.classes:
@@ -270,13 +273,13 @@ class Digest:
             raise InputError(f"rows {row[0]} to {row[-1]} do not follow row {self.last_row}; add rows in order, once")
 
     def _check_experts(self, answers: Answers) -> None:
-        given = None if answers.weights is None else answers.weights.shape[1]
-        if self._weights is not None and given is not None and given != self._weights.width:
+        given = answers.predictions.weights.shape[1]
+        if given and self._weights is not None and given != self._weights.width:
             raise InputError(f"{given} experts after {self._weights.width}: begin a new digest for a new ensemble")
 
 
 def _column(answers: Answers, name: str) -> Float:
-    values = getattr(answers, name)
+    values = answers.number(name)
     if values is None:
         raise InputError(f"answers have no {name}, which this task needs")
     return np.asarray(values, dtype=np.float64)
