@@ -241,7 +241,7 @@ def test_sums_for_evidence(device):
     large = TorchEnsemble(base, device=device)
     X, y = stream(50)
     gram = large.gram(X[20:], y[20:], into=large.gram(X[:20], y[:20]))
-    scaling, frequencies = base._online.scaling, base._online.experts.ensemble.frequencies
+    scaling, frequencies = base.model_.scaling, base.model_.experts.ensemble.frequencies
     targets = (y - scaling.y_mean) / scaling.y_scale
     for k, own in enumerate(frequencies):
         angles = ((X - scaling.x_mean) / scaling.x_scale) @ own.T

@@ -98,7 +98,7 @@ def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], On
     estimator = load(path)
     if isinstance(estimator, IEGPLVM):
         return _of_latent(estimator, header), None
-    model: Online | None = getattr(estimator, "_online", None)
+    model: Online | None = getattr(estimator, "model_", None)
     facts: dict[str, Any] = {"kind": type(estimator).__name__, "parameters": header["parameters"]}
     if model is not None:
         facts["rows learned"] = model.n_seen

@@ -29,8 +29,8 @@ _SHARED_ROWS = 1000
 class _Template:
     """What a fleet needs of an estimator."""
 
-    _online: Online
-    _single_output: bool = True
+    model_: Online
+    single_output_: bool = True
 
 
 @dataclass(frozen=True)

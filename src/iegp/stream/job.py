@@ -425,8 +425,7 @@ class Job:
         self._check_rows(model)
         self._check_labels(model, classes)
         cheap = plan.intervals == "normal"
-        learner = Learner(plan.task, model, classes, None, plan.level, cheap, n_threads=self.n_threads)
-        learner.order = plan.order
+        learner = Learner(plan.task, model, classes, plan.order, plan.level, cheap, n_threads=self.n_threads)
         self.learner = learner
         if plan.key is not None and self.by_key is not None:
             if any(waiting.key is None for waiting in self.pending.rows.values()):

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from iegp.core import model as online
 from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
 from iegp.core.editing.columns import add_columns
-from iegp.core.editing.new_class import add_class
-from iegp.core.editing.new_level import add_level, mirrored
 from iegp.core.model import LARGEST_COUNT, Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
-from iegp.errors import InputError
+from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
 from iegp.stream.answers import Answers, predictions_of
 from iegp.typing import Arrays, Bool, Float, Int
 
@@ -42,8 +40,7 @@ class Learner:
     ) -> None:
         self.task = task
         self.model = model
-        self.order = None if order is None else tuple(order)
-        self.classes = tuple(order or classes)
+        self.labels = codec_of(task, classes, order)
         self.level = level
         self.cheap_intervals = cheap_intervals
         self.n_threads = n_threads
@@ -51,9 +48,13 @@ class Learner:
     @classmethod
     def begin(cls, task: str, settings: Settings, n_columns: int, **options: Any) -> Learner:
         """A learner that has seen nothing. Classes that are not declared leave a place for one without a name."""
-        declared = options.get("order") or options.get("classes") or ()
-        n_outputs = max(2, len(declared)) if task in ("classification", "ordinal") else 1
+        n_outputs = codec_of(task, options.get("classes", ()), options.get("order")).n_outputs
         return cls(task, online.begin(settings, n_columns, n_outputs, fills_gaps=True), **options)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes known so far, in the order of their numbers."""
+        return self.labels.classes if isinstance(self.labels, ClassLabels) else ()
 
     # -- what may come next ----------------------------------------------------------------------------------------
 
@@ -93,11 +94,11 @@ class Learner:
             if is_new:
                 # Nobody could predict a class that nobody knew: the row is answered with what is known, then learned.
                 (answer,) = self.ask(x_part, row_part, ids_part, keys_part)
-                self._add_class(y_part[0])
-                online.absorb(self.model, x_part, self._numbers(y_part), self.n_threads)
+                self._grow(y_part[0])
+                online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads)
                 yield replace(answer, label=y_part)
                 continue
-            predictions = self._predict_and_learn(x_part, self._numbers(y_part))
+            predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
             yield Answers(predictions, row_part, y_part, self.classes, ids_part, keys_part)
 
     def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
@@ -145,32 +146,18 @@ class Learner:
 
     def _spells(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
         """Stretches of rows whose classes are known, and single rows whose class is new."""
-        if not self._has_classes:
-            # The first row alone, because it is answered with nothing.
-            first = 1 if self._is_blind and len(labels) > 1 else 0
-            if first:
-                yield 0, 1, False
-            yield first, len(labels), False
+        if isinstance(self.labels, ClassLabels):
+            yield from self.labels.stretches(labels)
             return
-        start = 0
-        while start < len(labels):
-            if labels[start] not in self.classes:
-                yield start, start + 1, True
-                start += 1
-                continue
-            known, stop = set(self.classes), start + 1
-            while stop < len(labels) and labels[stop] in known:
-                stop += 1
-            yield start, stop, False
-            start = stop
+        # The first row alone, because it is answered with nothing.
+        first = 1 if self._is_blind and len(labels) > 1 else 0
+        if first:
+            yield 0, 1, False
+        yield first, len(labels), False
 
-    def _numbers(self, labels: NDArray[Any]) -> Float:
-        """Labels as the core takes them, (n, columns of y)."""
-        if self._has_classes:
-            number_of = {name: float(number) for number, name in enumerate(self.classes)}
-            return np.array([[number_of[label]] for label in labels])
-        y = np.asarray(labels, dtype=np.float64)
-        return np.column_stack([y, np.ones(len(y))]) if self.task == "count" else np.ascontiguousarray(y[:, None])
+    def _grow(self, label: str) -> None:
+        assert isinstance(self.labels, ClassLabels)
+        self.model, self.labels = grow(self.model, self.labels, label)
 
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
         is_blind = self._is_blind
@@ -194,38 +181,20 @@ class Learner:
         lower = mean - reach
         return np.maximum(lower, 0.0) if self.task == "count" else lower, mean + reach
 
-    def _add_class(self, label: str) -> None:
-        if self.task == "classification":
-            if len(self.classes) == self.model.n_outputs:
-                self.model = add_class(self.model)
-            self.classes = (*self.classes, label)
-            return
-        if self.order is not None:
-            raise InputError(f"the label {label!r} is none of those in order ({', '.join(self.order)})")
-        keys = [_size(name) for name in self.classes]
-        place = sum(key < _size(label) for key in keys)
-        if len(keys) == 1 and place == 0:
-            # The level that has no name yet was thought to lie above the only one seen; it lies below.
-            self.model = mirrored(self.model)
-        elif len(keys) > 1:
-            self.model = add_level(self.model, place)
-        self.classes = (*self.classes[:place], label, *self.classes[place:])
+
+def codec_of(task: str, classes: Sequence[str] = (), order: Sequence[str] | None = None) -> Codec:
+    """How labels of a task become numbers; ordered ones sort by size unless their ``order`` is given."""
+    if task == "ordinal":
+        is_fixed = order is not None
+        return ClassLabels(tuple(order or classes), is_ordered=True, is_fixed=is_fixed, key=float, argument="order")
+    if task == "classification":
+        return ClassLabels(tuple(classes))
+    return CountLabels() if task == "count" else NumberLabels()
 
 
 def _too_far(values: Float, centre: Float | float, scale: Float | float, farthest: float) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         return np.asarray(np.abs((values - centre) / scale) > farthest)
-
-
-def _size(label: str) -> float:
-    """The place of an ordered label on the line; names must be numbers unless their order was given."""
-    try:
-        return float(label)
-    except ValueError as error:
-        raise InputError(
-            f"the label {label!r} is not a number, so its place in the order is not known; name all labels from lowest "
-            "to highest with --order low,middle,high"
-        ) from error
 
 
 def _nothing(n: int) -> Predictions:
