@@ -17,15 +17,14 @@ from iegp.core.latent_memory import Memory
 from iegp.core.latent_online import LatentOnline
 from iegp.core.latent_settings import LatentSettings
 from iegp.core.latent_start import RowScaling
-from iegp.core.numerics import FARTHEST_IN_FLOAT32, FARTHEST_INPUT, MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR
+from iegp.core.numerics import FARTHEST_IN_FLOAT32, LARGEST_FREQUENCY, MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR
 from iegp.errors import IegpError, ModelFileError
 from iegp.run.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag
 from iegp.typing import Arrays
 
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
-# Positions have a prior of at most 1e6 in variance, and angles are their products with frequencies.
+# Positions have a prior of at most 1e6 in variance.
 _LARGEST_POSITION = 1e12
-_LARGEST_FREQUENCY = FARTHEST_INPUT
 # One over the smallest ratio of noise and prior variance; and what parameters of the largest rows may be, squared.
 _LARGEST_INVERSE, _LARGEST_SECOND = 1e9, 1e120
 _LARGEST_OF_ALL = 1e300
@@ -122,7 +121,7 @@ def _schema(settings: LatentSettings, arrays: Arrays, n_seen: int) -> dict[str, 
         "kept": Field((0, n_columns)),
         "scaling.mean": Field((n_columns,)),
         "scaling.scale": Field((1,), _TINY),
-        "experts.frequencies": Field((n_experts, n_frequencies, d), -_LARGEST_FREQUENCY, _LARGEST_FREQUENCY),
+        "experts.frequencies": Field((n_experts, n_frequencies, d), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
         "experts.noise_var": Field((n_experts,), MIN_NOISE_VAR / _SLACK, _SLACK * MAX_NOISE_VAR),
         "experts.prior_var": Field((n_experts,), MIN_NOISE_VAR / _SLACK, _SLACK * MAX_PRIOR_RATIO * MIN_NOISE_VAR),
         "experts.gram": Field(square, -_SLACK * n_seen, _SLACK * n_seen, rules=(_SYMMETRIC,)),
