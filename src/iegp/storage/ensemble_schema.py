@@ -16,9 +16,15 @@ from iegp.core.compute.tolerances import FARTHEST_INPUT
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import rung_numbers
 from iegp.core.likelihoods import named
+<<<<<<< HEAD:src/iegp/storage/ensemble_schema.py
 from iegp.core.likelihoods.sites import N_DRAWS
 from iegp.core.model import LARGEST_COUNT as LARGEST_LABEL
 from iegp.core.model import Online
+=======
+from iegp.core.numerics import LARGEST_FREQUENCY
+from iegp.core.online import LARGEST_COUNT as LARGEST_LABEL
+from iegp.core.online import Online
+>>>>>>> schema:src/iegp/run/online_schema.py
 from iegp.core.settings import Settings
 from iegp.core.weights import transition_matrix
 from iegp.storage import schema
@@ -31,8 +37,6 @@ _RATIO = (0.9e-200, 1.1e200)
 # A label of 1e300 standard deviations is learned, and beliefs grow with it.
 _LARGEST_BELIEF = 1e306
 _LEAST_NOISE, _LARGEST_NOISE = 1e-130, 1e306
-# Frequencies are drawn with tails, and length scales may be small; angles are products with inputs up to as large.
-_LARGEST_FREQUENCY = FARTHEST_INPUT
 # Latent functions are logs of odds or rates, the curvature of a label is at most one, or as large as a rate.
 _LARGEST_LATENT = 1e100
 _CURVATURE = {"gaussian": 1.0, "poisson": 1e60}
@@ -125,7 +129,7 @@ def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
     noise_var = Field((n_beliefs, own.n_latents), 1e-120, 1e302)
     return {
         "ensemble.frequencies": Field(
-            (own.n_kernels, own.n_frequencies, own.n_columns), -_LARGEST_FREQUENCY, _LARGEST_FREQUENCY
+            (own.n_kernels, own.n_frequencies, own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY
         ),
         "ensemble.drift_ratio": Field((n_beliefs,), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
