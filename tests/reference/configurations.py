@@ -47,10 +47,11 @@ from iegp import (
     RandomFourierFeatures,
     load,
     presets,
-    scale,
 )
 from iegp.__main__ import main as iegp_main
+from iegp.history import fit_history
 from iegp.kernels import RBF, Cauchy, Laplace, Matern
+from iegp.parallel import ProcessEnsemble
 
 Arrays = dict[str, np.ndarray]
 
@@ -390,7 +391,7 @@ add("history/merge-and-unlearn-learned", partial(merge, 1.0))
 def _() -> Arrays:
     X, y = smooth(300, n_outputs=2)
     model = IEGPRegressor(**(SMALL | STATIC | {"noise_forgetting": 1.0}))
-    scale.fit_history((X[:280], y[:280]), model, n_workers=1, part_rows=50)
+    fit_history((X[:280], y[:280]), model, n_workers=1, part_rows=50)
     return asked(model, X[280:]) | experts(model)
 
 
@@ -401,7 +402,7 @@ def _() -> Arrays:
     with tempfile.TemporaryDirectory() as folder:
         for number, start in enumerate((0, 130)):
             write_parquet(Path(folder) / f"{number}.parquet", X[start : start + 130], y[start : start + 130])
-        scale.fit_history(folder, model, n_workers=1, target="y", part_rows=40)
+        fit_history(folder, model, n_workers=1, target="y", part_rows=40)
     # Its columns have names by now, and these rows have none.
     return asked(model, X[260:], check_input=False) | experts(model)
 
@@ -480,7 +481,7 @@ def _() -> Arrays:
 
 
 def torch_fleet(kind: str, n_outputs: int | None = None, **how: Any) -> Arrays:
-    made = scale.TorchFleet(template(kind, n_outputs), ["key 3"], device="cpu", **how)
+    made = iegp.fleet.TorchFleet(template(kind, n_outputs), ["key 3"], device="cpu", **how)
     return fleet_calls(made, n_outputs)
 
 
@@ -493,7 +494,7 @@ add("torch-fleet/several-outputs", partial(torch_fleet, "default", 2), "torch")
 @configuration("torch-ensemble", "torch")
 def _() -> Arrays:
     X, y = smooth(200)
-    ensemble = scale.TorchEnsemble(template("default"), device="cpu")
+    ensemble = iegp.parallel.TorchEnsemble(template("default"), device="cpu")
     runs = [ensemble.learn(X[:100], y[:100], 0.9), ensemble.learn(X[100:101], y[100:101], 0.9)]
     sums = ensemble.gram(X[:50], y[:50])
     found = joined(runs) | {"gram": sums.features.numpy(), "gram_labels": sums.labels.numpy()}
@@ -503,7 +504,7 @@ def _() -> Arrays:
 @configuration("process-ensemble")
 def _() -> Arrays:
     X, y = smooth(200)
-    with scale.ProcessEnsemble(template("default"), n_workers=2) as ensemble:
+    with ProcessEnsemble(template("default"), n_workers=2) as ensemble:
         runs = [ensemble.learn(X[:100], y[:100], 0.9), ensemble.learn(X[100:101], y[100:101], 0.9)]
         found = joined(runs) | asked(ensemble, X[180:])
         return found | prefixed("model", asked(ensemble.to_model(), X[180:]))
