@@ -12,19 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import FARTHEST_INPUT
+from iegp.core.compute.tolerances import LARGEST_FREQUENCY
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import rung_numbers
 from iegp.core.likelihoods import named
-<<<<<<< HEAD:src/iegp/storage/ensemble_schema.py
 from iegp.core.likelihoods.sites import N_DRAWS
 from iegp.core.model import LARGEST_COUNT as LARGEST_LABEL
 from iegp.core.model import Online
-=======
-from iegp.core.numerics import LARGEST_FREQUENCY
-from iegp.core.online import LARGEST_COUNT as LARGEST_LABEL
-from iegp.core.online import Online
->>>>>>> schema:src/iegp/run/online_schema.py
 from iegp.core.settings import Settings
 from iegp.core.weights import transition_matrix
 from iegp.storage import schema
