@@ -404,11 +404,11 @@ FRESH = """
 import os
 if __name__ == "__main__":
     from pathlib import Path
-    from scale.test_process_ensemble import stream, template
+    from parallel.test_process_ensemble import stream, template
     from iegp.parallel import ProcessEnsemble
 
     def written():
-        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/blocks.*")
+        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/gaussian_block.*")
         return {str(file): file.stat().st_mtime_ns for file in files}
 
     with ProcessEnsemble(template("default"), n_workers=2) as ensemble:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import base
 
+from iegp._imports import optional
 from iegp.adapters.columns import Columns
 from iegp.adapters.constructor import SEED, arguments_of, constructor, documented
 from iegp.core import model as online
@@ -175,9 +175,9 @@ def as_draft(model: Online) -> Online:
 
 def series(values: Any, X: pd.DataFrame) -> pd.Series:
     """One value per row of ``X``."""
-    return import_module("pandas").Series(values, index=X.index)
+    return optional("pandas", "predict_many").Series(values, index=X.index)
 
 
 def frame(values: Float, columns: list[Any], X: pd.DataFrame) -> pd.DataFrame:
     """One row per row of ``X``."""
-    return import_module("pandas").DataFrame(values, index=X.index, columns=columns)
+    return optional("pandas", "predict_proba_many").DataFrame(values, index=X.index, columns=columns)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from iegp import presets
-from iegp.cli.options import MODELS, UsageError
+from iegp.cli.flags import UsageError
+from iegp.cli.options import MODELS
 from iegp.core.kernels import kernel_from_config
 from iegp.core.settings import Settings
 from iegp.errors import IegpError

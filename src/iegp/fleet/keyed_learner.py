@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from iegp.core.model import Online
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
-from iegp.stream.answers import Answers
+from iegp.stream.answers import Answers, predictions_of
 from iegp.stream.learner import Learner
 from iegp.typing import Arrays, Bool, Float, Int
 
@@ -115,8 +115,9 @@ class KeyedLearner:
                 "choose a smaller model (--model light, fewer n_frequencies) or a column with fewer keys"
             ) from error
         lower, upper = self.shared.normal_interval(run.mean, run.std) if cheap else (run.lower, run.upper)
-        predicted = run.mean, run.std, lower, upper, run.pit
-        return [Answers(row, labels, run.log_score, *predicted, weights=run.weights, ids=ids, keys=keys)]
+        scores = {"pit": run.pit, "weights": run.weights}
+        predictions = predictions_of(run.log_score, mean=run.mean, std=run.std, lower=lower, upper=upper, **scores)
+        return [Answers(predictions, row, labels, ids=ids, keys=keys)]
 
     def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
         """Predict each row as if it came next, one of an unknown key with the template; nothing is learned."""
@@ -127,7 +128,8 @@ class KeyedLearner:
         cheap = self.shared.cheap_intervals
         lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
         unknown = np.full(len(x), np.nan)
-        return [Answers(row, unknown, unknown, mean, std, lower, upper, ids=ids, keys=keys)]
+        predictions = predictions_of(unknown, mean=mean, std=std, lower=lower, upper=upper)
+        return [Answers(predictions, row, unknown, ids=ids, keys=keys)]
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
         """Which keys the template answers for; None while one model answers for all."""

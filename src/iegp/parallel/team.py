@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp._processes import environment
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError, WorkerError
 from iegp.parallel.messages import receive_floats, send_array
@@ -128,12 +129,13 @@ def _started(ensemble: Ensemble, n_outputs: int, number: int, n_workers: int) ->
     """A process with every ``n_workers``-th kernel: neighbours, which are often shut down together, are spread."""
     kernels = np.arange(number, len(ensemble.frequencies), n_workers)
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
-    # Started afresh, so that threads and BLAS settings of this process are not inherited.
+    # Started afresh, so that threads of this process are not inherited.
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     what = there, ensemble.frequencies[kernels], ensemble.drift_ratio[beliefs], n_outputs
     process = context.Process(target=work, args=what, name=f"iegp-experts-{number}", daemon=True)
-    process.start()
+    with environment():
+        process.start()
     # Or the end of the worker would not close the pipe.
     there.close()
     return Worker(process, here, beliefs)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core import model as online
-from iegp.core.compute.tolerances import FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
 from iegp.core.editing.columns import add_columns
 from iegp.core.model import LARGEST_COUNT, Online
+from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
-from iegp.core.state import Trace
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
-from iegp.stream.answers import Answers
+from iegp.stream.answers import Answers, predictions_of
 from iegp.typing import Arrays, Bool, Float, Int
 
 
@@ -65,13 +65,13 @@ class Learner:
 
     def too_far(self, x: Float) -> NDArray[np.bool_]:
         """Which values (n, d) lie so far from all before that arithmetic would fail."""
-        return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale)
+        return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale, FARTHEST_INPUT)
 
     def label_too_far(self, y: Float) -> NDArray[np.bool_]:
         """The same for labels (n,) that are numbers."""
         if self.task == "count":
             return np.asarray(y > LARGEST_COUNT)
-        return _too_far(y, self.model.scaling.y_mean[0], self.model.scaling.y_scale[0])
+        return _too_far(y, self.model.scaling.y_mean[0], self.model.scaling.y_scale[0], FARTHEST_VALUE)
 
     def add_columns(self, first_values: Float, past: Float) -> None:
         """More columns, after those that are there; ``past`` says what the rows before count as, NaN: unknown."""
@@ -98,24 +98,21 @@ class Learner:
                 online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads)
                 yield replace(answer, label=y_part)
                 continue
-            blind = self._is_blind
-            level = None if self.cheap_intervals or self._has_classes else self.level
-            trace = online.learn(self.model, x_part, self.labels.encode(y_part), self.n_threads, level)
-            yield replace(self._answers(trace, y_part, row_part, ids_part, blind), keys=keys_part)
+            predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
+            yield Answers(predictions, row_part, y_part, self.classes, ids_part, keys_part)
 
     def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
         """Predict each row as if it came next; nothing is learned."""
-        return [replace(answers, keys=keys) for answers in self._ask(x, row, ids)]
+        unknown = np.full(len(x), None, dtype=object) if self._has_classes else np.full(len(x), np.nan)
+        return [Answers(self._ask(x), row, unknown, self.classes, ids, keys)]
 
-    def _ask(self, x: Float, row: Int, ids: Any) -> list[Answers]:
+    def _ask(self, x: Float) -> Predictions:
         n = len(x)
-        unknown = np.full(n, None, dtype=object) if self._has_classes else np.full(n, np.nan)
-        log_score = np.full(n, np.nan)
+        unknown = np.full(n, np.nan)
         if self._has_classes:
-            proba = online.predict_classes(self.model, x)[:, : len(self.classes)]
-            return [Answers(row, unknown, log_score, proba=proba, classes=self.classes, ids=ids)]
+            return predictions_of(unknown, proba=online.predict_classes(self.model, x)[:, : len(self.classes)])
         if self._is_blind:
-            return [_without_prediction(Answers(row, unknown, log_score, *_nothing(n), ids=ids))]
+            return _nothing(n)
         if self.task == "count":
             dist: Any = online.predict_counts(self.model, x, np.ones(n))
             mean, std = dist.mean, dist.std
@@ -126,7 +123,7 @@ class Learner:
             lower, upper = self.normal_interval(mean, std)
         else:
             lower, upper = (np.asarray(end, dtype=np.float64).reshape(n) for end in dist.interval(self.level))
-        return [Answers(row, unknown, log_score, mean, std, lower, upper, ids=ids)]
+        return predictions_of(unknown, mean=mean, std=std, lower=lower, upper=upper)
 
     def are_new(self, _keys: tuple[str, ...] | None, /) -> Bool | None:
         """There are no models by key here, so none can be missing."""
@@ -162,22 +159,21 @@ class Learner:
         assert isinstance(self.labels, ClassLabels)
         self.model, self.labels = grow(self.model, self.labels, label)
 
-    def _answers(self, trace: Trace, labels: NDArray[Any], row: Int, ids: Any, blind: bool) -> Answers:
+    def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
+        is_blind = self._is_blind
+        level = None if self.cheap_intervals or self._has_classes else self.level
+        trace = online.learn(self.model, x, y, self.n_threads, level)
+        if is_blind:
+            return _nothing(len(x))._replace(weights=trace.weights)
         if self._has_classes:
             proba = trace.mean[:, : len(self.classes)]
-            return Answers(
-                row, labels, trace.log_score, proba=proba, classes=self.classes, weights=trace.weights, ids=ids
-            )
+            return predictions_of(trace.log_score, proba=proba, weights=trace.weights)
         mean, std = trace.mean[:, 0], trace.std[:, 0]
-        if self.cheap_intervals:
-            lower, upper = self.normal_interval(mean, std)
-        else:
-            lower, upper = trace.lower[:, 0], trace.upper[:, 0]
+        lower, upper = self.normal_interval(mean, std) if level is None else (trace.lower[:, 0], trace.upper[:, 0])
         pit = trace.pit[:, 0] if len(trace.pit) else None
-        answers = Answers(
-            row, labels, trace.log_score, mean, std, lower, upper, pit=pit, weights=trace.weights, ids=ids
+        return predictions_of(
+            trace.log_score, mean=mean, std=std, lower=lower, upper=upper, pit=pit, weights=trace.weights
         )
-        return _without_prediction(answers) if blind else answers
 
     def normal_interval(self, mean: Float, std: Float) -> tuple[Float, Float]:
         """Mean ± z std: what a Gaussian with these moments would give, at no cost."""
@@ -196,17 +192,12 @@ def codec_of(task: str, classes: Sequence[str] = (), order: Sequence[str] | None
     return CountLabels() if task == "count" else NumberLabels()
 
 
-def _too_far(values: Float, centre: Float | float, scale: Float | float) -> NDArray[np.bool_]:
+def _too_far(values: Float, centre: Float | float, scale: Float | float, farthest: float) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
-        return np.asarray(np.abs((values - centre) / scale) > FARTHEST_VALUE)
+        return np.asarray(np.abs((values - centre) / scale) > farthest)
 
 
-def _nothing(n: int) -> tuple[Float, Float, Float, Float, Float]:
+def _nothing(n: int) -> Predictions:
+    """Of rows before the units of the target are known."""
     gap = np.full(n, np.nan)
-    return gap, gap, gap, gap, gap
-
-
-def _without_prediction(answers: Answers) -> Answers:
-    mean, std, lower, upper, pit = _nothing(len(answers))
-    log_score = np.full(len(answers), np.nan)
-    return replace(answers, mean=mean, std=std, lower=lower, upper=upper, pit=pit, log_score=log_score)
+    return predictions_of(gap, mean=gap, std=gap, lower=gap, upper=gap, pit=gap)

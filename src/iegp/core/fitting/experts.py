@@ -154,7 +154,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    rungs = np.array([_rung(value) for value in settings.noise_forgetting])
+    rungs = np.array([rung_numbers(value) for value in settings.noise_forgetting])
     sharpness = np.ones(len(rungs))
     if settings.likelihood != "gaussian":
         # No noise to learn; rungs are degrees of sharpness.
@@ -183,7 +183,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     )
 
 
-def _rung(forgetting: Rung) -> tuple[float, float]:
+def rung_numbers(forgetting: Rung) -> tuple[float, float]:
     """Forgetting and tails of one rung of the noise ladder, NaN where there is none."""
     if forgetting is None:
         return np.nan, np.nan

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.storage.schema import Field
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Float
 
 BLOCK = 512
 
 
-class Pending:
+class BlockBuffer:
     """Up to a block of rows of ``width`` numbers."""
 
     def __init__(self, width: int) -> None:
@@ -40,7 +41,7 @@ class Pending:
         return {f"{prefix}.rows": self.rows.copy()}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        rows = take(arrays, f"{prefix}.rows", np.float64, (None, self._buffer.shape[1]))
+        rows = take(arrays, f"{prefix}.rows", Field((None, self._buffer.shape[1]), **ANY_NUMBER))
         if len(rows) >= BLOCK:
             raise InputError(f"{len(rows)} rows wait in the stored digest, more than fit: the checkpoint is damaged")
         self._buffer[: len(rows)] = rows
