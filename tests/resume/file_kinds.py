@@ -72,8 +72,8 @@ def _estimator(model: Any, y: Any, use: Callable[[Any], Answered], n: int = 120)
 def use_regressor(model: iegp.IEGPRegressor) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
-    n_outputs = model._online.n_outputs
-    y = Y[:9] if model._single_output else np.tile(Y[:9, None], n_outputs)
+    n_outputs = model.model_.n_outputs
+    y = Y[:9] if model.single_output_ else np.tile(Y[:9, None], n_outputs)
     mean, std = model.predict(MORE, return_std=True)
     model.partial_fit(MORE[:2], y[:2])
     model.partial_fit(MORE, y)

@@ -91,7 +91,7 @@ class MapJob:
 
     def to_parts(self) -> tuple[dict[str, Any], Arrays]:
         """Header of a model file, and its arrays; :func:`iegp.load` reads the model."""
-        header, arrays = self.model._to_parts()
+        header, arrays = self.model.to_parts()
         names = list(dict.fromkeys(self.labels))
         number_of = {name: number for number, name in enumerate(names)}
         codes = np.array([number_of[label] for label in self.labels], dtype=np.int64)
