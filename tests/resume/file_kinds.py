@@ -195,7 +195,7 @@ def use_job(job: Job, records: list[dict[str, Any]]) -> Answered:
     columns = {name: _column([record[name] for record in more]) for name in more[0]}
     batch = Batch(columns, np.arange(len(more)))
     if job.learner is not None and not job.problems(batch):
-        answers += job.predict(batch)
+        answers.append(job.predict(batch))
         job.counters.rows -= len(batch)
     _absorb(job, [*more, *late], answers)
     job.digest.results()
