@@ -241,7 +241,7 @@ def test_sums_for_evidence(device):
     large = TorchEnsemble(base, device=device)
     X, y = stream(50)
     gram = large.gram(X[20:], y[20:], into=large.gram(X[:20], y[:20]))
-    scaling, ensemble = base._online.scaling, base._online.experts.ensemble
+    scaling, ensemble = base.model_.scaling, base.model_.experts.ensemble
     targets = (y - scaling.y_mean) / scaling.y_scale
     for k in range(ensemble.n_kernels):
         own = ensemble.kernel_frequencies(k)

@@ -59,7 +59,7 @@ def threads(monkeypatch):
 
 
 def assert_same_state(got: IEGPRegressor, wanted: IEGPRegressor) -> None:
-    for one, two in zip(got._online.state, wanted._online.state, strict=True):
+    for one, two in zip(got.model_.state, wanted.model_.state, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
@@ -144,7 +144,7 @@ def test_any_calls_and_any_workers(calls, n_workers):
 def test_the_order_of_experts_does_not_matter(kind):
     base, order = template(kind), np.array([2, 0, 3, 1])
     other = deepcopy(base)
-    experts, state = base._online.experts, base._online.state
+    experts, state = base.model_.experts, base.model_.state
     n_drifts, n_noise = experts.ensemble.n_drifts, len(experts.ensemble.forgetting)
     beliefs = (order[:, None] * n_drifts + np.arange(n_drifts)).ravel()
     places = (beliefs[:, None] * n_noise + np.arange(n_noise)).ravel()
@@ -155,7 +155,7 @@ def test_the_order_of_experts_does_not_matter(kind):
         vector=np.concatenate([belief.vector for belief in own]),
         **{name: getattr(state, name)[places] for name in ("noise_scale", "log_weights")},
     )
-    other._online = replace(base._online, experts=experts._replace(ensemble=ensemble), state=moved)
+    other.model_ = replace(base.model_, experts=experts._replace(ensemble=ensemble), state=moved)
     with ProcessEnsemble(base, n_workers=3) as ours, ProcessEnsemble(other, n_workers=2) as theirs:
         for call, n in enumerate(CALLS):
             X, y = stream(n, seed=call)
@@ -238,7 +238,7 @@ def test_what_is_refused():
     with pytest.raises(InputError, match=r"warm-up is not over \(40 of 64 rows\)"):
         ProcessEnsemble(IEGPRegressor(**template().get_params()).fit(X, y))
     with pytest.raises(InputError, match="only IEGPRegressor"):
-        ProcessEnsemble(SimpleNamespace(_online=begin(IEGPClassifier(random_state=0)._settings(2), 2, 2)))
+        ProcessEnsemble(SimpleNamespace(model_=begin(IEGPClassifier(random_state=0).settings(2), 2, 2)))
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="n_workers="):
             ProcessEnsemble(template(), n_workers=wrong)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp._processes import environment
 from iegp.core.expert.belief import Ahead
 from iegp.core.state import Ensemble, Layout, State
 from iegp.errors import InputError, WorkerError
@@ -129,12 +130,13 @@ def _started(ensemble: Ensemble, number: int, n_workers: int) -> Worker:
     """A process with every ``n_workers``-th kernel: neighbours, which are often shut down together, are spread."""
     kernels = np.arange(number, ensemble.n_kernels, n_workers)
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
-    # Started afresh, so that threads and BLAS settings of this process are not inherited.
+    # Started afresh, so that threads of this process are not inherited.
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     what, name = (there, ensemble.part(kernels)), f"iegp-experts-{number}"
     process = context.Process(target=work, args=what, name=name, daemon=True)
-    process.start()
+    with environment():
+        process.start()
     # Or the end of the worker would not close the pipe.
     there.close()
     return Worker(process, here, beliefs)

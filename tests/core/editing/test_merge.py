@@ -101,7 +101,7 @@ def test_weights_are_marginal_likelihoods_of_all_rows():
     X, y = stream(60)
     base = warmed_up(noise_forgetting=(None, 1.0))
     first, second = (taught(base, *part) for part in parts(X, y, [25]))
-    model = first.merge(second)._online
+    model = first.merge(second).model_
     ensemble, scaling = model.experts.ensemble, model.scaling
     rows, labels = (X - scaling.x_mean) / scaling.x_scale, (y - scaling.y_mean) / scaling.y_scale
     wanted = []

@@ -19,7 +19,7 @@ X, Y = stream(300)
 def test_every_drifting_expert_starts_from_the_static_posterior():
     static = taught(warmed_up(), X, Y)
     live = static.go_live(drift_var=(0.0, 1e-3, 1e-2), weights="stacking", noise_forgetting=(None, 0.98))
-    old, new = static._online, live._online
+    old, new = static.model_, live.model_
     assert new.experts.ensemble.n_experts == 3 * 3 * 2
     for b in range(9):
         before, after = old.experts.ensemble, new.experts.ensemble

@@ -1,7 +1,7 @@
 """Columns that have names, and columns that come later.
 
 Each column's frequencies are drawn by its own key, and an absent value counts as the centre of its column, which is
-zero once standardised. So a column that nobody has seen adds nothing to the angle of any feature: a model may grow one
+zero once standardised. So a column that was never seen adds nothing to the angle of any feature: a model may grow one
 at any time and every past feature vector stays what it was. Beliefs and weights need not change at all.
 """
 

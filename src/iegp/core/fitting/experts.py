@@ -154,7 +154,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    noise = np.array([_noise_model(value) for value in settings.noise_forgetting])
+    noise = np.array([noise_numbers(value) for value in settings.noise_forgetting])
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
         # No noise to learn; in place of noise models there are degrees of sharpness.
@@ -185,7 +185,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     )
 
 
-def _noise_model(forgetting: Rung) -> tuple[float, float]:
+def noise_numbers(forgetting: Rung) -> tuple[float, float]:
     """Forgetting and tails of one noise model, NaN where there is none."""
     if forgetting is None:
         return np.nan, np.nan
