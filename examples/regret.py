@@ -13,7 +13,7 @@ import numpy as np
 
 from iegp import IEGPRegressor
 from iegp.core.features import feature_rows
-from iegp.core.weights import SWITCHING, transition_matrix, weigh_rows
+from iegp.core.weights import SWITCHING, WeightRule, transition_matrix, weigh_rows
 from iegp.evaluate import regret
 from iegp.kernels import RBF
 from iegp.plots import RegretDisplay
@@ -116,7 +116,8 @@ def three_experts() -> None:
         q1 = regret.best_switch_prob(n_rows=n, n_switches=s)
         score, used = np.empty(n), np.empty((n, m))
         start = np.full(m, -math.log(m))
-        weigh_rows(-table, start, SWITCHING, transition_matrix(q1, m), 1.0, 0.0, used, score)
+        rule = WeightRule(SWITCHING, transition_matrix(q1, m), 1.0, 0.0)
+        weigh_rows(rule, -table, start, used, score)
         printed = regret.printed_lemma2(n_rows=n, n_experts=m, n_switches=s)
         holds = regret.lemma2(n_rows=n, n_experts=m, n_switches=s, switch_prob=q1)
         print(f"| {m} | {-score.sum():.2f} | {printed:.2f} | {holds:.2f} |")

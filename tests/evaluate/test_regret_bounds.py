@@ -134,7 +134,8 @@ def fixed_share(expert_losses, switch_prob):
     used, score = np.empty((n, m)), np.empty(n)
     transitions = weights.transition_matrix(switch_prob, m)
     start = np.full(m, -math.log(m))
-    weights.weigh_rows(-expert_losses, start, weights.SWITCHING, transitions, 1.0, 0.0, used, score)
+    rule = weights.WeightRule(weights.SWITCHING, transitions, 1.0, 0.0)
+    weights.weigh_rows(rule, -expert_losses, start, used, score)
     return -score
 
 

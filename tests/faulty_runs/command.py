@@ -15,17 +15,16 @@ from unittest import mock
 import typer.main
 
 from faulty_runs.injection import Call, Fault, Injector
-from iegp.cli import about, app
-from iegp.cli import embed as embedding
-from iegp.stream import checkpoint, runner
+from iegp.cli import about, app, embed
+from iegp.stream import job
 
 # Small, so that few rows make many blocks, and so many calls.
-_BLOCKS = ((runner, "BLOCK", 16), (runner, "KEYED_BLOCK", 16), (embedding, "BLOCK", 32))
+_BLOCKS = ((job, "BLOCK", 16), (job, "KEYED_BLOCK", 16), (embed.MapJob, "block", 32))
 # The same every time, and otherwise found again by every run.
 _version = cache(version)
 _KEPT = (
     (typer.main, "get_command", cache(typer.main.get_command)),
-    (checkpoint, "version", _version),
+    (job, "version", _version),
     (about, "version", _version),
 )
 

@@ -84,9 +84,9 @@ def _alter_array(case: Altered, rng: np.random.Generator) -> None:
             if how == "swap":
                 flat[[place, other]] = flat[[other, place]]
             else:
-                value = _number(flat[place], rng)
+                value = _number(flat[place].item(), rng)
                 case.changes[-1] += f" {place} {flat[place]} to {value}"
-                flat[place if how == "entry" else slice(None)] = np.array(value).astype(flat.dtype)
+                flat[place if how == "entry" else slice(None)] = np.array(float(value)).astype(flat.dtype)
     case.arrays[name] = array
 
 

@@ -15,8 +15,8 @@ from iegp.errors import InputError
 from iegp.fleet.cluster import checkpoint as shards
 from iegp.fleet.keyed_learner import Fleets
 from iegp.kernels import RBF
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import Problem
+from iegp.readers import Batch
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
@@ -72,8 +72,8 @@ def _estimator(model: Any, y: Any, use: Callable[[Any], Answered], n: int = 120)
 def use_regressor(model: iegp.IEGPRegressor) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
-    n_outputs = model._online.n_outputs
-    y = Y[:9] if model._single_output else np.tile(Y[:9, None], n_outputs)
+    n_outputs = model.model_.n_outputs
+    y = Y[:9] if model.single_output_ else np.tile(Y[:9, None], n_outputs)
     mean, std = model.predict(MORE, return_std=True)
     model.partial_fit(MORE[:2], y[:2])
     model.partial_fit(MORE, y)
@@ -193,23 +193,21 @@ def use_job(job: Job, records: list[dict[str, Any]]) -> Answered:
     more = [{"id": f"n{i}", **record} for i, record in enumerate(records)]
     answers: list[Answers] = []
     columns = {name: _column([record[name] for record in more]) for name in more[0]}
-    batch = Batch(columns, np.arange(len(more)), np.arange(len(more)))
+    batch = Batch(columns, np.arange(len(more)))
     if job.learner is not None and not job.problems(batch):
-        answers += job.predict(batch)
+        answers.append(job.predict(batch))
         job.counters.rows -= len(batch)
     _absorb(job, [*more, *late], answers)
     job.digest.results()
-    found = [getattr(answer, name) for answer in answers for name in ("mean", "std", "proba") if answer.note != "late"]
-    return {
-        "answers": np.concatenate([np.asarray(part, dtype=float).reshape(-1) for part in found if part is not None])
-    }
+    shown = [answer.predictions for answer in answers if answer.note != "late"]
+    return {"answers": np.concatenate([part.ravel() for p in shown for part in (p.mean, p.std, p.proba)])}
 
 
 def _absorb(job: Job, records: list[dict[str, Any]], answers: list[Answers]) -> None:
     names = dict.fromkeys(name for record in records for name in record)
     columns = {name: _column([record.get(name) for record in records]) for name in names}
     lines = np.arange(len(records))
-    job.absorb(Batch(columns, lines, lines), answers.append, _bad)
+    job.absorb(Batch(columns, lines), answers.append, _bad)
 
 
 def _bad(index: int, problem: Problem) -> None:

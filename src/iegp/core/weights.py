@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,19 @@ BAYES, SWITCHING, STACKING = range(3)
 
 # Below this, numbers are close to those that float64 keeps with fewer digits.
 _TINY = 1e-280
+
+
+class WeightRule(NamedTuple):
+    """How the weights follow the scores."""
+
+    rule: int
+    """BAYES, SWITCHING or STACKING."""
+    transitions: Float
+    """(n_experts, n_experts): probability of going from one expert (row) to another; used by switching alone."""
+    rate: float
+    """Learning rate of stacking."""
+    shutdown: float
+    """Weight below which an expert is dropped for good; used by Bayes alone."""
 
 
 def transition_matrix(switch_prob: float | Float, n_experts: int) -> Float:
@@ -70,14 +84,14 @@ def log_add_exp(a: float, b: float) -> float:
 
 
 @compiled
-def diffuse(log_weights: Float, rule: int, transitions: Float) -> Float:
+def diffuse(rule: WeightRule, log_weights: Float) -> Float:
     """What happens to the weights between two rows: the switching step (eq:w_pre_s), or nothing.
 
     An expert's own share is added in logs, so that the identity leaves even the smallest weight as it was.
     """
-    if rule != SWITCHING:
+    if rule.rule != SWITCHING:
         return log_weights.copy()
-    n = log_weights.size
+    transitions, n = rule.transitions, log_weights.size
     incoming = np.zeros(n)
     for i in range(n):
         weight = math.exp(log_weights[i])
@@ -103,28 +117,19 @@ def _log(value: float) -> float:
 
 
 @compiled
-def weigh_rows(
-    log_scores: Float,
-    log_weights: Float,
-    rule: int,
-    transitions: Float,
-    rate: float,
-    shutdown: float,
-    weights: Float,
-    log_score: Float,
-) -> None:
+def weigh_rows(rule: WeightRule, log_scores: Float, log_weights: Float, used: Float, log_score: Float) -> None:
     """Run the meta-learner over a table of log scores (n, experts); ``log_weights`` is updated in place.
 
-    Writes the weights each row was predicted with (n, experts) and the log score of the mixture (n,).
+    Writes the weights each row was predicted with (n, experts) to ``used`` and the log score of the mixture (n,).
     """
     n, n_experts = log_scores.shape
     joint = np.empty(n_experts)
     # At rate one stacking is Bayes, which has no floor.
-    floor = math.log(STACKING_FLOOR / n_experts) if rate < 1.0 else -math.inf
+    floor = math.log(STACKING_FLOOR / n_experts) if rule.rate < 1.0 else -math.inf
     for t in range(n):
-        ahead = diffuse(log_weights, rule, transitions)
+        ahead = diffuse(rule, log_weights)
         for e in range(n_experts):
-            weights[t, e] = math.exp(ahead[e])
+            used[t, e] = math.exp(ahead[e])
             joint[e] = ahead[e] + log_scores[t, e] if ahead[e] > -math.inf else -math.inf
         total = log_sum_exp(joint)
         log_score[t] = total
@@ -133,12 +138,12 @@ def weigh_rows(
             log_weights[:] = ahead
             continue
         for e in range(n_experts):
-            if rule == STACKING:
-                log_weights[e] = max(ahead[e] + _stacking_gain(log_scores[t, e] - total, rate), floor)
+            if rule.rule == STACKING:
+                log_weights[e] = max(ahead[e] + _stacking_gain(log_scores[t, e] - total, rule.rate), floor)
             else:
                 log_weights[e] = joint[e] - total
-        if rule == BAYES and shutdown > 0.0:
-            _shut_down(log_weights, math.log(shutdown))
+        if rule.rule == BAYES and rule.shutdown > 0.0:
+            _shut_down(log_weights, math.log(rule.shutdown))
         _normalise(log_weights)
 
 

@@ -8,19 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp.core.kernels import Kernel
-from iegp.core.settings import Settings
-from iegp.errors import InputError
-from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import (
-    CLASS_KERNELS,
-    CLASS_N_FREQUENCIES,
-    CLASS_STACKING_RATE,
-    DRIFT_VAR,
-    SHARPNESS,
-)
-
-LINKS = ("logit", "probit")
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
 
 
 class IEGPClassifier(LabelEstimator):
@@ -87,6 +76,8 @@ class IEGPClassifier(LabelEstimator):
     True
     """
 
+    _likelihoods = ("bernoulli-logit", "bernoulli-probit", "categorical")
+
     def __init__(
         self,
         kernels: Sequence[Kernel] | None = None,
@@ -126,16 +117,6 @@ class IEGPClassifier(LabelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _likelihoods(self) -> tuple[str, ...]:
-        return ("bernoulli-logit", "bernoulli-probit", "categorical")
-
-    def _settings(self, n_outputs: int) -> Settings:
-        check_link(self.link)
-        likelihood = f"bernoulli-{self.link}" if n_outputs == 2 else "categorical"
-        return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, likelihood)
-
-
-def check_link(link: object) -> None:
-    """The way from a latent function to probabilities."""
-    if link not in LINKS:
-        raise InputError(f"link={link!r} is not known; use one of {', '.join(map(repr, LINKS))}")
+    def _likelihood(self, n_outputs: int) -> str:
+        link = self._checked_link()
+        return f"bernoulli-{link}" if n_outputs == 2 else "categorical"

@@ -140,6 +140,8 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
             f"order={config['order']!r:.200} cannot be stored in a model file; use text or numbers as labels"
         )
     config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
+    if not isinstance(config.get("init", ""), str):
+        config["init"] = np.asarray(config["init"], dtype=np.float64).tolist()
     if not isinstance(config["random_state"], int | np.integer):
         config["random_state"] = None
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in config.items()}

@@ -22,7 +22,7 @@ from iegp.storage.schema import check_arrays, count, flag
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("layout", "rule", "rate", "shutdown", "likelihood", "integration")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -49,6 +49,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         settings = Settings.from_config(config["settings"])
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
+        arrays = _one_after_another(arrays)
         sizes = ensemble_schema.check(settings, arrays)
         model = _model(settings, config, arrays)
         _check_header(model)
@@ -61,6 +62,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
 
 def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online:
     ensemble = Ensemble(
+        layout=ensemble_schema.layout(settings),
         rule=RULES.index(settings.weights),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
@@ -96,6 +98,16 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
         "ensemble.nodes": np.zeros((n_outputs, 0)),
     }
     return later | arrays
+
+
+def _one_after_another(arrays: Arrays) -> Arrays:
+    """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
+    later = {}
+    for name, n_last in (("state.matrix", 0), ("state.vector", 1), ("ensemble.frequencies", 1)):
+        array = arrays[name]
+        if array.ndim == 3:
+            later[name] = array.reshape(-1, *array.shape[3 - n_last :])
+    return arrays | later
 
 
 def _check_header(model: Online) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from iegp.core.compute.tolerances import (
     FARTHEST_IN_FLOAT32,
-    FARTHEST_INPUT,
+    LARGEST_FREQUENCY,
     MAX_NOISE_VAR,
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
@@ -31,9 +31,8 @@ from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arra
 from iegp.typing import Arrays
 
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
-# Positions have a prior of at most 1e6 in variance, and angles are their products with frequencies.
+# Positions have a prior of at most 1e6 in variance.
 _LARGEST_POSITION = 1e12
-_LARGEST_FREQUENCY = FARTHEST_INPUT
 # One over the smallest ratio of noise and prior variance; and what parameters of the largest rows may be, squared.
 _LARGEST_INVERSE, _LARGEST_SECOND = 1e9, 1e120
 _LARGEST_OF_ALL = 1e300
@@ -130,7 +129,7 @@ def _schema(settings: LatentSettings, arrays: Arrays, n_seen: int) -> dict[str, 
         "kept": Field((0, n_columns)),
         "scaling.mean": Field((n_columns,)),
         "scaling.scale": Field((1,), _TINY),
-        "experts.frequencies": Field((n_experts, n_frequencies, d), -_LARGEST_FREQUENCY, _LARGEST_FREQUENCY),
+        "experts.frequencies": Field((n_experts, n_frequencies, d), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
         "experts.noise_var": Field((n_experts,), MIN_NOISE_VAR / _SLACK, _SLACK * MAX_NOISE_VAR),
         "experts.prior_var": Field((n_experts,), MIN_NOISE_VAR / _SLACK, _SLACK * MAX_PRIOR_RATIO * MIN_NOISE_VAR),
         "experts.gram": Field(square, -_SLACK * n_seen, _SLACK * n_seen, rules=(_SYMMETRIC,)),
@@ -152,7 +151,8 @@ def _check_stored(settings: LatentSettings, n_stored: int, n_seen: int) -> None:
     most = n_seen if settings.max_stored is None else min(n_seen, settings.max_stored)
     least = most if settings.max_stored is None else 1
     if not least <= n_stored <= most:
-        raise ValueError(f"memory.vectors has {n_stored} rows, but from {least} to {most} rows must be stored")
+        bound = f"max_stored={settings.max_stored} of {n_seen} rows"
+        raise ValueError(f"memory.vectors has {n_stored} rows, but with {bound} it must have from {least} to {most}")
 
 
 def _check_information(experts: LatentExperts) -> None:

@@ -109,7 +109,5 @@ class Journal:
         with naming(self.path):
             os.ftruncate(self._descriptor, position)
 
-    def close(self, remove: bool = False) -> None:
+    def close(self) -> None:
         os.close(self._descriptor)
-        if remove:
-            self.path.unlink(missing_ok=True)

@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from iegp.storage.schema import Field, check_arrays
+from iegp.storage.schema import Field, check_arrays, count
+from iegp.stream.answers import NUMBERS
 from iegp.typing import Arrays, Float
-
-# What is remembered of a prediction, to be told again with the label.
-PREDICTED = ("mean", "std", "lower", "upper")
-
-
-_MOST_ROWS = 1 << 53
 
 
 @dataclass
@@ -24,8 +19,8 @@ class Waiting:
     row: int = -1
     x: Float = field(default_factory=lambda: np.zeros(0))
     """(d,), as it was predicted with."""
-    predicted: tuple[float, ...] = (np.nan,) * len(PREDICTED)
-    """Of numbers: mean, std, lower, upper."""
+    predicted: tuple[float, ...] = (np.nan,) * len(NUMBERS)
+    """Of numbers: mean, std, lower, upper, to be told again with the label."""
     key: str | None = None
     """Whose row it is, where there is one model per key."""
 
@@ -77,7 +72,7 @@ class Pending:
         x = np.full((len(self.rows), n_columns), np.nan)
         for place, waiting in enumerate(self.rows.values()):
             x[place, : len(waiting.x)] = waiting.x
-        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(PREDICTED))
+        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(NUMBERS))
         return config, {"x": x, "predicted": predicted}
 
     @classmethod
@@ -86,7 +81,7 @@ class Pending:
         if len(names) != len(config["rows"]):
             raise ValueError("the rows that wait for labels do not fit together")
         # What was predicted is only told again; there may have been nothing to tell.
-        told = Field((len(names), len(PREDICTED)), -np.inf, np.inf, gaps=True)
+        told = Field((len(names), len(NUMBERS)), -np.inf, np.inf, gaps=True)
         check_arrays({"x": Field((len(names), None), gaps=True), "predicted": told}, arrays)
         x, predicted = arrays["x"], arrays["predicted"]
         if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
@@ -94,10 +89,8 @@ class Pending:
         keys = config.get("keys", [None] * len(names))
         if len(keys) != len(names) or not all(isinstance(key, str | None) for key in keys):
             raise ValueError("the keys of rows that wait are none")
-        if not all(
-            type(n) is int and 0 <= n < _MOST_ROWS for n in (*config["rows"], config["at_most"], config["n_dropped"])
-        ):
-            raise ValueError("the rows that wait for labels are not counted")
+        for number in (*config["rows"], config["at_most"], config["n_dropped"]):
+            count("a row that waits", number)
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
             for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)

@@ -176,7 +176,8 @@ def test_predictions_take_overdispersion_in_exactly(var, dispersion):
     def predict(mean, var, link):
         nothing = np.empty((1, 0))
         label = np.array([count, 1.7])
-        return sites.log_predictive(POISSON, sites.QUADRATURE, label, np.array([mean]), var, link, nothing, nothing[0])
+        label_model = sites.LabelModel(POISSON, sites.QUADRATURE, link, nothing)
+        return sites.log_predictive(label_model, label, np.array([mean]), var, nothing[0])
 
     for count in (0.0, 1.0, 7.0, 300.0):
         for mean in (-2.0, 0.4, 5.0):

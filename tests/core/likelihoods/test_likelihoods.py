@@ -50,13 +50,17 @@ class Case:
     def derivatives(self, label, z, link, exposure=EXPOSURE):
         return sites.derivatives(self.code, self.row(label, exposure), z, np.array(link))
 
+    def label_model(self, link):
+        return sites.LabelModel(self.code, sites.QUADRATURE, np.array(link), np.zeros((self.n_latents(link), 0)))
+
     def predict(self, label, mean, var, link, integration=sites.QUADRATURE, nodes=None, exposure=EXPOSURE):
         """Log probability of a label, and of all classes."""
         mean = np.atleast_1d(np.array(mean, dtype=float))
         nodes = np.zeros((len(mean), 0)) if nodes is None else nodes
         outcomes = np.full(self.n_outcomes(link), np.nan)
         label = self.row(label, exposure)
-        score = sites.log_predictive(self.code, integration, label, mean, var, np.array(link), nodes, outcomes)
+        label_model = sites.LabelModel(self.code, integration, np.array(link), nodes)
+        score = sites.log_predictive(label_model, label, mean, var, outcomes)
         return score, outcomes
 
 

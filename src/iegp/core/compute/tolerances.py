@@ -32,8 +32,8 @@ CONSTANT_SPREAD = 8.0 * EPS
 # A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
 # poison the model for good.
 FARTHEST_VALUE = 1.0e300
-# The same for inputs: angles are products with frequencies, which may be as large, and must be finite.
-FARTHEST_INPUT = 1.0e150
+# The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
+FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
 # The same for rows of a latent variable model, whose squared distances to their neighbours are float32.
 FARTHEST_IN_FLOAT32 = 1.0e15
 # Rows of a prediction that are worked on at once; bounds its memory.

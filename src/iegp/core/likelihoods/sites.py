@@ -9,6 +9,7 @@ variance is divided by ``1 + h var``: neither divides by h, so a label that says
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,12 +39,31 @@ _CONVERGED = 1.0e-8
 _LEAST_VAR, _LARGEST_VAR = 1.0e-14, 1.0e8
 
 
+class LabelModel(NamedTuple):
+    """What the labels are and how their predictive probabilities are found."""
+
+    likelihood: int
+    """A code of :mod:`iegp.core.likelihoods`."""
+    integration: int
+    """A code of :data:`INTEGRATIONS`."""
+    link: Float
+    """(P,): parameters of the likelihood, such as cut-points; for an ensemble (n_beliefs, P)."""
+    nodes: Float
+    """(n_latents, draws): standard normal draws for Monte Carlo integration, if asked for."""
+
+
 def draws(integration: str, n_latents: int, seed: int) -> Float:
     """Standard normal draws (n_latents, n) for Monte Carlo, made once; none for the other ways."""
     if integration != "monte-carlo":
         return np.zeros((n_latents, 0))
     half = np.random.default_rng((seed, 3)).standard_normal((n_latents, N_DRAWS // 2))
     return np.concatenate([half, -half], axis=1)  # as many above as below: no side is favoured
+
+
+@compiled
+def of_belief(label_model: LabelModel, belief: int) -> LabelModel:
+    """The label model of one belief of an ensemble."""
+    return LabelModel(label_model.likelihood, label_model.integration, label_model.link[belief], label_model.nodes)
 
 
 @compiled
@@ -96,8 +116,9 @@ def mode(kind: int, label: Float, mean: float, var: float, link: Float) -> float
 
 
 @compiled
-def site(kind: int, label: Float, mean: Float, var: float, link: Float, slope: Float) -> float:
+def site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: Float) -> float:
     """Slope (L,) of the label's log likelihood at the posterior mode; returns the curvature that all latents share."""
+    kind, link = label_model.likelihood, label_model.link
     if kind == CATEGORICAL:
         return categorical.site(int(label[0]), mean, var, link, slope)
     z = mode(kind, label, mean[0], var, link)
@@ -106,13 +127,12 @@ def site(kind: int, label: Float, mean: Float, var: float, link: Float, slope: F
 
 
 @compiled
-def log_predictive(
-    kind: int, integration: int, label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float
-) -> float:
+def log_predictive(label_model: LabelModel, label: Float, mean: Float, var: float, outcomes: Float) -> float:
     """Log probability of the label for z ~ N(mean, var); ``outcomes`` (K,) receives that of every class, if any."""
+    kind, integration, link = label_model.likelihood, label_model.integration, label_model.link
     var = max(var, 0.0)
     if integration == MONTE_CARLO:
-        return _by_draws(kind, label, mean, var, link, nodes, outcomes)
+        return _by_draws(label_model, label, mean, var, outcomes)
     if kind == CATEGORICAL:
         if integration == PROBIT:
             return _softmax_of_shrunk(label, mean, var, link, outcomes)
@@ -156,8 +176,9 @@ def _softmax_of_shrunk(label: Float, mean: Float, var: float, link: Float, outco
 
 
 @compiled
-def _by_draws(kind: int, label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+def _by_draws(label_model: LabelModel, label: Float, mean: Float, var: float, outcomes: Float) -> float:
     """Averages over draws of the latent values."""
+    kind, link, nodes = label_model.likelihood, label_model.link, label_model.nodes
     spread = math.sqrt(var)
     n_draws, n_outcomes = nodes.shape[1], outcomes.size
     if kind == POISSON:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
 from iegp.core.likelihoods import POISSON
-from iegp.core.likelihoods.sites import QUADRATURE, log_predictive
+from iegp.core.likelihoods.sites import QUADRATURE, LabelModel, log_predictive
 from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
@@ -96,12 +96,12 @@ class CountMixture:
     @property
     def mean(self) -> Float:
         """``sum_m w_m exp(log_mean_m + log_var_m / 2)``; a component's mean is at most exp(350). O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[0]
+        return count_moments(self.weights, self.log_mean, self.log_var)[0]
 
     @property
     def var(self) -> Float:
         """Variance, Poisson noise included; a component's is at most exp(700), so that it stays a number. O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[1]
+        return count_moments(self.weights, self.log_mean, self.log_var)[1]
 
     @property
     def std(self) -> Float:
@@ -213,7 +213,7 @@ def _probabilities(q: ArrayLike) -> Float:
 
 
 @compiled
-def _moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
+def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
     """Mean and variance, both (n,).
 
     A component has mean ``e = exp(mu + v/2)`` and variance ``e + exp(2 mu + 2 v) (1 - exp(-v))``: the second factorial
@@ -267,6 +267,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
     if mean != mean or var != var:
         return math.nan
     centre = np.array([min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)])
-    label, link, unused = np.array([k, 1.0]), np.zeros(1), np.empty((1, 0))
-    score = log_predictive(POISSON, QUADRATURE, label, centre, var, link, unused, unused[0])
+    label, unused = np.array([k, 1.0]), np.empty((1, 0))
+    score = log_predictive(LabelModel(POISSON, QUADRATURE, np.zeros(1), unused), label, centre, var, unused[0])
     return min(score, 0.0)  # rounding may leave a hair above

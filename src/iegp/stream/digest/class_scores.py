@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.digest.known_classes import MOST_CLASSES
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.digest.stored import fill, prefixed, take
+from iegp.stream.stored import fill, prefixed, take
 from iegp.typing import Arrays, Float, Int
 
 COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
@@ -79,7 +81,7 @@ class ClassScores:
         take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
 
     def arrays(self, prefix: str) -> Arrays:
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, copy.deepcopy(self.tallies))}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")

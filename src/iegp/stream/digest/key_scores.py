@@ -10,7 +10,7 @@ from iegp.errors import InputError
 from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.answers import Answers
 from iegp.stream.digest.recent import Recent
-from iegp.stream.digest.stored import ANY_NUMBER, take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.
@@ -54,9 +54,8 @@ class KeyScores:
         Returns the slots of their keys: numbers in the order of appearance.
         """
         slots = self._slots(answers.keys or ())
-        label, mean, lower, upper = (
-            np.asarray(getattr(answers, name), dtype=np.float64) for name in ("label", "mean", "lower", "upper")
-        )
+        label, log_score = np.asarray(answers.label, dtype=np.float64), answers.predictions.log_score
+        mean, lower, upper = (np.asarray(answers.number(name)) for name in ("mean", "lower", "upper"))
         if not late:
             np.add.at(self._sums["rows"], slots, 1.0)
         scored = ~np.isnan(label) & ~np.isnan(mean)
@@ -68,8 +67,8 @@ class KeyScores:
             covered = (lower <= label) & (label <= upper)
             self._sum(slots, scored, deviation=deviation, square=deviation**2, loss=(label - mean) ** 2)
             self._sum(slots, scored, scored=np.ones(len(label)), covered=covered)
-            compared = scored & ~np.isnan(answers.log_score)
-            self._sum(slots, compared, n_log=np.ones(len(label)), log=answers.log_score)
+            compared = scored & ~np.isnan(log_score)
+            self._sum(slots, compared, n_log=np.ones(len(label)), log=log_score)
         return slots
 
     def _slots(self, keys: tuple[str, ...]) -> Int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from iegp.storage.schema import Field
 from iegp.stream.digest.grouping import group
-from iegp.stream.digest.stored import ANY_NUMBER, take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Float, Int
 
 # A key's first labels, which say how it was to begin and not how well it is predicted now.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iegp.storage.schema import Field
-from iegp.stream.digest.stored import ANY_NUMBER, POWER, take
+from iegp.stream.stored import ANY_NUMBER, POWER, take
 from iegp.typing import Arrays, Float, Int
 
 MOST_SPELLS = 512

@@ -6,7 +6,7 @@ import numpy as np
 
 from iegp.errors import InputError
 from iegp.storage.schema import INCREASING, LARGEST_COUNT, Field
-from iegp.stream.digest.stored import ANY_NUMBER, POWER, take
+from iegp.stream.stored import ANY_NUMBER, POWER, take
 from iegp.typing import Arrays, Float, Int
 
 # More experts or classes than anyone has; an array of no rows could claim any width.

@@ -8,13 +8,13 @@ import numpy as np
 
 from iegp.errors import InputError
 from iegp.storage.schema import Field
-from iegp.stream.digest.stored import ANY_NUMBER, take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Float
 
 BLOCK = 512
 
 
-class Pending:
+class BlockBuffer:
     """Up to a block of rows of ``width`` numbers."""
 
     def __init__(self, width: int) -> None:

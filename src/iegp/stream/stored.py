@@ -1,4 +1,4 @@
-"""Arrays out of a checkpoint, taken only if they are what they must be."""
+"""Parts of a checkpoint: arrays by prefix, and values taken back only if they are what they must be."""
 
 from __future__ import annotations
 
@@ -33,4 +33,11 @@ def fill(own: Arrays, arrays: Arrays, prefix: str, fields: Schema) -> None:
 
 
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    return {f"{prefix}.{name}": array.copy() for name, array in arrays.items()}
+    """Arrays under names that begin with ``prefix``."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """The inverse of :func:`prefixed`."""
+    start = f"{prefix}."
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
