@@ -19,7 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import NEGLIGIBLE_QUANTILE_WEIGHT
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
@@ -44,11 +44,6 @@ from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
 __all__ = ["Ensemble", "Predictions", "State", "learn", "learn_chunks", "predict", "start"]
-
-# Up to this many rows are learned one by one: factoring such a small block costs more.
-FEW_ROWS = 6
-# Rows after which experts that were shut down are left out; also bounds the memory of a long pass.
-CHUNK_ROWS = 2048
 
 
 def start(ensemble: Ensemble) -> State:

@@ -29,6 +29,7 @@ MODULES = sorted(
 
 _SETTINGS = "ranges of arguments, which the message beside them repeats for the user"
 _RULE = "nodes, steps and branches of one quadrature, whose error they bound together; tested beside it"
+_MEMORY = "how memory is divided affects no result"
 _SERIES = "coefficients of a series or of a rational approximation"
 ALLOWED = {
     # module: names of constants or functions (or * for all of it), and why
@@ -46,7 +47,10 @@ ALLOWED = {
     ("core/predictive/student.py", "_DENSITY_RATIO"): _SERIES,
     ("core/predictive/student.py", "student_log_normaliser"): _SERIES,
     ("fleet/pytorch/noise.py", "_log_normaliser"): _SERIES,
-    ("fleet/pytorch/fused.py", "_weigh_kernel"): "a Triton kernel, which may use no variable of its module",
+    ("fleet/pytorch/pages.py", "FIRST_PAGE_KEYS"): _MEMORY,
+    ("fleet/pytorch/rows.py", "WORK_COPIES"): _MEMORY,
+    ("fleet/pytorch/recording.py", "CALLS_BEFORE"): "when a call is recorded affects no result",
+    ("fleet/pytorch/fused.py", "_weigh_rows"): "a Triton kernel, which may use no variable of its module",
     ("core/likelihoods/categorical.py", "*"): _RULE,
     ("core/likelihoods/logistic.py", "*"): _RULE,
     ("core/likelihoods/normal.py", "*"): _RULE,
