@@ -7,7 +7,6 @@ be worked on in several threads as long as no key is in two of them.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from iegp._compile import compiled
 from iegp.core.ensemble import CHUNK_ROWS, FEW_ROWS, Rows, predict_into, weigh
 from iegp.core.expert import gaussian_block as blocks
 from iegp.core.state import Ensemble, State, Who
-from iegp.core.weights import BAYES
+from iegp.core.weights import is_dropped
 from iegp.typing import Float, Int
 
 
@@ -146,7 +145,7 @@ def _who(ensemble: Ensemble, state: State, belief_of: Int, rung_of: Int) -> Who:
     alive = np.ones(belief_of.size, np.bool_)
     active = np.zeros(ensemble.drift_ratio.size, np.bool_)
     for e in range(belief_of.size):
-        if ensemble.rule == BAYES and state.log_weights[e] == -math.inf:
+        if is_dropped(ensemble.rule, state.log_weights[e]):
             alive[e] = False
         active[belief_of[e]] = active[belief_of[e]] or alive[e]
     return Who(belief_of, rung_of, alive, active)

@@ -20,7 +20,7 @@ from iegp.core import weights
 from iegp.core.compute.threads import Piece, run_in_pieces, wrap_around
 from iegp.core.expert import laplace_block as site_blocks
 from iegp.core.expert.gaussian_block import predict_rows
-from iegp.core.likelihoods.sites import log_predictive, of_belief
+from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.state import Ensemble, State, Trace, Who, label_model, weight_rule, who_is_who
@@ -61,7 +61,7 @@ def learn_chunk(
     )
     who = who_is_who(ensemble, state)
     if few_rows:
-        _few_rows(ensemble, state, who, x, y, rows)
+        _few_rows(ensemble, state, who, label_model(ensemble), x, y, rows)
     else:
         _many_rows(ensemble, state, who, x, y, rows, n_threads)
     none = np.empty((0, 1))
@@ -77,7 +77,7 @@ def learn_chunk(
 
 
 @compiled
-def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: _Rows) -> None:
+def _few_rows(ensemble: Ensemble, state: State, who: Who, labels: LabelModel, x: Float, y: Float, rows: _Rows) -> None:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     site_blocks.step_sites(
         x,
@@ -85,7 +85,7 @@ def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, ro
         ensemble.frequencies,
         ensemble.drift_ratio,
         who.active,
-        label_model(ensemble),
+        labels,
         state.matrix,
         state.vector,
         rows.means,
@@ -174,7 +174,7 @@ def predict_classes(ensemble: Ensemble, state: State, x: Float) -> Float:
     used, means, variances = _predict_latent(ensemble, state, x)
     outcomes = np.zeros((*variances.shape, ensemble.n_classes))
     who = who_is_who(ensemble, state)
-    _log_classes(ensemble, who, means, variances, outcomes)
+    _log_classes(label_model(ensemble), who, means, variances, outcomes)
     return mix_classes(ensemble, who, used, outcomes)
 
 
@@ -199,12 +199,12 @@ def _predict_latent(ensemble: Ensemble, state: State, x: Float) -> tuple[Float, 
 
 
 @compiled
-def _log_classes(ensemble: Ensemble, who: Who, means: Float, variances: Float, outcomes: Float) -> None:
+def _log_classes(labels: LabelModel, who: Who, means: Float, variances: Float, outcomes: Float) -> None:
     n_beliefs, n = variances.shape
     label = np.zeros(1)
     for b in range(n_beliefs):
         if who.active[b]:
-            own = of_belief(label_model(ensemble), b)
+            own = of_belief(labels, b)
             for t in range(n):
                 log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 

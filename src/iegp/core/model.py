@@ -28,8 +28,6 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 FIRST_FIT = 32
-# Beyond this the log probability of a count loses all digits.
-LARGEST_COUNT = 1e15
 # Rows of a prediction that are worked on at once; bounds its memory.
 PREDICT_ROWS = 4096
 
@@ -207,21 +205,8 @@ def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
 
 def check_label_range(model: Online, y: Float) -> None:
     """Class numbers index arrays of compiled code, and rates are logs of counts: neither may be out of range."""
-    n_classes = model.experts.ensemble.n_classes
-    if n_classes:
-        # Written so that a NaN fails.
-        fine = (y >= 0.0) & (y < n_classes) & (y == np.floor(y))
-        wanted = f"a class number from 0 to {n_classes - 1}"
-    elif model.settings.likelihood == "poisson":
-        fine = (y >= 0.0) & (y < np.inf)
-        fine[:, 0] &= y[:, 0] <= LARGEST_COUNT
-        fine[:, 1] &= y[:, 1] > 0.0
-        wanted = f"a count from 0 to {LARGEST_COUNT:g} with a positive exposure"
-    else:
-        return
-    if not fine.all():
-        row = int(np.flatnonzero(~fine.all(axis=1))[0])
-        raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
+    if model.settings.likelihood != "gaussian":
+        named(model.settings.likelihood).check(y, model.experts.ensemble.n_classes)
 
 
 def rows_to_refit(model: Online) -> int:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import GAUSSIAN, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
-from iegp.core.likelihoods.sites import LabelModel
-from iegp.core.weights import BAYES, WeightRule
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
+from iegp.core.weights import TABLE, WeightRule
 from iegp.typing import Bool, Float, Int
 
 _NOTHING: Float = np.zeros((0, 0))
@@ -63,11 +63,7 @@ class Ensemble(NamedTuple):
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 where labels are numbers."""
-        if self.likelihood in (GAUSSIAN, POISSON):
-            return 0
-        if self.likelihood in (ORDINAL_LOGIT, ORDINAL_PROBIT):
-            return int(self.link.shape[1]) + 1
-        return max(2, int(self.link.shape[1]))
+        return 0 if self.likelihood == GAUSSIAN else likelihood_of(self.likelihood).n_classes(self.link.shape[1])
 
     @property
     def belief_of(self) -> Int:
@@ -80,10 +76,10 @@ class Ensemble(NamedTuple):
         return places(len(self.drift_ratio), len(self.forgetting))[1]
 
 
-@compiled
 def label_model(ensemble: Ensemble) -> LabelModel:
     """What the labels of an ensemble are; its ``link`` has a row per belief."""
-    return LabelModel(ensemble.likelihood, ensemble.integration, ensemble.link, ensemble.nodes)
+    likelihood, integration = likelihood_of(ensemble.likelihood), INTEGRATIONS[ensemble.integration]
+    return label_model_of(likelihood, integration, ensemble.link, ensemble.nodes)
 
 
 @compiled
@@ -141,7 +137,7 @@ class Who(NamedTuple):
 
 def who_is_who(ensemble: Ensemble, state: State) -> Who:
     n_beliefs, n_rungs = len(ensemble.drift_ratio), len(ensemble.forgetting)
-    if ensemble.rule == BAYES:
+    if TABLE[ensemble.rule].drops_experts:
         alive = np.asarray(state.log_weights != -np.inf)
     else:
         alive = np.ones(n_beliefs * n_rungs, dtype=bool)

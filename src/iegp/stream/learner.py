@@ -15,7 +15,8 @@ from iegp.core.compute.tolerances import FARTHEST_VALUE
 from iegp.core.editing.columns import add_columns
 from iegp.core.editing.new_class import add_class
 from iegp.core.editing.new_level import add_level, mirrored
-from iegp.core.model import LARGEST_COUNT, Online
+from iegp.core.likelihoods.poisson import LARGEST_COUNT
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.core.state import Trace
 from iegp.errors import InputError

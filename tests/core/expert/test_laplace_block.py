@@ -334,13 +334,14 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
     x, y = ordinary(name, 20)
     _, frequencies = inputs(1, 4)
     arguments = start(name, 20, 8, [3.0], [0.0], LINK[name])
-    number, nodes = sites.INTEGRATIONS.index(integration), sites.draws(integration, arguments["means"].shape[2], seed=0)
-    arguments["label_model"] = arguments["label_model"]._replace(integration=number, nodes=nodes)
+    nodes = sites.draws(integration, arguments["means"].shape[2], seed=0)
+    own = TABLE[name].label_model(LINK[name], integration, nodes)
+    arguments["label_model"] = own._replace(link=arguments["label_model"].link)
     site_blocks.replay_sites(x, y, 0, 20, frequencies, *arguments.values())
     run = finished(arguments)
     assert_sound(run)
     for t in range(20):
-        given = LINK[name], number, nodes, y[t, -1]
+        given = LINK[name], integration, nodes, y[t, -1]
         score, outcomes = TABLE[name].predict(y[t, 0], run.means[t], run.variances[t], *given)
         assert run.log_scores[t] == score
         assert_array_equal(run.outcomes[t], outcomes)

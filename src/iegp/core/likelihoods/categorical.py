@@ -23,8 +23,9 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.exponential import exp_negative
-from iegp.core.likelihoods.logistic import hermite
+from iegp.core.likelihoods.logistic import hermite, probit_shrinkage
 from iegp.core.likelihoods.normal import normal_cdf
+from iegp.core.likelihoods.protocol import Likelihood, indicators
 from iegp.typing import Float, Int
 
 _MAX_STEPS = 200
@@ -88,7 +89,7 @@ def softmax(values: Float, link: Float, probabilities: Float) -> float:
 
 
 @compiled
-def site(label: int, mean: Float, var: float, link: Float, slope: Float) -> float:
+def joint_site(label: int, mean: Float, var: float, link: Float, slope: Float) -> float:
     """Joint mode of K independent Gaussians N(mean_k, var) times the likelihood.
 
     Writes the slope of the log likelihood there (the mean moves by ``var * slope``) and returns the shared curvature.
@@ -147,7 +148,45 @@ def _newton_step(label: int, z: Float, mean: Float, var: float, p: Float, step: 
 
 
 @compiled
-def log_predictive(label: int, mean: Float, var: float, link: Float, outcomes: Float) -> float:
+def site(label: Float, mean: Float, var: float, link: Float, slope: Float) -> float:
+    """:func:`joint_site` of a row of y."""
+    return joint_site(int(label[0]), mean, var, link, slope)
+
+
+@compiled
+def log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """:func:`log_probabilities` of a row of y."""
+    return log_probabilities(int(label[0]), mean, var, link, outcomes)
+
+
+@compiled
+def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """The same by the probit approximation."""
+    # What softmax sees are differences of two latent values, whose variances add up.
+    shrunk = probit_shrinkage(2.0 * var) * (mean + link)
+    log_normaliser = softmax(shrunk, np.zeros(mean.size), outcomes)
+    for k in range(mean.size):
+        outcomes[k] = shrunk[k] - log_normaliser
+    return float(outcomes[int(label[0])])
+
+
+@compiled
+def drawn_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """The same by averaging over draws ``nodes`` (K, n) of the latent values."""
+    spread = math.sqrt(var)
+    totals, p, z = np.zeros(mean.size), np.empty(mean.size), np.empty(mean.size)
+    for i in range(nodes.shape[1]):
+        for k in range(mean.size):
+            z[k] = mean[k] + spread * nodes[k, i]
+        softmax(z, link, p)
+        totals += p
+    for k in range(mean.size):
+        outcomes[k] = math.log(max(totals[k] / nodes.shape[1], 1.0e-300))
+    return float(outcomes[int(label[0])])
+
+
+@compiled
+def log_probabilities(label: int, mean: Float, var: float, link: Float, outcomes: Float) -> float:
     """Log probabilities of all classes for z_k ~ N(mean_k, var), and that of the label."""
     n = mean.size
     top = -math.inf
@@ -284,3 +323,31 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
         a -= _WIDE_STEP * spread
     for k in range(n):
         outcomes[k] = min(0.0, math.log(max(outcomes[k], 1.0e-300) / max(total, 1.0e-300)))
+
+
+class Categorical(Likelihood):
+    """K classes with a latent function each."""
+
+    name = "categorical"
+    has_classes = True
+    site = staticmethod(site)
+    log_predictive = staticmethod(log_predictive)
+    probit_log_predictive = staticmethod(probit_log_predictive)
+    drawn_log_predictive = staticmethod(drawn_log_predictive)
+
+    def n_latents(self, n_outcomes: int) -> int:
+        """One for each class."""
+        return n_outcomes
+
+    def n_classes(self, n_link: int) -> int:
+        """One for each parameter."""
+        return n_link
+
+    def start_link(self, y: Float, n_outcomes: int) -> Float:
+        """Zeros: nothing to find."""
+        del y
+        return np.zeros(n_outcomes)
+
+    def targets(self, y: Float, n_outcomes: int) -> Float:
+        """Indicators of the classes."""
+        return indicators(y, n_outcomes)

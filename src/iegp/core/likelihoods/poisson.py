@@ -20,8 +20,18 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import MAX_LOG_RATE_VAR
+from iegp.core.likelihoods.links import FARTHEST, Link
 from iegp.core.likelihoods.logistic import log_sigmoid, sigmoid
-from iegp.typing import Float
+from iegp.core.likelihoods.protocol import Likelihood
+from iegp.core.likelihoods.search import LARGEST_VAR, LEAST_VAR, newton
+from iegp.typing import Bool, Float
+
+# Beyond this the log probability of a count loses all digits.
+LARGEST_COUNT = 1e15
+# Overdispersion is the variance of a log rate.
+START_DISPERSION = 0.1
+MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
 
 # exp() of more than this overflows.
 MAX_LOG_RATE = 700.0
@@ -74,24 +84,45 @@ def first_guess(label: Float, mean: float, var: float, link: Float) -> float:
     return float(peak if peak > mean else max(peak, mean - fall))
 
 
+_mode = newton("poisson", derivatives).mode
+
+
 @compiled
-def log_predictive(label: Float, mean: float, var: float, link: Float, mode: float) -> float:
-    """Log probability of a Poisson count for z ~ N(mean, var); ``mode`` is the peak of likelihood times Gaussian."""
-    _, _, curvature = derivatives(label, mode, link)
+def site(label: Float, mean: Float, var: float, link: Float, slope: Float) -> float:
+    """Slope at the posterior mode, and the curvature there."""
+    z = _mode(label, mean[0], var, link, first_guess(label, mean[0], var, link))
+    _, slope[0], curvature = derivatives(label, z, link)
+    return curvature
+
+
+@compiled
+def log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """Log probability of a count: overdispersion widens the Gaussian, and the prior bounds its variance."""
+    if link.size > 2:
+        var = min(var, link[2])
+    extra = link[1] if link.size > 1 else 0.0
+    return log_poisson(label, mean[0] - 0.5 * extra, min(max(var + extra, LEAST_VAR), LARGEST_VAR), link[:1])
+
+
+@compiled
+def log_poisson(label: Float, mean: float, var: float, link: Float) -> float:
+    """Log probability of a Poisson count for z ~ N(mean, var)."""
+    peak = _mode(label, mean, var, link, first_guess(label, mean, var, link))
+    _, _, curvature = derivatives(label, peak, link)
     width = math.sqrt(var / (1.0 + var * curvature))
-    top = _log_joint(label, mode, mean, var, link)
+    top = _log_joint(label, peak, mean, var, link)
     if top < _HOPELESS:
         return top
     total = 0.0
     for side in (-1.0, 1.0):
-        end = mode + side * _reach(label, mode, side, width, top, mean, var, link)
+        end = peak + side * _reach(label, peak, side, width, top, mean, var, link)
         # Where the rate passes a few thousandths the likelihood of no events falls off a cliff: a place to cut.
         cliff = -5.0 - link[0] - math.log(label[1])
-        if mode < cliff < end:
-            total += _piece(label, mode, cliff, top, mean, var, link)
+        if peak < cliff < end:
+            total += _piece(label, peak, cliff, top, mean, var, link)
             total += _piece(label, cliff, end, top, mean, var, link)
         else:
-            total += _piece(label, mode, end, top, mean, var, link)
+            total += _piece(label, peak, end, top, mean, var, link)
     return top + math.log(total) - 0.5 * math.log(var) - _LOG_ROOT_TWO_PI
 
 
@@ -133,3 +164,70 @@ def _reach(
         else:
             outside, drop = middle, drop_middle
     return outside
+
+
+class CountLink(Link):
+    """Log of the average rate, and overdispersion: a number, or None if it is free."""
+
+    def __init__(self, likelihood: Likelihood, start: Float, overdispersion: float | None) -> None:
+        super().__init__(likelihood, start)
+        self.overdispersion = overdispersion
+
+    def free(self) -> Float:
+        """The free numbers of ``start``."""
+        return np.array([self.start[0], np.log(self.start[1])] if self.overdispersion is None else self.start[:1])
+
+    def parameters(self, free: Float) -> Float:
+        """The inverse of :meth:`free`."""
+        extra = np.exp(free[1]) if self.overdispersion is None else self.overdispersion
+        return np.array([free[0], extra])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Where the free numbers may lie."""
+        free = self.free()
+        dispersions = float(np.log(MIN_DISPERSION)), float(np.log(MAX_DISPERSION))
+        return [(free[0] - FARTHEST, free[0] + FARTHEST), *[dispersions] * (len(free) - 1)]
+
+
+class Poisson(Likelihood):
+    """Counts; ``link`` is log rate, overdispersion, and the prior variance of the log rate."""
+
+    name = "poisson"
+    has_free_link = True
+    max_prior_var = MAX_LOG_RATE_VAR
+    wanted = f"a count from 0 to {LARGEST_COUNT:g}"
+    derivatives = staticmethod(derivatives)
+    site = staticmethod(site)
+    log_predictive = staticmethod(log_predictive)
+
+    def n_link(self, n_outcomes: int) -> int:
+        """Log rate, overdispersion, prior variance."""
+        del n_outcomes
+        return 3
+
+    def allowed(self, y: Float) -> Bool:
+        """Counts, and any numbers between them."""
+        return np.asarray((y >= 0.0) & (y <= LARGEST_COUNT))
+
+    def link_from(self, y: Float, n_outcomes: int, overdispersion: float | None = None) -> Link:
+        """Log of the average rate, and half of the overdispersion that the counts themselves show."""
+        del n_outcomes
+        if not len(y):
+            start = 0.0, START_DISPERSION if overdispersion is None else overdispersion
+            return CountLink(self, np.array(start), overdispersion)
+        rate = (y[:, 0].sum() + 0.5) / y[:, 1].sum()
+        known = overdispersion
+        if known is None:
+            expected = rate * y[:, 1]
+            excess = ((y[:, 0] - expected) ** 2 - y[:, 0]).sum() / (expected**2).sum()
+            known = float(np.clip(0.5 * np.log1p(max(excess, 0.0)), 10.0 * MIN_DISPERSION, 1.0))
+        return CountLink(self, np.array([np.log(rate), known]), overdispersion)
+
+    def finished_link(self, link: Float, prior_var: float) -> Float:
+        """The prior variance comes last."""
+        return np.append(link, prior_var)
+
+    def targets(self, y: Float, n_outcomes: int) -> Float:
+        """Logs of the rates."""
+        del n_outcomes
+        return np.asarray(np.log((y[:, :1] + 0.5) / y[:, 1:]))

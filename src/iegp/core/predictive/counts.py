@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import POISSON
-from iegp.core.likelihoods.sites import QUADRATURE, LabelModel, log_predictive
+from iegp.core.likelihoods.poisson import log_poisson
+from iegp.core.likelihoods.search import LARGEST_VAR, LEAST_VAR
 from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
@@ -266,7 +266,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return -0.5 * (math.log(k) - mean) ** 2 / total - 0.5 * math.log(total) - math.log(_ROOT_TWO_PI * k)
     if mean != mean or var != var:
         return math.nan
-    centre = np.array([min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)])
-    label, unused = np.array([k, 1.0]), np.empty((1, 0))
-    score = log_predictive(LabelModel(POISSON, QUADRATURE, np.zeros(1), unused), label, centre, var, unused[0])
+    centre = min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)
+    score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
     return min(score, 0.0)  # rounding may leave a hair above

@@ -1,0 +1,209 @@
+"""What a likelihood is: the functions that compiled code calls, and what the rest of the package has to know."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp._compile import CallForm, address_of
+from iegp.core.compute.tolerances import MAX_LATENT_VAR
+from iegp.core.likelihoods import forms
+from iegp.core.likelihoods.links import Link
+from iegp.core.likelihoods.logistic import hermite
+from iegp.errors import InputError
+from iegp.typing import Bool, Float
+
+_NODES, _WEIGHTS = hermite(40)
+
+
+class Likelihood:
+    """What a label says about the latent value ``z`` behind it, which is a Gaussian process of the inputs.
+
+    To write one, subclass this: set ``name``, write :meth:`derivatives`, and for labels that are numbers
+    :meth:`moments`; for classes set ``has_classes = True``. Everything else has a default. Then hand an instance to
+    :func:`iegp.likelihoods.register`, or to an estimator.
+
+    ``label`` is an array: ``label[0]`` is y, or the number of the class; where labels are numbers, ``label[1]`` is the
+    exposure of the row (1 if there is none). ``link`` is an array of parameters, by default one zero.
+    """
+
+    name: ClassVar[str]
+    """The name under which settings and model files know the likelihood."""
+    has_classes: ClassVar[bool] = False
+    """Whether labels are the numbers of classes, 0 to K - 1."""
+    has_free_link: ClassVar[bool] = False
+    """Whether the evidence of the warm-up rows finds the parameters; otherwise they stay where they start."""
+    max_prior_var: ClassVar[float] = MAX_LATENT_VAR
+    """The largest prior variance of ``z`` that evidence may find."""
+
+    # -- for compiled code -------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def derivatives(label: Float, z: float, link: Float) -> tuple[float, float, float]:
+        """Log density of the label, its slope and its curvature (minus the second derivative) in ``z``.
+
+        The density must be log-concave in ``z``: the curvature is never negative. Plain Python works. Decorated with
+        ``numba.njit`` it is fast.
+        """
+        raise NotImplementedError
+
+    site: ClassVar[Callable[..., float] | None] = None
+    """``site(label, mean, var, link, slope)``: slope (L,) of the log density at the mode of posterior and curvature;
+    None finds the mode of one latent value by Newton's method."""
+    log_predictive: ClassVar[Callable[..., float] | None] = None
+    """``log_predictive(label, mean, var, link, nodes, outcomes)``: log density of the label for z ~ N(mean, var), and
+    into ``outcomes`` (K,) that of every class; None is accurate quadrature."""
+    probit_log_predictive: ClassVar[Callable[..., float] | None] = None
+    """The same by the paper's probit approximation, if there is one."""
+    drawn_log_predictive: ClassVar[Callable[..., float] | None] = None
+    """The same by averaging over the draws ``nodes`` (L, n); None where there is one latent value."""
+
+    # -- labels ------------------------------------------------------------------------------------------------------
+
+    @property
+    def label_columns(self) -> int:
+        """Columns of y: a class number, or a number and its exposure."""
+        return 1 if self.has_classes else 2
+
+    def n_latents(self, n_outcomes: int) -> int:
+        """Latent functions needed for K classes (1 where labels are numbers)."""
+        del n_outcomes
+        return 1
+
+    def n_link(self, n_outcomes: int) -> int:
+        """Parameters for K classes (1 where labels are numbers)."""
+        return len(self.start_link(np.empty((0, self.label_columns)), n_outcomes))
+
+    def n_classes(self, n_link: int) -> int:
+        """Number of classes of a model with so many parameters; 0 where labels are numbers."""
+        del n_link
+        return 2 if self.has_classes else 0
+
+    def allowed(self, y: Float) -> Bool:
+        """Which labels (n,) are possible, where labels are numbers; any finite number by default."""
+        return np.asarray(np.isfinite(y))
+
+    wanted: ClassVar[str] = "a finite number"
+    """What :meth:`allowed` allows, in words."""
+
+    def check(self, y: Float, n_classes: int) -> None:
+        """Refuse labels (n, columns) that are not possible: compiled code trusts them."""
+        if self.has_classes:
+            fine = (y[:, 0] >= 0.0) & (y[:, 0] < n_classes) & (y[:, 0] == np.floor(y[:, 0]))
+            wanted = f"a class number from 0 to {n_classes - 1}"
+        else:
+            fine = np.asarray(self.allowed(y[:, 0]), dtype=bool) & (y[:, 1] > 0.0) & (y[:, 1] < np.inf)
+            wanted = f"{self.wanted} with a positive exposure"
+        if not fine.all():
+            row = int(np.flatnonzero(~fine)[0])
+            raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
+
+    # -- warm-up -----------------------------------------------------------------------------------------------------
+
+    def start_link(self, y: Float, n_outcomes: int) -> Float:
+        """Parameters that explain labels (n, columns; n may be 0) without any function of x; by default one zero."""
+        del y, n_outcomes
+        return np.zeros(1)
+
+    def link_from(self, y: Float, n_outcomes: int, overdispersion: float | None = None) -> Link:
+        """Where the parameters start and how evidence searches them; ``overdispersion`` is for counts."""
+        del overdispersion
+        return Link(self, np.asarray(self.start_link(y, n_outcomes), dtype=np.float64))
+
+    def finished_link(self, link: Float, prior_var: float) -> Float:
+        """The parameters that experts keep, out of those that evidence found."""
+        del prior_var
+        return link
+
+    def targets(self, y: Float, n_outcomes: int) -> Float:
+        """Numbers (n, T) in place of labels, for fitting length scales: a regression shows which columns matter."""
+        del n_outcomes
+        return y[:, :1]
+
+    # -- predictions of numbers --------------------------------------------------------------------------------------
+
+    def moments(self, z: Float, link: Float, exposure: Float) -> tuple[Float, Float]:
+        """Mean and variance of the label given ``z``, where labels are numbers; arrays of one shape.
+
+        ``link`` has the parameters in its first axis.
+        """
+        del z, link, exposure
+        raise InputError(
+            f"the likelihood {self.name!r} has no method moments(z, link, exposure), which returns mean and variance "
+            "of the label given z; write it, so that labels can be predicted"
+        )
+
+    def predictive_moments(self, mean: Float, var: Float, link: Float, exposure: Float) -> tuple[Float, Float]:
+        """The same for z ~ N(mean, var), by quadrature; arrays of one shape."""
+        z = mean[..., None] + np.sqrt(var)[..., None] * _NODES
+        centre, spread = self.moments(z, link[..., None], np.broadcast_to(exposure[..., None], z.shape))
+        average = np.asarray(centre) @ _WEIGHTS
+        within = np.asarray(spread) @ _WEIGHTS
+        return average, within + np.square(centre - average[..., None]) @ _WEIGHTS
+
+    # -- addresses ---------------------------------------------------------------------------------------------------
+
+    @property
+    def code(self) -> int:
+        """A number that stands for the name: the same in every process."""
+        return zlib.crc32(self.name.encode()) + 1
+
+    @cached_property
+    def failures(self) -> list[BaseException]:
+        """What functions of this likelihood have raised while compiled code called them; the last one is kept."""
+        return []
+
+    @cached_property
+    def derivatives_address(self) -> int:
+        """Address of :meth:`derivatives` in this process."""
+        return self._address(self.derivatives, forms.DERIVATIVES)
+
+    @cached_property
+    def site_address(self) -> int:
+        """Address of :attr:`site` in this process; 0 if there is none."""
+        return self._address(self.site, forms.SITE)
+
+    def predictive_address(self, integration: str) -> int:
+        """Address of the log predictive density by this kind of integration; 0 if there is none."""
+        if integration not in self._predictive:
+            functions = {
+                "quadrature": self.log_predictive,
+                "probit": self.probit_log_predictive or self.log_predictive,
+                "monte-carlo": self.drawn_log_predictive,
+            }
+            self._predictive[integration] = self._address(functions[integration], forms.LOG_PREDICTIVE)
+        return self._predictive[integration]
+
+    @cached_property
+    def _predictive(self) -> dict[str, int]:
+        return {}
+
+    def _address(self, function: Callable[..., Any] | None, form: CallForm) -> int:
+        return 0 if function is None else address_of(function, form, self._note)
+
+    def _note(self, error: BaseException) -> None:
+        self.failures[:] = [error]
+
+    def __reduce__(self) -> Any:
+        # Addresses are of this process.
+        state = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
+        return _rebuilt, (type(self), state)
+
+
+_OF_THIS_PROCESS = ("failures", "derivatives_address", "site_address", "_predictive")
+
+
+def _rebuilt(kind: type[Likelihood], state: dict[str, Any]) -> Likelihood:
+    likelihood = object.__new__(kind)
+    vars(likelihood).update(state)
+    return likelihood
+
+
+def indicators(y: Float, n_classes: int) -> NDArray[np.float64]:
+    """Classes as columns of zeros and ones."""
+    return np.asarray(y[:, :1] == np.arange(n_classes), dtype=np.float64)
