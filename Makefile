@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 RAY_READY := $(VENV)/.ray-ready
+# A second environment, with the oldest version of every dependency that pyproject.toml allows.
+OLDEST := .venv-oldest
 # PyTorch, for the tests of fleets on a GPU and of some competitors: large, so `make test TORCH=` leaves it out and them too.
 TORCH ?= $(VENV)/.torch-ready
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
@@ -12,7 +14,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-plain test-ray bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +24,13 @@ $(READY): pyproject.toml paper/pyproject.toml
 
 $(VENV)/.torch-ready: $(READY)
 	$(BIN)/python -m pip install --quiet --group torch
+	touch $@
+
+$(OLDEST)/.ready: pyproject.toml tools/oldest.py
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[plot,river]" --group test --constraint $(OLDEST)/constraints.txt
 	touch $@
 
 $(BENCH_READY): $(READY)
@@ -50,13 +59,28 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 test: lint $(TORCH)  ## lint, types, layers, then the default tests
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow
 
+test-faults: $(READY)  ## every call that changes a file made to fail, one at a time; what is left goes on to the same bytes
+	$(BIN)/pytest -n auto -m faults
+
 test-plain: $(READY)  ## the core's tests with compilation off
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not faults and not fuzz" tests/core
+
+# Code with bounds checks is other code, and Numba keeps one version of a function only: a cache of its own.
+test-bounds: $(READY)  ## the default tests with every index of compiled code checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV)/bounds-checked) $(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
+
+test-fuzz: $(READY)  ## a hundred thousand altered files of every kind, all of them with right checksums
+	$(BIN)/pytest -n auto -m fuzz
+
+# Every package that we depend on is called here. Old ones call newer ones by deprecated names; that is not our concern.
+test-oldest: $(OLDEST)/.ready  ## what touches dependencies, with the oldest of them that are allowed
+	$(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning -m "not slow and not faults and not fuzz" tests/readers tests/datasets tests/storage tests/plots tests/core/latent tests/history/test_history.py \
+	  tests/contracts/test_imports.py tests/contracts/test_processes.py tests/contracts/test_frames.py tests/adapters/test_river_checks.py tests/cli/test_commands.py tests/resume/test_save_load.py
 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py
@@ -96,8 +120,17 @@ bench-river: $(READY)
 bench-numerics: $(READY)
 	$(BIN)/python benchmarks/numerical_forms.py
 
+dist: $(READY)  ## wheel and sdist in dist/; the wheel is installed into an empty environment and tried
+	rm -rf dist build
+	$(BIN)/python -m pip install --quiet --group dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet dist/*.whl
+	cd build && clean/bin/iegp --version && clean/bin/iegp demo --rows 2000 --out demo
+	cd build && clean/bin/python -W error -c "import iegp; print(iegp.__file__, len(iegp.datasets.list_datasets()), iegp.IEGPRegressor())"
+
 metrics: $(READY)  ## sizes of the code, for contributors to see; never fails
 	$(BIN)/python tools/metrics.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

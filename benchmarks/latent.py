@@ -107,8 +107,9 @@ def parts_of_a_row(model: IEGPLVM, rows: Float) -> dict[str, float]:
     def learn(n_steps: int, columns: int) -> float:
         part = latent_blocks.Belief(belief.gram, np.ascontiguousarray(belief.cross[:, :columns]), *belief[2:])
         narrow = np.ascontiguousarray(block[:, :columns])
-        arguments = (part, problem, narrow, products, neighbours, positions, 64, n_steps, 1.0, scores)
-        return _fastest(lambda: latent_blocks.learn_block(*arguments))
+        rows = latent_blocks.RowBlock(narrow, products, neighbours)
+        given = problem._replace(n_steps=n_steps, forgetting=1.0)
+        return _fastest(lambda: latent_blocks.learn_block(part, given, rows, positions, 64, scores))
 
     full, narrow, no_steps = (
         learn(settings.n_steps, block.shape[1]),

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from iegp.core.expert import belief
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core import ensemble as ens
+from iegp.core.expert import sweep
 from iegp.core.features import feature_rows
+from iegp.core.state import active_experts, layout_of
+from iegp.core.weights import BAYES
 from iegp.typing import Float
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -85,14 +87,18 @@ def _block_density(lower: Float, residual: Float) -> float:
 
 
 def ours(x: Float, y: Float, frequencies: Float, ratio: float, drift: float, by_row: bool) -> float:
-    drifts, active = np.array([drift]), np.ones(1, dtype=bool)
-    start = belief.prior(np.array([ratio]), drifts, 2 * len(frequencies), 1)
-    means, variances = np.zeros((1, len(x), 1)), np.ones((1, len(x)))
+    none, one = np.full(1, np.nan), np.ones(1)
+    layout = layout_of([len(frequencies)], 1)
+    ensemble = ens.Ensemble(
+        frequencies, layout, drift * one, ratio * one, np.ones((1, 1)), none, none, BAYES, np.ones((1, 1)), 1.0, 0.0
+    )
+    state = ens.start(ensemble)
+    work = sweep.allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
     if by_row:
-        blocks.step_rows(x, y, frequencies[None], drifts, active, *start, means, variances)
+        sweep.sweep_rows(ensemble, state, None, work)
     else:
-        blocks.replay_kernel(x, y, 0, len(x), frequencies, drifts, active, *start, means, variances)
-    return log_density(y[:, 0], means[0, :, 0], variances[0])
+        sweep.sweep_blocks(ensemble, state, None, work)
+    return log_density(y[:, 0], work.means[0, :, 0], work.variances[0])
 
 
 def main() -> None:

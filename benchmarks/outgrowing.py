@@ -119,7 +119,7 @@ def precision() -> None:
 def differences(got: IEGPRegressor, wanted: IEGPRegressor, x: Float) -> list[float]:
     """Largest errors of means, of standard deviations (relative), and of log weights in nats."""
     ours, theirs = got.predict_dist(x), wanted.predict_dist(x)
-    nats = np.abs(got._online.state.log_weights - wanted._online.state.log_weights)
+    nats = np.abs(got.model_.state.log_weights - wanted.model_.state.log_weights)
     return [
         float(np.abs(ours.mean - theirs.mean).max()),
         float(np.abs(ours.std / theirs.std - 1.0).max()),
@@ -130,7 +130,7 @@ def differences(got: IEGPRegressor, wanted: IEGPRegressor, x: Float) -> list[flo
 def history(n_rows: int, most_workers: int) -> None:
     print(f"\nHistory of {n_rows:,} rows in Parquet files ({load()})")
     floor = floor_seconds()
-    model = static_model().warm_up(*rows(1000))._online
+    model = static_model().warm_up(*rows(1000)).model_
     x, y = rows(60_000)
     x, labels = model.scaling.standardise_x(x), model.scaling.standardise_y(y[:, None])
     state = start(model.experts.ensemble)
@@ -253,7 +253,7 @@ def large_ensemble(n_experts: int, n_workers: int) -> None:
     n_kernels = max(1, n_experts // N_DRIFTS)
     base = large_model(n_kernels, "bayes")
     n_experts = n_kernels * N_DRIFTS
-    size = base._online.state.matrix.nbytes / 2**20
+    size = base.model_.state.matrix.nbytes / 2**20
     print(f"\nEnsemble of {n_experts:,} experts, {n_kernels} kernels x {N_DRIFTS} drifts: {size:.0f} MiB ({load()})")
     print(f"  {'':34}{'rows/s':>12}{'rows/s of processor time':>28}{'on idle cores':>16}{'the parent':>12}")
     x, y = rows(1000, 5)

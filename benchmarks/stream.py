@@ -67,7 +67,7 @@ def stream_seconds(folder: Path, source: Path, model: str, intervals: str, out: 
         quiet=True,
     )
     begun = time.perf_counter()
-    stream(options, frozenset())
+    stream(options)
     return time.perf_counter() - begun
 
 

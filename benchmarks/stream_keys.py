@@ -54,7 +54,7 @@ def run(folder: Path, model: str, save: bool, flags: dict[str, Any]) -> float:
         **flags,
     )
     begun = time.process_time()
-    stream(options, frozenset())
+    stream(options)
     return time.process_time() - begun
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from iegp import kernels
 from iegp._imports import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
-    from iegp import adapters, datasets, evaluate, fleet, history, parallel, plots, presets
+    from iegp import adapters, datasets, evaluate, fleet, history, kernels, likelihoods, parallel, plots, presets
     from iegp.estimators import (
         IEGPLVM,
         IEGPClassifier,
@@ -39,6 +38,7 @@ __all__ = [
     "fleet",
     "history",
     "kernels",
+    "likelihoods",
     "load",
     "parallel",
     "plots",
@@ -56,9 +56,21 @@ _ESTIMATORS = (
     "RandomFourierFeatures",
     "load",
 )
-_SUBMODULES = ("adapters", "datasets", "evaluate", "fleet", "history", "parallel", "plots", "presets")
+_SUBMODULES = (
+    "adapters",
+    "datasets",
+    "evaluate",
+    "fleet",
+    "history",
+    "kernels",
+    "likelihoods",
+    "parallel",
+    "plots",
+    "presets",
+)
 
-# Submodules are imported lazily: scikit-learn, River and others are slow to import, and few programs need all of them.
+# Submodules are imported lazily: few programs need all of them, and a command must set the threads of BLAS before NumPy
+# is loaded.
 __getattr__ = _lazy_names(
     __name__,
     dict.fromkeys(_ESTIMATORS, "iegp.estimators")

@@ -18,6 +18,7 @@ import ctypes
 import hashlib
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import count
@@ -72,12 +73,31 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
         # Compiled arithmetic passes infinities on in silence; plain NumPy must not warn where it would not.
         plain: Callable[P, R] = np.errstate(all="ignore")(function)
         return plain
-    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    options = {"nogil": True, "error_model": "numpy", **options}
+    try:
+        dispatcher = numba.njit(cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        _say_nothing_is_kept()
+        uncached: Callable[P, R] = numba.njit(**options)(function)
+        return uncached
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
     dispatcher._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
     wrapped: Callable[P, R] = dispatcher
     return wrapped
+
+
+@lru_cache
+def _say_nothing_is_kept() -> None:
+    """Warn once that no folder for compiled code is writable: neither the package's, nor the user's, nor the chosen."""
+    warnings.warn(
+        "no folder for compiled code is writable, so every start compiles anew (about a minute); set NUMBA_CACHE_DIR "
+        "to a folder that is",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,4 +1,4 @@
-"""Imports that happen late: public names loaded on first use, and optional packages with the extra that brings them."""
+"""Late imports: public names on first use, optional packages (with the extra that brings them), slow modules."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from iegp.errors import MissingPackageError
 EXTRAS = {
     "matplotlib": ("matplotlib", "iegp[plot]"),
     "ray": ("Ray", "iegp[ray]"),
+    "pandas": ("pandas", "pandas"),
     "river": ("River", "iegp[river]"),
     "torch": ("PyTorch", "iegp[gpu]"),
     "GPy": ("GPy", "iegp-paper"),
@@ -37,6 +38,17 @@ def optional(package: str, what: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         raise _missing(what, error) from error
+
+
+def on_demand(module: str) -> Any:
+    """Import a module of a declared dependency where it is first needed, because it is slow to import.
+
+    Parameters
+    ----------
+    module : str
+        Its full name, such as ``"sklearn.manifold"``.
+    """
+    return import_module(module)
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:

@@ -246,7 +246,7 @@ def test_an_absent_feature_is_the_centre_of_its_column():
     for x, label in zip(as_dicts(X, ["a", "b", "c"]), y, strict=True):
         model.learn_one(x, label)
     assert model.feature_names == ("a", "b", "c")
-    centre = model._model.scaling.x_mean[1]
+    centre = model._estimator.model_.scaling.x_mean[1]
     assert model.predict_one({"a": 1.0, "c": 2.0}) == model.predict_one({"a": 1.0, "b": centre, "c": 2.0})
 
 
@@ -260,7 +260,7 @@ def test_the_order_of_a_dictionary_does_not_matter():
 
 
 def state_of(model):
-    return pickle.dumps(model._model)
+    return pickle.dumps(model._estimator.model_)
 
 
 def test_numbers_of_any_type_are_features():

@@ -35,7 +35,7 @@ def test_regression(arguments):
     X, y = stream(N)
     rows = as_dicts(X)
     river, face = regressor(**arguments), small(features="random", **arguments)
-    core = online.begin(face._settings(1), 3, 1)
+    core = online.begin(face.settings(1), 3, 1)
     for t in range(N):
         river.learn_one(rows[t], y[t])
         face.partial_fit(X[t : t + 1], y[t : t + 1])
@@ -74,7 +74,7 @@ def test_classes_that_were_declared(n_classes):
     rows, classes = as_dicts(X), list(range(n_classes))
     river = classifier(classes=classes, sharpness=(1.0, 2.0))
     face = small_classifier(features="random")
-    core = online.begin(face._settings(n_classes), 3, n_classes)
+    core = online.begin(face.settings(n_classes), 3, n_classes)
     for t in range(N):
         river.learn_one(rows[t], y[t])
         face.partial_fit(X[t : t + 1], y[t : t + 1], classes=classes if t == 0 else None)
@@ -117,7 +117,7 @@ def test_counts():
     X, y, exposure = count_stream(N)
     rows = as_dicts(X)
     river, face = counter(), small_counts(features="random")
-    core = online.begin(face._settings(1), 3, 1)
+    core = online.begin(face.settings(1), 3, 1)
     for t in range(N):
         river.learn_one(rows[t], y[t], exposure=exposure[t])
         face.partial_fit(X[t : t + 1], y[t : t + 1], exposure[t : t + 1])

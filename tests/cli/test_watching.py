@@ -9,7 +9,7 @@ from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
 from iegp.cli import progress as watching
-from iegp.cli.progress import Watcher
+from iegp.cli.progress import Watcher, scores
 from iegp.cli.summary import top_expert
 
 
@@ -22,7 +22,7 @@ def shown(monkeypatch, terminal, quiet=False):
     absorb(job, sources.numbers(80))
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=200, markup=False)
-    watcher = Watcher(job, lambda: top_expert(job), quiet, console)
+    watcher = Watcher(job.counters, lambda: [*scores(job), top_expert(job)], quiet, console)
     monkeypatch.setattr(watching, "_PLAIN_SECONDS", 0.0)
     monkeypatch.setattr(watching, "_TERMINAL_SECONDS", 0.0)
     with watcher:

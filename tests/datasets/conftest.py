@@ -16,11 +16,15 @@ from iegp.datasets.published import list_datasets
 
 @dataclass
 class Site:
-    """A web server on this machine. ``files`` maps paths to bodies; ``cut`` bodies are announced longer than sent."""
+    """A web server on this machine. ``files`` maps paths to bodies.
+
+    ``cut`` bodies are announced longer than sent, ``silent`` ones without a length.
+    """
 
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
     requests: list[str] = field(default_factory=list)
 
 
@@ -38,7 +42,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
                 self.send_error(404)
                 return
             self.send_response(200)
-            self.send_header("Content-Length", str(len(body) + (100 if self.path in site.cut else 0)))
+            if self.path not in site.silent:
+                self.send_header("Content-Length", str(len(body) + (100 if self.path in site.cut else 0)))
             self.end_headers()
             self.wfile.write(body)
 

@@ -9,35 +9,34 @@ import numpy as np
 import pytest
 
 from iegp.datasets import catalogue, dataset_path, load_arrays, load_dataset
-from iegp.datasets.download import fetch
-from iegp.datasets.entry import Dataset, Remote, Source
+from iegp.datasets.catalogue import read_entry
+from iegp.datasets.download import CHUNK, fetch
 from iegp.datasets.integrity import content_digest
-from iegp.datasets.parsers import arff
 from iegp.errors import DatasetError
 
 X, Y = np.array([[1.0, 2.0], [3.0, 4.5]]), np.array([0.5, -1.0])
 GOOD = b"@relation tiny\n@attribute a real\n@data\n1, 2, 0.5\n3, 4.5, -1\n"
+ENTRY = {
+    "title": "Tiny",
+    "task": "regression",
+    "description": "two rows",
+    "features": ["a", "b"],
+    "target_name": "y",
+    "published": "on no site",
+    "sha256": "0" * 64,
+    "content": {"X": content_digest(X), "y": content_digest(Y)},
+    "sources": [{"base": "https://example.org/", "files": ["tiny.arff"], "format": "arff"}],
+}
 
 
 @pytest.fixture
 def tiny(site, cache, monkeypatch):
     """A data set of two rows, published on our own server and not cached yet."""
     assert not cache.exists()
-    dataset = Dataset(
-        name="tiny",
-        title="Tiny",
-        task="regression",
-        description="two rows",
-        feature_names=("a", "b"),
-        target_name="y",
-        published="nobody",
-        sha256="0" * 64,
-        content={"X": content_digest(X), "y": content_digest(Y)},
-        sources=(
-            Source((Remote(site.address + "first.arff", "tiny.arff"),), arff("tiny.arff")),
-            Source((Remote(site.address + "mirror.arff", "tiny.arff"),), arff("tiny.arff")),
-        ),
-    )
+    entry = ENTRY | {
+        "sources": [{"base": site.address, "files": [f"{name}.arff"], "format": "arff"} for name in ("first", "mirror")]
+    }
+    dataset = read_entry("tiny", entry)
     monkeypatch.setitem(catalogue.CATALOGUE, "tiny", dataset)
     return dataset
 
@@ -100,7 +99,7 @@ def test_the_mirror_helps_out(site):
 def test_a_transfer_cut_short_is_refused(site):
     site.files |= {"/first.arff": GOOD, "/mirror.arff": GOOD}
     site.cut |= {"/first.arff", "/mirror.arff"}
-    with pytest.raises(DatasetError, match=f"stopped after {len(GOOD)} of {len(GOOD) + 100} bytes"):
+    with pytest.raises(DatasetError, match=rf"{len(GOOD)} bytes read, 100 more expected"):
         load_dataset("tiny")
 
 
@@ -113,9 +112,9 @@ def test_an_unknown_array_in_the_cache_is_refused(cache):
 
 
 def test_no_network_is_reported(tiny, monkeypatch):
-    nowhere = Source((Remote("http://127.0.0.1:1/tiny.arff", "tiny.arff"),), arff("tiny.arff"))  # a closed port
+    nowhere = dataclasses.replace(tiny.sources[0], base="http://127.0.0.1:1/")  # a closed port
     monkeypatch.setitem(catalogue.CATALOGUE, "tiny", dataclasses.replace(tiny, sources=(nowhere,)))
-    with pytest.raises(DatasetError, match="could not be fetched"):
+    with pytest.raises(DatasetError, match=r"could not be fetched: \[Errno \d+\] Connection refused\."):
         load_dataset("tiny")
 
 
@@ -130,17 +129,40 @@ def test_an_unwritable_cache_is_reported(site, cache):
 def test_fetch_refuses_files_that_are_too_long(site, tmp_path):
     site.files["/long"] = bytes(1000)
     with pytest.raises(DatasetError, match="1000 bytes, more than the 999 allowed"):
-        fetch(Remote(site.address + "long", "long"), tmp_path, max_bytes=999)
+        fetch(site.address + "long", tmp_path / "long", max_bytes=999)
     assert os.listdir(tmp_path) == []
 
 
-def test_fetch_refuses_a_wrong_checksum(site, tmp_path):
-    site.files["/file"] = b"abc"
-    with pytest.raises(DatasetError, match="checksum"):
-        fetch(Remote(site.address + "file", "file", sha256="0" * 64), tmp_path)
-    assert os.listdir(tmp_path) == []
+def test_fetch_stops_a_file_whose_length_was_not_announced(site, tmp_path):
+    site.files["/long"] = bytes(3 * CHUNK)
+    site.silent.add("/long")
+    with pytest.raises(DatasetError, match=f"longer than the {CHUNK} bytes allowed"):
+        fetch(site.address + "long", tmp_path / "long", max_bytes=CHUNK)
+    fetch(site.address + "long", tmp_path / "long", max_bytes=3 * CHUNK)
+    assert (tmp_path / "long").stat().st_size == 3 * CHUNK
 
 
 def test_fetch_refuses_other_protocols(tmp_path):
     with pytest.raises(DatasetError, match="only http"):
-        fetch(Remote("file:///etc/hostname", "file"), tmp_path)
+        fetch("file:///etc/hostname", tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"titel": "Tiny"}, "'titel'"),
+        ({"title": None}, "'title'"),
+        ({"features": None}, "'features' is missing"),
+        ({"task": "ranking"}, "task 'ranking' is unknown"),
+        ({"sha256": "abc"}, "'abc' is no SHA-256"),
+        ({"content": {"X": "0" * 64}}, "no checksum for X, or none for y"),
+        ({"sources": [{"base": "", "files": ["a"], "format": "xls"}]}, "format 'xls' is unknown"),
+        ({"sources": [{"base": "", "files": ["a", "b"], "format": "arff"}]}, "too many positional"),
+        ({"sources": [{"base": "", "files": ["a"], "format": "csv_in_zip"}]}, "'member'"),
+        ({"sources": [{"base": "", "format": "arff"}]}, "'files'"),
+    ],
+)
+def test_a_bad_entry_is_named(change, complaint):
+    entry = {key: value for key, value in (ENTRY | change).items() if value is not None}
+    with pytest.raises(DatasetError, match=rf"entry 'tiny': .*{complaint}"):
+        read_entry("tiny", entry)

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_idx_images(tmp_path):
     labels = np.arange(5, dtype=np.uint8)
     for name, array in {"a": images[:3], "b": labels[:3], "c": images[3:], "d": labels[3:]}.items():
         (tmp_path / name).write_bytes(idx(array))
-    arrays = parsers.idx_images(("a", "b"), ("c", "d"))(tmp_path)
+    arrays = parsers.idx_images(*(tmp_path / name for name in "abcd"))
     np.testing.assert_array_equal(arrays["X"], images.reshape(5, 6))
     np.testing.assert_array_equal(arrays["y"], labels)
     np.testing.assert_array_equal(arrays["is_test"], [False, False, False, True, True])
@@ -51,7 +52,7 @@ def test_idx_images(tmp_path):
 def test_zip_digits(tmp_path):
     (tmp_path / "train").write_bytes(gzip.compress(b"6.0000 -1.0000 0.862 \n5.0000 0.5 1.0 \n"))
     (tmp_path / "test").write_bytes(gzip.compress(b"9 -1 -0.5\n"))
-    arrays = parsers.zip_digits("train", "test")(tmp_path)
+    arrays = parsers.zip_digits(tmp_path / "train", tmp_path / "test")
     assert arrays["X"].dtype == np.float32
     np.testing.assert_array_equal(arrays["X"], np.float32([[-1, 0.862], [0.5, 1], [-1, -0.5]]))
     np.testing.assert_array_equal(arrays["y"], np.uint8([6, 5, 9]))
@@ -62,7 +63,7 @@ def test_zip_digits(tmp_path):
 def test_matlab_samples_in_columns(tmp_path, transpose):
     X, y = np.arange(6.0).reshape(3, 2), np.arange(3.0)
     (tmp_path / "m.mat").write_bytes(mat(X=X.T if transpose else X, y=y[:, None]))
-    arrays = parsers.matlab_samples_in_columns("m.mat")(tmp_path)
+    arrays = parsers.matlab_samples_in_columns(tmp_path / "m.mat")
     np.testing.assert_array_equal(arrays["X"], X)
     np.testing.assert_array_equal(arrays["y"], y)
 
@@ -70,7 +71,7 @@ def test_matlab_samples_in_columns(tmp_path, transpose):
 def test_pmlb_wants_the_target_last(tmp_path):
     (tmp_path / "t.gz").write_bytes(gzip.compress(b"target\ta\n1\t2\n"))
     with pytest.raises(ValueError, match="not the target"):
-        parsers.pmlb("t.gz", 1, "float64", (0, 1))(tmp_path)
+        parsers.pmlb(tmp_path / "t.gz", 1, "float64", (0, 1))
 
 
 def test_small_archives_cannot_grow_without_bound(tmp_path, monkeypatch):
@@ -78,9 +79,9 @@ def test_small_archives_cannot_grow_without_bound(tmp_path, monkeypatch):
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(10_000)))
     (tmp_path / "bomb.zip").write_bytes(zipped("a", "0" * 10_000))
     with pytest.raises(ValueError, match="more than 1000"):
-        parsers.zip_digits("bomb.gz", "bomb.gz")(tmp_path)
+        parsers.zip_digits(tmp_path / "bomb.gz", tmp_path / "bomb.gz")
     with pytest.raises(ValueError, match="more than 1000"):
-        parsers.csv_in_zip("bomb.zip", "a")(tmp_path)
+        parsers.csv_in_zip(tmp_path / "bomb.zip", "a")
 
 
 def published(name, arrays):
@@ -124,12 +125,7 @@ def test_a_public_copy_passes_the_catalogues_checksums(name, paper_data, site, m
     original = read_npz(entry, paper_data / entry.filename)
     site.files |= {f"/{path}": body for path, body in published(name, original).items()}
     local = tuple(
-        dataclasses.replace(
-            source,
-            files=tuple(
-                dataclasses.replace(file, url=site.address + file.url.rpartition("/")[2]) for file in source.files
-            ),
-        )
+        dataclasses.replace(source, base=site.address, files=tuple(Path(file).name for file in source.files))
         for source in entry.sources
     )
     monkeypatch.setitem(catalogue.CATALOGUE, name, dataclasses.replace(entry, sources=local))
@@ -149,8 +145,6 @@ def test_both_public_copies_of_sarcos_are_accepted(paper_data, site, monkeypatch
     eight = np.array([f"{v:.7e}" for v in table.ravel().tolist()], dtype=np.float64).reshape(table.shape)
     assert not np.array_equal(eight, table)
     site.files["/sarcos_inv.mat"] = mat(sarcos_inv=np.hstack([eight, np.zeros((len(eight), 6))]))
-    gpml = dataclasses.replace(
-        entry.sources[1], files=(dataclasses.replace(entry.sources[1].files[0], url=site.address + "sarcos_inv.mat"),)
-    )
+    gpml = dataclasses.replace(entry.sources[1], base=site.address)
     monkeypatch.setitem(catalogue.CATALOGUE, "sarcos", dataclasses.replace(entry, sources=(gpml,)))
     np.testing.assert_allclose(load_dataset("sarcos").X, original["X"], rtol=1e-7)

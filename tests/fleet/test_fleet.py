@@ -244,7 +244,7 @@ def test_what_cannot_be_a_template():
     with pytest.raises(InputError, match=r"warm-up is not over \(40 of 64 rows\)"):
         Fleet(IEGPRegressor(**template().get_params()).fit(X, y))
     with pytest.raises(InputError, match="only IEGPRegressor"):
-        Fleet(SimpleNamespace(_online=begin(IEGPClassifier(random_state=0)._settings(2), 2, 2)))
+        Fleet(SimpleNamespace(model_=begin(IEGPClassifier(random_state=0).settings(2), 2, 2)))
     with pytest.raises(InputError, match="dtype='float16'"):
         Fleet(template(), dtype="float16")
     with pytest.raises(InputError, match="level=2"):

@@ -55,7 +55,7 @@ def cache(tmp_path_factory):
         in_one_process(batches(4))  # fills it, if need be
         return os.environ["NUMBA_CACHE_DIR"]
     folder = tmp_path_factory.mktemp("compiled")
-    code = "from scale.test_ray_fleet import *; in_one_process(batches(4))[0].predict('a', batches(1)[0][1])"
+    code = "from fleet.test_ray_fleet import *; in_one_process(batches(4))[0].predict('a', batches(1)[0][1])"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=TESTS, env=environment)
     return str(folder)
@@ -124,7 +124,7 @@ def test_a_slow_shard_holds_the_driver_back(options, tmp_path):
 
 def test_resuming_after_the_driver_was_killed(cluster, options, tmp_path):
     folder, journal = tmp_path / "fleet", tmp_path / "fleet" / "journal"
-    command = [sys.executable, "-m", "scale.ray_driver", cluster.address, str(folder), options.filled_cache]
+    command = [sys.executable, "-m", "fleet.ray_driver", cluster.address, str(folder), options.filled_cache]
     driver = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 120.0

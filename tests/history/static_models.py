@@ -56,8 +56,8 @@ def assert_same_model(got: IEGPRegressor, wanted: IEGPRegressor, tolerance: floa
     np.testing.assert_allclose(ours.mean, theirs.mean, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(ours.std, theirs.std, rtol=tolerance)
     np.testing.assert_allclose(got.expert_weights_, wanted.expert_weights_, rtol=0, atol=tolerance)
-    log_weights = [model._online.state.log_weights for model in (got, wanted)]
+    log_weights = [model.model_.state.log_weights for model in (got, wanted)]
     np.testing.assert_allclose(*log_weights, rtol=tolerance, atol=10 * tolerance)
-    np.testing.assert_allclose(got._online.state.noise_scale, wanted._online.state.noise_scale, rtol=tolerance)
-    np.testing.assert_allclose(got._online.state.noise_shape, wanted._online.state.noise_shape, rtol=tolerance)
+    np.testing.assert_allclose(got.model_.state.noise_scale, wanted.model_.state.noise_scale, rtol=tolerance)
+    np.testing.assert_allclose(got.model_.state.noise_shape, wanted.model_.state.noise_shape, rtol=tolerance)
     assert got.n_samples_seen_ == wanted.n_samples_seen_

@@ -48,7 +48,7 @@ def test_files_learned_by_tasks(files):
     here = fit_history(files, fresh(), target="label", n_workers=1, part_rows=200)
     there = fit_history(files, fresh(), target="label", engine="ray", part_rows=200)
     assert_same_model(there, in_one_process())
-    for one, two in zip(here._online.state, there._online.state, strict=True):
+    for one, two in zip(here.model_.state, there.model_.state, strict=True):
         np.testing.assert_array_equal(one, two)
 
 

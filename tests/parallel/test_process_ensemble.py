@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 
 from iegp import IEGPClassifier, IEGPRegressor, _compile, load
 from iegp.core import ensemble as ens
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.expert import sweep
 from iegp.core.model import begin
+from iegp.core.state import belief_at
 from iegp.errors import InputError, WorkerError
 from iegp.kernels import RBF
 from iegp.parallel import ProcessEnsemble
@@ -35,7 +36,12 @@ from iegp.parallel.interrupts import interrupts_wait
 ALL_KINDS: dict[str, dict[str, Any]] = {
     **KINDS,
     "default": {},
-    "rungs": {"drift_var": 0.0, "noise_forgetting": (1.0, 0.9, (0.8, 4.0)), "weights": "bayes", "shutdown": 1e-3},
+    "noise": {
+        "drift_var": 0.0,
+        "noise_forgetting": (1.0, 0.9, (0.8, 4.0)),
+        "weights": "bayes",
+        "shutdown": 1e-3,
+    },
 }
 FIELDS = "mean", "std", "lower", "upper", "log_score", "weights"
 CALLS = (200, 1, 5, 40, 7)
@@ -53,7 +59,7 @@ def threads(monkeypatch):
 
 
 def assert_same_state(got: IEGPRegressor, wanted: IEGPRegressor) -> None:
-    for one, two in zip(got._online.state, wanted._online.state, strict=True):
+    for one, two in zip(got.model_.state, wanted.model_.state, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
@@ -138,25 +144,23 @@ def test_any_calls_and_any_workers(calls, n_workers):
 def test_the_order_of_experts_does_not_matter(kind):
     base, order = template(kind), np.array([2, 0, 3, 1])
     other = deepcopy(base)
-    experts, state = base._online.experts, base._online.state
-    n_drifts, n_rungs = experts.ensemble.n_drifts, len(experts.ensemble.forgetting)
+    experts, state = base.model_.experts, base.model_.state
+    n_drifts, n_noise = experts.ensemble.n_drifts, len(experts.ensemble.forgetting)
     beliefs = (order[:, None] * n_drifts + np.arange(n_drifts)).ravel()
-    rungs = (beliefs[:, None] * n_rungs + np.arange(n_rungs)).ravel()
-    ensemble = experts.ensemble
-    ensemble = ensemble._replace(
-        frequencies=ensemble.frequencies[order],
-        **{name: getattr(ensemble, name)[beliefs] for name in ("drift_ratio", "prior_ratio", "noise_var")},
-    )
+    places = (beliefs[:, None] * n_noise + np.arange(n_noise)).ravel()
+    ensemble = experts.ensemble.part(order)._replace(transitions=experts.ensemble.transitions)
+    own = [belief_at(experts.ensemble.layout, state, b) for b in beliefs]
     moved = state._replace(
-        **{name: getattr(state, name)[beliefs] for name in ("matrix", "vector")},
-        **{name: getattr(state, name)[rungs] for name in ("noise_scale", "log_weights")},
+        matrix=np.concatenate([belief.matrix.ravel() for belief in own]),
+        vector=np.concatenate([belief.vector for belief in own]),
+        **{name: getattr(state, name)[places] for name in ("noise_scale", "log_weights")},
     )
-    other._online = replace(base._online, experts=experts._replace(ensemble=ensemble), state=moved)
+    other.model_ = replace(base.model_, experts=experts._replace(ensemble=ensemble), state=moved)
     with ProcessEnsemble(base, n_workers=3) as ours, ProcessEnsemble(other, n_workers=2) as theirs:
         for call, n in enumerate(CALLS):
             X, y = stream(n, seed=call)
             one, two = ours.learn(X, y, level=0.9), theirs.learn(X, y, level=0.9)
-            np.testing.assert_allclose(one.weights[:, rungs], two.weights, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(one.weights[:, places], two.weights, rtol=0, atol=1e-10)
             for name in ("mean", "std", "lower", "upper", "log_score"):
                 np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-10, atol=1e-10)
 
@@ -234,7 +238,7 @@ def test_what_is_refused():
     with pytest.raises(InputError, match=r"warm-up is not over \(40 of 64 rows\)"):
         ProcessEnsemble(IEGPRegressor(**template().get_params()).fit(X, y))
     with pytest.raises(InputError, match="only IEGPRegressor"):
-        ProcessEnsemble(SimpleNamespace(_online=begin(IEGPClassifier(random_state=0)._settings(2), 2, 2)))
+        ProcessEnsemble(SimpleNamespace(model_=begin(IEGPClassifier(random_state=0).settings(2), 2, 2)))
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="n_workers="):
             ProcessEnsemble(template(), n_workers=wrong)
@@ -281,7 +285,7 @@ def test_a_worker_that_fails_says_why(monkeypatch):
     def no_memory(*_: Any) -> None:
         raise MemoryError("no room for a block")
 
-    monkeypatch.setattr(blocks, "replay_kernel", no_memory)
+    monkeypatch.setattr(sweep, "sweep_kernel", no_memory)
     with pytest.raises(WorkerError, match="no room for a block"):
         ensemble.learn(*stream(10))
     assert ensemble.n_workers == 0
@@ -378,12 +382,12 @@ CALLS_AND_SIGNATURES = """
 import pytest
 from parallel.test_process_ensemble import CALLS, stream, template
 from history.workers_as_threads import use_threads
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.expert import sweep
 from iegp.parallel import ProcessEnsemble
 
 use_threads(pytest.MonkeyPatch())
 with ProcessEnsemble(template("default"), n_workers=2) as ensemble:
-    functions = blocks.step_rows, blocks.replay_kernel, blocks.predict_rows
+    functions = sweep.sweep_rows, sweep.sweep_kernel, sweep.predict_rows
     before = [len(function.signatures) for function in functions]
     for n in CALLS:
         ensemble.learn(*stream(n))
@@ -404,11 +408,11 @@ FRESH = """
 import os
 if __name__ == "__main__":
     from pathlib import Path
-    from scale.test_process_ensemble import stream, template
+    from parallel.test_process_ensemble import stream, template
     from iegp.parallel import ProcessEnsemble
 
     def written():
-        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/blocks.*")
+        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/sweep.*")
         return {str(file): file.stat().st_mtime_ns for file in files}
 
     with ProcessEnsemble(template("default"), n_workers=2) as ensemble:

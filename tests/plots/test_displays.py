@@ -25,9 +25,8 @@ from sklearn.linear_model import Ridge
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
-from iegp.evaluate.classification_run import ClassificationRun
 from iegp.evaluate.metrics import coverage, running_nmse
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 
 matplotlib = pytest.importorskip("matplotlib", reason="the plot extra is not installed")
 matplotlib.use("agg")

@@ -43,7 +43,7 @@ def in_order(batch: Records) -> list[Read]:
 
 def _good(batch: Records, i: int) -> Read:
     values = {name: plain(column[i]) for name, column in batch.columns.items()}
-    return Read(int(batch.lines[i]), values, None, batch.position_after(i))
+    return Read(int(batch.lines[i]), values, None, batch.position_before(i + 1))
 
 
 def plain(value: Any) -> Any:

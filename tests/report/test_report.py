@@ -12,10 +12,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from report.report_runs import EVIL, about, digest, evil_about, sections
-from stream_runs.digest_streams import TASKS, answers, digested
+from stream_runs.digest_streams import TASKS, answers, classes, digested
 
 from iegp.report import render_report, write_report
-from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
 
 VOID = {"meta", "link", "img", "br", "hr", "input", "path", "rect"}
@@ -95,7 +94,7 @@ def test_the_cards_hold_the_scores_beside_the_naive_ones():
 @pytest.mark.parametrize("task", TASKS)
 def test_text_of_the_user_is_only_text(task):
     run = answers(task, 300)
-    if run.proba is not None:
+    if run.has_classes:
         names = {label: f"{label}{EVIL}" for label in run.classes}
         labels = np.array([names[label] for label in run.label], dtype=object)
         run = replace(run, classes=tuple(names.values()), label=labels)
@@ -126,14 +125,15 @@ def test_nothing_is_fetched(task):
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-12, 1e12, 1e300])
 def test_any_scale_can_be_drawn(scale):
     made = answers("regression", 300)
-    scaled = {name: scale * getattr(made, name) for name in ("label", "mean", "std", "lower", "upper")}
-    text = render_report(digested("regression", replace(made, **scaled)), about())
+    scaled = {name: scale * made.number(name) for name in ("mean", "std", "lower", "upper")}
+    made = replace(made, label=scale * made.label).predicting(**scaled)
+    text = render_report(digested("regression", made), about())
     assert not re.search(r'(d|x|y|width|height|style)="[^"]*(nan|inf)', text)
 
 
 def test_one_class_is_nothing_to_mix_up():
     n, only = 50, np.array(["a"] * 50, dtype=object)
-    run = Answers(np.arange(n), only, np.zeros(n), proba=np.ones((n, 1)), classes=("a",))
+    run = classes(np.arange(n), only, np.zeros(n), proba=np.ones((n, 1)), classes=("a",))
     page = Page(render_report(digested("classification", run), about("classification")))
     assert "All labels so far are of one class" in page.text
 
@@ -163,7 +163,7 @@ def test_the_largest_run_stays_below_a_megabyte_and_a_half():
     run, rng, big = Digest("classification"), np.random.default_rng(0), 1990
     labels = np.array([names[i % 60] for i in range(big)], dtype=object)
     proba, weights = rng.dirichlet(np.ones(60), big), rng.dirichlet(np.ones(300), big)
-    run.add(Answers(np.arange(big), labels, np.zeros(big), proba=proba, classes=names, weights=weights))
+    run.add(classes(np.arange(big), labels, np.zeros(big), proba=proba, classes=names, weights=weights))
     experts = [replace(about().experts[0], kernel=f"Matern({i}, nu=1.5)") for i in range(300)]
     assert len(render_report(run, about("classification", experts=experts)).encode()) < 1_500_000
     numbers = digest("regression", big, experts=300)

@@ -10,9 +10,9 @@ import pytest
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.preprocessing.time_features import read_time, time_features
+from iegp.readers import Batch
 
 
 class Seen:
@@ -138,9 +138,7 @@ def test_a_record_that_cannot_be_used_leaves_no_column_behind():
         "y": np.array([1.0, 2.0, 3.0]),
     }
     lines = np.arange(3)
-    job.absorb(
-        Batch(columns, lines, lines), lambda _: None, lambda index, problem: told.append((index, problem.column))
-    )
+    job.absorb(Batch(columns, lines), lambda _: None, lambda index, problem: told.append((index, problem.column)))
     assert told == [(1, "when")]
     assert [column.name for column in job.encoder.columns if column.source != "when"] == ["a"]
     assert job.counters.learned == 2

@@ -127,6 +127,27 @@ def test_a_disk_that_fills_up_during_the_run(small_disk, whole):
     same(small_disk, whole)
 
 
+def test_a_disk_too_small_for_the_last_checkpoint_keeps_the_answers_of_a_parquet_run(small_disk, tmp_path):
+    """All answers are collected, and the model that says so has no room: they stay where they were collected."""
+    command = ["stream", "in.csv", "--target", "y", "--model", "light", "--save", "m", "--out", "X.parquet"]
+    command += ["--checkpoint-every", "1000"]
+    subprocess.run(["mount", "-o", "remount,size=2800k", str(small_disk)], check=True)
+    for folder in (small_disk, tmp_path):
+        sources.write(folder / "in.csv", sources.numbers(4_000))
+    assert iegp(tmp_path, *command).code == 0
+    done = iegp(small_disk, *command)
+    assert done.code == 1
+    assert "m: No space left on device; make room, then go on" in done.err
+    assert json.loads(iegp(small_disk, "inspect", "m", "--json").out)["rows answered"] == 3072, "not the last one"
+    assert (small_disk / "X.parquet.partial").exists()
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    done = iegp(small_disk, *command, "--resume")
+    assert done.code == 0, done.err
+    for name in ("X.parquet", "X.parquet.run.json", "m"):
+        assert (small_disk / name).read_bytes() == (tmp_path / name).read_bytes()
+    assert not (small_disk / "X.parquet.partial").exists()
+
+
 def test_a_disk_that_cannot_be_written(small_disk):
     prepare(small_disk)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)

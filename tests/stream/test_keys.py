@@ -20,7 +20,7 @@ from iegp.errors import IegpError, InputError, ModelFileError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.fleet.pages import Pages
 from iegp.kernels import RBF
-from iegp.preprocessing.batch import Batch
+from iegp.readers import Batch
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
 from iegp.stream.checkpoint import Where
@@ -38,7 +38,7 @@ def keyed_job(**plan):
 
 def columns_of(answers):
     """All answers as columns; pit too."""
-    return table(answers) | {"pit": np.concatenate([answer.pit for answer in answers])}
+    return table(answers) | {"pit": np.concatenate([answer.number("pit") for answer in answers])}
 
 
 def single_models(records):
@@ -135,7 +135,7 @@ def test_rows_without_a_key_are_bad_and_change_nothing():
     batch_of = {name: [record.get(name) for record in spoiled] for name in ("a", "b", "y", "sensor")}
     columns = {name: np.array(values, dtype=object if name == "sensor" else float) for name, values in batch_of.items()}
     lines = np.arange(len(spoiled))
-    one.absorb(Batch(columns, lines, lines), lambda _: None, lambda i, problem: told.append((i, problem)))
+    one.absorb(Batch(columns, lines), lambda _: None, lambda i, problem: told.append((i, problem)))
     absorb(other, RECORDS)
     assert [(i, problem.column) for i, problem in told] == [(60, "sensor")]
     assert "no key" in told[0][1].reason
@@ -218,7 +218,7 @@ def test_an_unknown_key_is_asked_of_the_shared_model_and_appears_with_its_first_
     absorb(job, RECORDS)
     (answer,) = absorb(job, [{"id": "ask", "a": 0.1, "b": 0.2, "sensor": "stranger"}])
     assert "stranger" not in job.learner.fleet
-    assert answer.mean[0] == online.predict(job.learner.model, np.array([[0.1, 0.2]])).mean[0, 0]
+    assert answer.number("mean")[0] == online.predict(job.learner.model, np.array([[0.1, 0.2]])).mean[0, 0]
     absorb(job, [{"id": "ask", "y": 1.0}])
     assert job.learner.fleet.n_samples_seen_["stranger"] == WARMUP + 1
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from iegp.cli.models import settings_of
 from iegp.fleet.keyed_learner import Fleets
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import Problem
+from iegp.readers import Batch
 from iegp.storage import ensemble_state as snapshot
 from iegp.stream.answers import Answers
 from iegp.stream.job import Job
@@ -42,7 +42,7 @@ def absorb_batch(job: Job, records: list[Record], kinds: dict[str, bool], answer
             kinds.setdefault(name, name == "id" or isinstance(value, str))
     columns = {name: _column([record.get(name) for record in records], text) for name, text in kinds.items()}
     lines = np.arange(len(records))
-    job.absorb(Batch(columns, lines, lines), answers.append, refuse)
+    job.absorb(Batch(columns, lines), answers.append, refuse)
 
 
 def refuse(index: int, problem: Problem) -> None:
@@ -65,15 +65,16 @@ def model_bits(job: Job) -> dict[str, NDArray[Any]]:
 
 def table(answers: list[Answers]) -> dict[str, NDArray[Any]]:
     """All answers as columns; probabilities by class, NaN before it was known."""
-    found: dict[str, Any] = {name: np.concatenate([getattr(a, name) for a in answers]) for name in ("row", "log_score")}
-    if answers[0].mean is not None:
-        found |= {
-            name: np.concatenate([getattr(a, name) for a in answers]) for name in ("mean", "std", "lower", "upper")
-        }
+    found: dict[str, Any] = {"row": np.concatenate([a.row for a in answers])}
+    has_classes = answers[0].has_classes
+    for name in ("log_score", *(() if has_classes else ("mean", "std", "lower", "upper"))):
+        found[name] = np.concatenate([a.number(name) for a in answers])
+    if not has_classes:
         return found
     for label in answers[-1].classes:
         columns = [
-            a.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan) for a in answers
+            a.predictions.proba[:, a.classes.index(label)] if label in a.classes else np.full(len(a), np.nan)
+            for a in answers
         ]
         found[f"p({label})"] = np.concatenate(columns)
     return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
+from iegp._processes import limit_this_process
 from iegp.cli.app import report_errors
 
 app = typer.Typer(name="iegp-paper", rich_markup_mode="rich", pretty_exceptions_enable=False)
@@ -45,6 +45,5 @@ def reproduce(
 
 def main() -> None:
     """Run the command; errors are words on standard error."""
-    # BLAS threads only slow the small products of an expert down; this must be said before NumPy is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit_this_process()
     report_errors(app, "iegp-paper")

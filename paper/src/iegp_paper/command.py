@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from iegp.cli.options import UsageError
+from iegp.cli.flags import UsageError
 from iegp.cli.signals import StopSignals
 from iegp_paper.catalogue import chosen, load_experiments
 from iegp_paper.experiment import Experiment

@@ -7,21 +7,16 @@ and replaced.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from iegp._processes import environment
 from iegp_paper.task import Outcome, Task
 from iegp_paper.worker import work
 
-# Runs are timed on one core: every library that would use more is told not to.
-ONE_THREAD = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 _LOOK_EVERY = 0.2
 
 
@@ -55,7 +50,8 @@ def run_all(
     """Every task with its outcome, as they finish, until ``stopped``. Stopping ends the workers."""
     waiting = list(reversed(tasks))
     workers: list[_Worker] = []
-    with _environment(ONE_THREAD):
+    # Runs are timed on one core: every library that would use more is told not to.
+    with environment():
         try:
             while (waiting or any(worker.task for worker in workers)) and not stopped():
                 _hand_out(waiting, workers, jobs, started)
@@ -106,17 +102,3 @@ def _new_worker() -> _Worker:
     process.start()
     theirs.close()
     return _Worker(process, ours)
-
-
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

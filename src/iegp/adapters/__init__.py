@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from iegp.adapters.predicted import Predicted, PredictedCount
-from iegp.adapters.river_classifier import RiverClassifier
-from iegp.adapters.river_counts import RiverCountRegressor
-from iegp.adapters.river_latent import RiverIEGPLVM
-from iegp.adapters.river_ordinal import RiverOrdinalClassifier
-from iegp.adapters.river_regressor import RiverRegressor
+from iegp.adapters.river_classifiers import RiverClassifier, RiverOrdinalClassifier
+from iegp.adapters.river_regressors import RiverCountRegressor, RiverRegressor
+from iegp.adapters.river_transformer import RiverIEGPLVM
 
 __all__ = [
     "Predicted",

@@ -14,6 +14,7 @@ import numpy as np
 
 from iegp.core.editing.columns import FIRST_NAMED, column_key
 from iegp.errors import InputError
+from iegp.labels import as_float
 from iegp.typing import Float
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 _NUMBERS = "fiub"
 
 
-class _Nobody:
-    """Stands in the only column of a model whose first row had no features: a name that no feature has."""
+class _NoFeature:
+    """The only column of a model whose first row had no features: a name that no feature has."""
 
     def __repr__(self) -> str:
-        return "nobody"
+        return "no feature"
 
 
 class Columns:
@@ -44,7 +45,7 @@ class Columns:
 
     def with_names(self, new: Iterable[Hashable]) -> Columns:
         """More columns; those that come together are sorted, because a dictionary's order means nothing."""
-        return Columns((*self.names, *sorted(new, key=_sorted_by)) or (_Nobody(),))
+        return Columns((*self.names, *sorted(new, key=_sorted_by)) or (_NoFeature(),))
 
     def read_row(self, x: Mapping[Hashable, Any]) -> tuple[Float, list[Hashable]]:
         """A dictionary as a row (1, d), and the features that have no column yet. Every value is checked."""
@@ -107,7 +108,7 @@ def _numbers(values: Any, name: str) -> Float:
 
 def _number(value: Any, name: str) -> float:
     """A finite number, or an error that names the feature and says what to do."""
-    number = None if isinstance(value, str | bytes) else _as_float(value)
+    number = as_float(value)
     if number is None:
         raise InputError(
             f"{name} is {value!r:.80}, which is not a number. Encode text first (for example with "
@@ -122,12 +123,3 @@ def _number(value: Any, name: str) -> float:
     if math.isinf(number):
         raise InputError(f"{name} is infinite. Clip it, or leave it out of the row; the model is unchanged.")
     return number
-
-
-def _as_float(value: Any) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-    except (TypeError, ValueError):
-        return None

@@ -1,23 +1,25 @@
-"""What all River models share: settings, features that come and go, and a model that starts with the first label."""
+"""What all River models share: an estimator and its arguments, and features that appear and vanish."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import base
 
+from iegp._imports import optional
 from iegp.adapters.columns import Columns
+from iegp.adapters.constructor import SEED, arguments_of, constructor, documented
 from iegp.core import model as online
 from iegp.core.editing.columns import add_columns
-from iegp.core.kernels import RBF, Kernel
+from iegp.core.kernels import RBF
 from iegp.core.model import Online
-from iegp.core.settings import Settings
 from iegp.errors import InputError
-from iegp.estimators import parameters
+from iegp.estimators.base import ModelEstimator
+from iegp.labels import Codec
 from iegp.typing import Float
 
 if TYPE_CHECKING:
@@ -26,43 +28,95 @@ if TYPE_CHECKING:
 Features = Mapping[Any, Any]
 Read = Callable[[Columns, Any], tuple[Float, list[Hashable]]]
 
+# Orthogonal features couple the columns, and in River columns come and go.
+FIXED = {"features": "random", "learn_warmup": True, "n_jobs": None}
+
 
 class RiverModel(base.Estimator):
-    """A River estimator around a model in the middle of a stream. Subclasses say what the labels are."""
+    """A River model around an estimator.
+
+    A subclass names its ``estimator``, the arguments of it that are ``fixed``, ``defaults`` that differ, and arguments
+    of its own that come ``first``; constructor and docstring are made from these.
+    """
 
     seed: int | None
+    _estimator: Any
+    _columns: Columns
+    _estimator_class: type[ModelEstimator]
+    _fixed: Mapping[str, Any]
+    _shared: tuple[str, ...]
 
-    def _reset(self) -> None:
-        """Nothing seen yet. Arguments are checked here, so that a wrong one is an error where it was written."""
-        self._model: Online | None = None
+    def __init_subclass__(
+        cls,
+        estimator: type[ModelEstimator] | None = None,
+        fixed: Mapping[str, Any] = FIXED,
+        defaults: Mapping[str, Any] | None = None,
+        first: tuple[Parameter, ...] = (),
+        **options: Any,
+    ) -> None:
+        super().__init_subclass__(**options)
+        if estimator is None:
+            return
+        arguments = arguments_of(estimator, fixed, defaults or {})
+        cls._estimator_class, cls._fixed = estimator, fixed
+        cls._shared = tuple(argument.name for argument in arguments if argument.name not in SEED.values())
+        cls.__init__ = constructor([*first, *arguments])  # type: ignore[method-assign]
+        cls.__doc__ = documented(cls.__doc__, estimator.__doc__, arguments)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Every model has one that is made from its estimator's.
+        raise NotImplementedError
+
+    def _start(self) -> None:
+        """Begin with nothing seen. Arguments are checked here, so that a wrong one is an error where it was written."""
+        if self.seed is not None and not _is_seed(self.seed):
+            raise InputError(
+                f"seed={self.seed!r} must be a whole number of at least 0, or None for another model each time"
+            )
         self._columns = Columns()
-        check_seed(self.seed)
-        self._settings(seed=0)
+        self._estimator = self._fresh(self.seed)
+
+    def _fresh(self, seed: int | None) -> Any:
+        """An estimator that has seen nothing."""
+        given = {name: getattr(self, name) for name in self._shared}
+        return self._estimator_class(**given, **self._fixed, random_state=seed)
+
+    @property
+    def n_samples_seen(self) -> int:
+        """Rows learned so far."""
+        return self._estimator.n_samples_seen_ if self._is_fitted else 0
+
+    @property
+    def feature_names(self) -> tuple[Hashable, ...]:
+        """Features seen so far, in the order of their columns."""
+        return self._columns.names
+
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self._estimator, "model_")
+
+
+class RiverEnsemble(RiverModel):
+    """A River model that learns labels. Subclasses say what labels are."""
+
+    def _start(self) -> None:
+        super()._start()
+        self._estimator.labels_ = self._first_codec()
+        self._settings_of(self._fresh(seed=0))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         """A small ensemble, so that River's checks are quick."""
         yield {"kernels": (RBF(1.0), RBF("dimension")), "n_frequencies": 5, "drift_var": (0.0, 1e-2), "warmup": 64}
 
-    # -- for subclasses --------------------------------------------------------------------------------------------
-
-    def _likelihood(self) -> str:
-        """What the labels are, in the words of the core."""
+    def _first_codec(self) -> Codec:
+        """The codec of labels before any is seen."""
         raise NotImplementedError
-
-    def _default_kernels(self) -> tuple[Kernel, ...]:
-        raise NotImplementedError
-
-    def _n_outputs(self) -> int:
-        """Outputs or classes of a model that starts now."""
-        return 1
 
     # -- starting and growing --------------------------------------------------------------------------------------
 
-    def _settings(self, seed: int | None) -> Settings:
-        # Orthogonal features couple the columns, and here columns come and go.
-        own = self._get_params() | {"features": "random", "random_state": seed, "learn_warmup": True}
-        settings = parameters.settings_from(own, self._default_kernels(), self._likelihood())
+    def _settings_of(self, estimator: Any) -> Any:
+        settings = estimator.settings(self._estimator.labels_.n_outputs)
         for kernel in settings.kernels:
             if isinstance(kernel.length_scale, tuple):
                 raise InputError(
@@ -73,62 +127,45 @@ class RiverModel(base.Estimator):
 
     def _ready(self, read: Read, x: Any) -> tuple[Online, Columns, Float]:
         """A model that knows every feature of ``x``, its columns, and the rows; ``self`` is left as it was."""
-        columns, model = self._columns, self._model
+        columns = self._columns
         rows, new = read(columns, x)
-        if model is not None and not new:
-            return model, columns, rows
+        if self._is_fitted and not new:
+            return self._estimator.model_, columns, rows
         n_known = len(columns.names)
         columns = columns.with_names(new)
         rows, _ = read(columns, x)
-        if model is None:
-            settings, keys = self._settings(self.seed), columns.keys
-            model = online.begin(settings, len(keys), self._n_outputs(), keys, fills_gaps=True)
-        else:
-            model = add_columns(model, columns.keys[n_known:], rows[0, n_known:])
-        return model, columns, rows
+        keys = columns.keys
+        if self._is_fitted:
+            return add_columns(self._estimator.model_, keys[n_known:], rows[0, n_known:]), columns, rows
+        settings, n_outputs = self._settings_of(self._estimator), self._estimator.labels_.n_outputs
+        return online.begin(settings, len(keys), n_outputs, keys, fills_gaps=True), columns, rows
 
-    def _learn_numbers(self, read: Read, x: Any, labels: Float) -> None:
-        """Learn rows whose labels are numbers; nothing changes unless every row went well."""
-        model, columns, rows = self._ready(read, x)
-        online.absorb(model, rows, labels)
-        self._model, self._columns = model, columns
+    def _keep(self, model: Online, columns: Columns) -> None:
+        self._estimator.model_, self._columns = model, columns
 
-    # -- predicting ------------------------------------------------------------------------------------------------
-
-    def _asked(self, read: Read, x: Any) -> tuple[Online, Float]:
-        """A model to ask and the rows to ask it about: before any label, the prior, which is the same everywhere."""
+    def _asked(self, read: Read, x: Any) -> tuple[Any, Float]:
+        """An estimator and the rows to ask it about: before any label the prior, which is the same everywhere."""
         rows, _ = read(self._columns, x)
-        if self._model is not None:
-            return self._model, rows
-        prior = online.begin(self._settings(seed=0), 1, self._n_outputs(), fills_gaps=True)
+        if self._is_fitted:
+            return self._estimator, rows
+        prior = self._fresh(seed=0)
+        prior.labels_ = self._estimator.labels_
+        prior.model_ = online.begin(self._settings_of(prior), 1, prior.labels_.n_outputs, fills_gaps=True)
         return prior, np.full((len(rows), 1), np.nan)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
 
-    @property
-    def n_samples_seen(self) -> int:
-        """Rows learned so far."""
-        return 0 if self._model is None else self._model.n_seen
-
-    @property
-    def feature_names(self) -> tuple[Hashable, ...]:
-        """Features seen so far, in the order of their columns."""
-        return self._columns.names
+def _is_seed(seed: object) -> bool:
+    return isinstance(seed, int | np.integer) and not isinstance(seed, bool) and bool(seed >= 0)
 
 
-def check_seed(seed: object) -> None:
-    """A seed is a whole number, or None."""
-    if seed is None:
-        return
-    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed={seed!r} must be a whole number of at least 0, or None for another model each time")
-
-
-def frozen(value: Any) -> Any:
-    """Lists and arrays as tuples: nobody can change an argument once it was given."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    return tuple(frozen(item) for item in value) if isinstance(value, list | tuple) else value
+def one_per_row(y: Any, X: pd.DataFrame) -> Any:
+    """Labels of the rows of a frame, as an array or a list."""
+    labels = np.asarray(y) if hasattr(y, "__array__") else list(y)
+    if len(labels) != len(X):
+        raise InputError(
+            f"y has {len(labels)} entries, but X has {len(X)} rows; pass one per row. The model is unchanged."
+        )
+    return labels
 
 
 def as_draft(model: Online) -> Online:
@@ -138,9 +175,9 @@ def as_draft(model: Online) -> Online:
 
 def series(values: Any, X: pd.DataFrame) -> pd.Series:
     """One value per row of ``X``."""
-    return import_module("pandas").Series(values, index=X.index)
+    return optional("pandas", "predict_many").Series(values, index=X.index)
 
 
 def frame(values: Float, columns: list[Any], X: pd.DataFrame) -> pd.DataFrame:
     """One row per row of ``X``."""
-    return import_module("pandas").DataFrame(values, index=X.index, columns=columns)
+    return optional("pandas", "predict_proba_many").DataFrame(values, index=X.index, columns=columns)

@@ -12,7 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from iegp.cli.options import StreamOptions, UsageError
+from iegp.cli.flags import UsageError
+from iegp.cli.options import StreamOptions
 from iegp.cli.stream import stream
 from iegp.datasets import DEMO_STREAM, Stream, load_embedded, robot_arm
 from iegp.estimators import IEGPRegressor
@@ -69,7 +70,7 @@ def _through(data: Stream, folder: Path, seed: int, rows: list[Row]) -> int:
         overwrite=True,
     )
     begun = time.perf_counter()
-    code = stream(options, frozenset())
+    code = stream(options)
     seconds = time.perf_counter() - begun
     if code == 0:
         rows += _score_rows(data.name, model, len(data) / seconds)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from iegp.cli.options import UsageError
+from iegp.cli.flags import UsageError, check_choice, check_free
+from iegp.cli.options import HistoryOptions
 from iegp.errors import InputError
 from iegp.estimators import IEGPRegressor
 from iegp.history.fit import fit_history
@@ -18,28 +18,10 @@ from iegp.history.workers import ENGINES
 STATIC: dict[str, Any] = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": 1.0}
 
 
-class HistoryOptions(NamedTuple):
-    """One entry per flag."""
-
-    source: str
-    target: str
-    save: str
-    engine: str
-    workers: int | None
-    features: str | None
-    ignore: str | None
-    live: bool
-    seed: int
-    overwrite: bool
-    quiet: bool
-
-
 def learn_history(options: HistoryOptions) -> int:
     """Learn, save, say how it went on standard error; the exit code."""
-    if options.engine not in ENGINES:
-        raise UsageError(f"--engine {options.engine} is not known; use {' or '.join(ENGINES)}")
-    if Path(options.save).exists() and not options.overwrite:
-        raise UsageError(f"--save {options.save} exists; choose another name, or say --overwrite")
+    check_choice("engine", options.engine, *ENGINES)
+    check_free("save", options.save, options.overwrite)
     paths = find_files(options.source)
     features = _features(options, paths[0])
     begun = time.monotonic()
@@ -65,19 +47,18 @@ def learn_history(options: HistoryOptions) -> int:
 
 
 def _features(options: HistoryOptions, path: str) -> list[str] | None:
-    if options.features is not None and options.ignore is not None:
+    if options.features is not None and options.ignore:
         raise UsageError("--features and --ignore are both given; one of them is enough")
     if options.features is not None:
-        return options.features.split(",")
-    ignored = [] if options.ignore is None else options.ignore.split(",")
-    used = [name for name in columns_in(path) if name not in (*ignored, options.target)]
+        return list(options.features)
+    used = [name for name in columns_in(path) if name not in (*options.ignore, options.target)]
     wrong = not_numbers_in(path, used)
     if wrong:
         raise InputError(
             f"{path} has columns that are not numbers: {', '.join(wrong.values())}; leave them out with "
-            f"--ignore {','.join([*ignored, *wrong])}"
+            f"--ignore {','.join([*options.ignore, *wrong])}"
         )
-    return None if options.ignore is None else used
+    return used if options.ignore else None
 
 
 def _say(text: str) -> None:

@@ -23,6 +23,7 @@ from iegp.fleet.keyed_learner import Fleets
 from iegp.fleet.pages import Pages
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
+from iegp.stream.job import KIND
 
 _SHOWN = 12
 
@@ -33,7 +34,7 @@ def inspect(path: str, as_json: bool) -> int:
         header, _ = modelfile.read(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read ({error.strerror or 'is there such a file?'})") from error
-    if header.get("estimator") == checkpoint.KIND:
+    if header.get("estimator") == KIND:
         facts, model = _of_stream(path)
     elif header.get("estimator") == fleet_file.KIND:
         facts, model = _of_fleet(path)
@@ -97,7 +98,7 @@ def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], On
     estimator = load(path)
     if isinstance(estimator, IEGPLVM):
         return _of_latent(estimator, header), None
-    model: Online | None = getattr(estimator, "_online", None)
+    model: Online | None = getattr(estimator, "model_", None)
     facts: dict[str, Any] = {"kind": type(estimator).__name__, "parameters": header["parameters"]}
     if model is not None:
         facts["rows learned"] = model.n_seen

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from iegp import presets
-from iegp.cli.options import MODELS, UsageError
+from iegp.cli.flags import UsageError
+from iegp.cli.options import MODELS
 from iegp.core.kernels import kernel_from_config
 from iegp.core.settings import Settings
 from iegp.errors import IegpError
@@ -40,7 +41,7 @@ def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_
             estimator = _PRESETS[model](task, random_state=seed, **arguments)
         else:
             raise UsageError(f"--model {model} knows regression and classification; for {task} use --model default")
-        return estimator._settings(max(2, n_classes))  # type: ignore[no-any-return]
+        return estimator.settings(max(2, n_classes))  # type: ignore[no-any-return]
     except TypeError as error:
         raise UsageError(f"[parameters] of the configuration: {error}") from error
     except UsageError:

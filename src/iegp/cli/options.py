@@ -1,122 +1,152 @@
-"""What a user asked of ``iegp stream``: flags, a TOML file below them, and defaults below both."""
+"""The options of every command, one field per flag; see :mod:`iegp.cli.flags` for what is made of them.
+
+To add a flag, add a field here and use it where the command runs.
+"""
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from iegp.errors import InputError
+from typer import Argument, Option
+
+from iegp.cli.flags import FREE, NAMES, Options, UsageError
 
 MODELS = ("default", "light", "ie-gp", "die-gp", "sie-gp", "dsie-gp")
 
+Format = Annotated[str | None, Option(help="csv, tsv, jsonl or parquet, if the suffix does not say.")]
+Features = Annotated[NAMES | None, Option(help="Use these columns only: a,b,c.")]
+Ignore = Annotated[NAMES, Option(help="Do not use these columns: a,b,c.")]
+Seed = Annotated[int, Option(help="Of the random features.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Start anew even if files exist."), FREE]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, errors only."), FREE]
 
-class UsageError(InputError):
-    """The command line or the configuration file cannot be meant like that; exit code 2."""
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """What runs over a source have in common: they can be stopped, and resumed from what they saved."""
+
+    source: Annotated[str, Argument(help="A file, or - for JSON lines on standard input."), FREE]
+    save: Annotated[str | None, Option(help="The model and how far the run has come, in one file."), FREE] = None
+    resume: Annotated[bool, Option("--resume", help="Go on where --save left off."), FREE] = False
+    overwrite: Overwrite = False
+    checkpoint_every: Annotated[str, Option(help="Rows, as 5000, or seconds, as 30s."), FREE] = "10s"
+    limit: Annotated[int | None, Option(help="Stop after so many rows."), FREE] = None
+    quiet: Quiet = False
+
+    @property
+    def skips_bad(self) -> bool:
+        """Whether records that cannot be used are set aside; else the first of them ends the run."""
+        return False
 
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """One entry per flag; ``parameters`` are those of the model, from the configuration file alone."""
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions(RunOptions):
+    """Of ``iegp stream``; ``parameters`` are those of the model, from the configuration file alone."""
 
-    source: str = "-"
-    target: str | None = None
-    task: str | None = None
-    out: str | None = None
-    save: str | None = None
-    resume: bool = False
-    overwrite: bool = False
-    checkpoint_every: str = "10s"
-    model: str = "default"
-    seed: int = 0
-    limit: int | None = None
-    follow: bool = False
-    format: str | None = None
-    report: str | None = None
-    id: str | None = None
-    key: str | None = None
-    time: str | None = None
-    features: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
-    missing: str = "mean"
-    max_pending: int = 10_000
-    on_bad_row: str = "stop"
-    level: float = 0.95
-    intervals: str = "exact"
-    classes: tuple[str, ...] = ()
-    order: tuple[str, ...] | None = None
-    jobs: int = 1
-    quiet: bool = False
+    target: Annotated[str | None, Option("--target", "-t", help="The column to predict.")] = None
+    task: Annotated[str | None, Option(help="regression, classification, count or ordinal; found if not said.")] = None
+    out: Annotated[str | None, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None
+    report: Annotated[str | None, Option(help="An HTML page about the run."), FREE] = None
+    model: Annotated[str, Option(help=f"{', '.join(MODELS)}.")] = "default"
+    config: Annotated[str | None, Option(help="A TOML file with these options; flags win."), FREE] = None
+    seed: Seed = 0
+    follow: Annotated[bool, Option("--follow", help="Keep reading a growing file."), FREE] = False
+    format: Format = None
+    id: Annotated[str | None, Option(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None
+    key: Annotated[str | None, Option(help="One model per value of this column: a sensor, a customer.")] = None
+    time: Annotated[str | None, Option(help="A column of time stamps: time of day, day of week, trend.")] = None
+    features: Features = None
+    ignore: Ignore = ()
+    missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"
+    max_pending: Annotated[int, Option(help="Rows that may wait for labels.")] = 10_000
+    on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
+    level: Annotated[float, Option(help="Of the intervals.")] = 0.95
+    intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
+    classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
+    order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
+    jobs: Annotated[int, Option(help="Threads."), FREE] = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 
-
-_LISTS = ("features", "ignore", "classes", "order")
-# What may change when a run is resumed: everything that does not touch the model or the answers.
-FREE_ON_RESUME = (
-    "source",
-    "save",
-    "resume",
-    "overwrite",
-    "checkpoint_every",
-    "limit",
-    "follow",
-    "on_bad_row",
-    "report",
-    "quiet",
-    "jobs",
-)
+    @property
+    def skips_bad(self) -> bool:
+        return self.on_bad_row == "skip"
 
 
-def options_from(flags: dict[str, Any], config: str | None) -> tuple[StreamOptions, frozenset[str]]:
-    """Defaults, then the file, then the flags that were given; and which were given at all."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    stored = read_config(Path(config)) if config is not None else {}
-    merged = stored | given
-    for name in _LISTS:
-        if name in merged:
-            merged[name] = _names(name, merged[name])
-    return replace(StreamOptions(), **merged), frozenset(merged)
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions(RunOptions):
+    """Of ``iegp embed``."""
+
+    source: Annotated[str, Argument(help="Rows of numbers: .csv, .tsv, .parquet, .jsonl, or .npz with an X."), FREE]
+    out: Annotated[str, Option("--out", "-o", help="Where each row lies on the map: .csv, .parquet or .npz."), FREE]
+    figure: Annotated[str | None, Option(help="A picture of the map: .png, .svg or .pdf (extra plot)."), FREE] = None
+    label: Annotated[str | None, Option(help="A column that colours the picture; not learned. In .npz: y.")] = None
+    features: Features = None
+    ignore: Ignore = ()
+    checkpoint_every: Annotated[str, Option(help="Rows, as 5000, or seconds, as 30s."), FREE] = "30s"
+    components: Annotated[int | None, Option(help="Dimensions of the map. [dim]\\[2][/dim]")] = None
+    warmup: Annotated[int | None, Option(help="Rows that are laid out together. [dim]\\[500][/dim]")] = None
+    frequencies: Annotated[int | None, Option(help="Random frequencies per expert.")] = None
+    init: Annotated[str | None, Option(help="First picture of the warm-up rows: tsne or pca.")] = None
+    max_stored: Annotated[int | None, Option(help="Most rows that are remembered. [dim]\\[all][/dim]")] = None
+    stitched: Annotated[
+        bool, Option("--stitched", help="The paper's map: each row from the best expert then."), FREE
+    ] = False
+    seed: Seed = 0
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """A TOML file with the names of the flags, and a table [parameters] for the model."""
-    try:
-        stored = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"--config {path} cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config {path} is not TOML: {error}") from error
-    stored = {name.replace("-", "_"): value for name, value in stored.items()}
-    known = {entry.name: entry.default for entry in fields(StreamOptions)}
-    for name, value in stored.items():
-        if name not in known:
-            raise UsageError(f"--config {path}: {name!r} is not known; use {', '.join(sorted(known))}")
-        if not _fits(name, value, known[name]):
-            raise UsageError(f"--config {path}: {name} = {value!r} has the wrong type; it is as the flag --{name}")
-    return stored
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(Options):
+    """Of ``iegp predict``."""
+
+    model: Annotated[str, Argument(help="A model of `iegp stream --save`.")]
+    source: Annotated[str, Argument(help="Records as in `iegp stream`; labels are not needed.")]
+    out: Annotated[str, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-"
+    format: Format = None
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace --out if it exists.")] = False
+    on_bad_row: Annotated[str, Option(help="stop, or skip.")] = "stop"
 
 
-def _fits(name: str, value: Any, default: Any) -> bool:
-    if name == "parameters":
-        return isinstance(value, dict)
-    if name in _LISTS:
-        return isinstance(value, str | list)
-    if name == "checkpoint_every":
-        return isinstance(value, str | int) and not isinstance(value, bool)
-    if name == "level":
-        return isinstance(value, float)
-    if name == "limit":
-        return type(value) is int
-    return type(value) is type(default) if default is not None else isinstance(value, str)
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions(Options):
+    """Of ``iegp fit-history``."""
+
+    source: Annotated[str, Argument(help="Parquet files: a folder or a quoted pattern.")]
+    target: Annotated[str, Option("--target", "-t", help="The column to predict, a number.")]
+    save: Annotated[str, Option(help="The model; `iegp.load` brings it back.")]
+    engine: Annotated[str, Option(help="local: processes on this machine; ray: a Ray cluster.")] = "local"
+    workers: Annotated[int | None, Option(help="How many. [dim]\\[one per core][/dim]")] = None
+    features: Features = None
+    ignore: Ignore = ()
+    live: Annotated[bool, Option("--live", help="Save a model that follows changes from here on.")] = False
+    seed: Seed = 0
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace --save if it exists.")] = False
+    quiet: Quiet = False
 
 
-def _names(flag: str, value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else list(value)
-    names = tuple(str(part).strip() for part in parts)
-    if not all(names):
-        raise UsageError(f"--{flag} {value!r} has an empty name; separate names by single commas, as a,b,c")
-    return names
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(Options):
+    """Of ``iegp inspect``."""
+
+    model: Annotated[str, Argument(help="A model of `iegp stream --save`, or saved from Python.")]
+    as_json: Annotated[bool, Option("--json", help="As JSON, for programs.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """Of ``iegp report``."""
+
+    run: Annotated[str, Argument(help="Answers of a run (.jsonl, .csv, .parquet), or its model.")]
+    out: Annotated[str | None, Option("--out", "-o", help="The page; RUN with .html if not said.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """Of ``iegp demo``."""
+
+    out: Annotated[str, Option("--out", "-o", help="Folder for figures and reports.")] = "runs/demo"
+    rows: Annotated[int, Option(help="Rows of each stream.")] = 8000
+    seed: Annotated[int, Option(help="Of the random features and the robot.")] = 0
 
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -128,7 +158,7 @@ def parse_every(text: str) -> tuple[int | None, float | None]:
     >>> parse_every("5000"), parse_every("30s"), parse_every("0.5s"), parse_every("2m")
     ((5000, None), (None, 30.0), (None, 0.5), (None, 120.0))
     """
-    text = str(text).strip()
+    text = text.strip()
     try:
         if text[-1:] in _SECONDS:
             seconds = float(text[:-1]) * _SECONDS[text[-1]]

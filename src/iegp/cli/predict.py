@@ -8,38 +8,38 @@ from pathlib import Path
 
 import numpy as np
 
-from iegp.cli.options import StreamOptions, UsageError
+from iegp.cli.flags import as_usage, check_choice, check_free
+from iegp.cli.options import PredictOptions, StreamOptions
 from iegp.cli.signals import StopSignals
 from iegp.cli.sources import open_for
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import CATEGORY
-from iegp.readers import Records
+from iegp.readers import Batch, Records
 from iegp.stream import checkpoint
 from iegp.stream.job import Job
 from iegp.stream.outputs import AnswerFile, Output, format_of
 from iegp.stream.parquet_out import finish_parquet, spool_of
-from iegp.stream.runner import BadRow, block_of
+from iegp.stream.runner import BadRow
 
 
-def predict(model: str, source: str, out: str, form: str | None, overwrite: bool, on_bad_row: str) -> int:
-    """Every record of ``source`` answered; the exit code."""
-    if on_bad_row not in ("stop", "skip"):
-        raise UsageError(f"--on-bad-row {on_bad_row} is not known; use stop or skip")
-    job, _ = checkpoint.read(model, by_key=Fleets())
+def predict(options: PredictOptions) -> int:
+    """Predict every record of the source; the exit code."""
+    source, out = options.source, options.out
+    check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
+    job, _ = checkpoint.read(options.model, by_key=Fleets())
     if job.learner is None:
-        raise InputError(f"{model} has seen no row yet, so it cannot predict; run `iegp stream` first")
+        raise InputError(f"{options.model} has seen no row yet, so it cannot predict; run `iegp stream` first")
     job.counters.rows = 0
     job.encoder = replace(job.encoder, refuses_gaps=False)
-    options = StreamOptions(source=source, format=form)
+    reading = StreamOptions(source=source, format=options.format)
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
-    with StopSignals() as stop, open_for(job.plan, options, stop.wakeup, None, None, categories) as records:
-        answers = _open(out, overwrite, job.plan.key_field)
+    with StopSignals() as stop, open_for(job.plan, reading, stop.wakeup, None, None, categories) as records:
+        answers = _open(out, options.overwrite, job.plan.key_field)
         try:
             n_bad = n_new = 0
-            while not stop() and (found := records.read(block_of(job.plan))) is not None:
-                n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=on_bad_row == "skip")
+            while not stop() and (found := records.read(job.block)) is not None:
+                n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=options.on_bad_row == "skip")
                 n_bad, n_new = n_bad + n_left_out, n_new + n_of_new_keys
         finally:
             answers.output.close()
@@ -58,42 +58,31 @@ def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: b
 
     Returns how many cannot be used, and how many were of keys without a model of their own.
     """
-    batch = Batch(found.columns, found.lines, found.offsets)
-    problems = job.problems(batch)
-    bad: list[tuple[int, BadRow]] = []
-    for record in found.bad:
-        reason = BadRow(source, record.line, record.column, record.text, record.reason)
-        bad.append((record.before, reason))
-    for problem in problems:
-        line = int(batch.lines[problem.place])
-        bad.append((problem.place, BadRow(source, line, problem.column, problem.text, problem.reason)))
+    problems = job.problems(found)
+    bad = [(record.before, BadRow(source, *record[1:5])) for record in found.bad]
+    bad += [(problem.place, BadRow(source, int(found.lines[problem.place]), *problem[1:])) for problem in problems]
     first = min(bad, key=lambda entry: entry[0], default=None)
     if first is not None and not skips:
-        _write(job, batch.part(0, first[0]), answers)
+        _write(job, found.part(0, first[0]), answers)
         raise first[1]
-    is_good = np.ones(len(batch), dtype=bool)
+    is_good = np.ones(len(found), dtype=bool)
     is_good[[problem.place for problem in problems]] = False
-    n_new = _write(job, batch.where(is_good), answers)
+    n_new = _write(job, found.where(is_good), answers)
     return len(found.bad) + int((~is_good).sum()), n_new
 
 
 def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
     """How many of the rows were of keys without a model of their own."""
-    n_new = 0
-    if len(batch):
-        for part in job.predict(batch):
-            answers.write(part)
-            n_new += 0 if part.is_new_key is None else int(part.is_new_key.sum())
-    return n_new
+    if not len(batch):
+        return 0
+    found = job.predict(batch)
+    answers.write(found)
+    return 0 if found.is_new_key is None else int(found.is_new_key.sum())
 
 
 def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:
-    try:
-        form = format_of(out)
-    except InputError as error:
-        raise UsageError(str(error)) from error
+    form = as_usage(lambda: format_of(out))
     if out == "-":
         return AnswerFile(Output.standard(), form, key_field)
-    if (Path(out).exists() or Path(out).is_symlink()) and not overwrite:
-        raise UsageError(f"--out {out} exists; choose another name, or say --overwrite")
+    check_free("out", out, overwrite)
     return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form, key_field)

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from iegp.readers import Source
-from iegp.stream.job import Job
+from iegp.stream.job import Counters, Job
 
 # How often to look: on a terminal, and elsewhere.
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
@@ -25,16 +25,18 @@ class _Share(ProgressColumn):
 
 
 class Watcher:
-    """Told after every block; shows rows, rows/s, the running score, coverage and the most trusted expert."""
+    """Told after every block; shows rows, rows/s, and what ``describe`` says, such as scores."""
 
-    def __init__(self, job: Job, top_expert: Callable[[], str], quiet: bool, console: Console | None = None) -> None:
-        self._job = job
-        self._top_expert = top_expert
+    def __init__(
+        self, counters: Counters, describe: Callable[[], list[str]], quiet: bool, console: Console | None = None
+    ) -> None:
+        self._counters = counters
+        self._describe = describe
         self._quiet = quiet
         self._console = console or Console(stderr=True, markup=False, emoji=False)
         self._progress: Progress | None = None
         self._begun = self._looked = time.monotonic()
-        self._first_row = job.counters.rows
+        self._first_row = counters.rows
 
     def __enter__(self) -> Self:
         if not self._quiet and self._console.is_terminal:
@@ -68,10 +70,10 @@ class Watcher:
 
     def line(self) -> str:
         """How far, how fast, how well."""
-        rows = self._job.counters.rows
+        rows = self._counters.rows
         seconds = max(time.monotonic() - self._begun, 1e-9)
-        parts = [f"{rows:,} rows", f"{(rows - self._first_row) / seconds:,.0f} rows/s", *scores(self._job)]
-        return ", ".join([*parts, self._top_expert()])
+        speed = (rows - self._first_row) / seconds
+        return ", ".join([f"{rows:,} rows", f"{speed:,.0f} rows/s", *self._describe()])
 
 
 def scores(job: Job) -> list[str]:

@@ -52,7 +52,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
     task = None if about is None else about.task
     for answers in read_answers(path, key_field):
         if digest is None:
-            task = task or ("regression" if answers.mean is not None else "classification")
+            task = task or ("classification" if answers.has_classes else "regression")
             digest = Digest(task, level)
         for part in _with_weights(answers, weights):
             digest.add(part, late=part.note == "late")

@@ -4,70 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iegp.cli.options import StreamOptions
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.preprocessing.time_features import read_time
-from iegp.readers import Position, Records, Source, open_source
-from iegp.readers.portions import Portions
+from iegp.readers import Batch, Position, Records, Source, open_source
+from iegp.stream.job import BLOCK
 from iegp.stream.plan import Plan
-from iegp.stream.runner import BLOCK
 
 # How many records of a file tell what kind of label the target is.
 _ENOUGH = 1000
-
-
-class Peeked:
-    """A live source whose first records were looked at: they come first, then the rest."""
-
-    def __init__(self, source: Source, first: Records | None) -> None:
-        self._source = source
-        self._first = None if first is None else Portions(first)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._source.names
-
-    @property
-    def is_live(self) -> bool:
-        return self._source.is_live
-
-    @property
-    def n_total(self) -> int | None:
-        return self._source.n_total
-
-    @property
-    def size(self) -> int | None:
-        return self._source.size
-
-    @property
-    def bytes_read(self) -> int:
-        return self._source.bytes_read
-
-    def schema(self) -> dict[str, Any]:
-        return self._source.schema()
-
-    def read(self, at_most: int) -> Records | None:
-        if self._first is None or self._first.is_done:
-            return self._source.read(at_most)
-        return self._first.take(at_most)
-
-    def close(self) -> None:
-        self._source.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def is_pipe(options: StreamOptions) -> bool:
@@ -96,9 +46,10 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | Non
         parts.append(records)
         if source.is_live:
             break
-    batches = [Batch(part.columns, part.lines, part.offsets) for part in parts if len(part)]
-    first = Batch.joined(batches) if batches else None
-    return (Peeked(source, parts[0] if parts else None) if source.is_live else source), first
+    if source.is_live and parts:
+        source.unread(parts[0].n_records)
+    found = [part for part in parts if len(part)]
+    return source, Records.joined(found) if found else None
 
 
 def labels_in(first: Batch | None, target: str) -> NDArray[Any]:

@@ -54,7 +54,7 @@ def top_expert(job: Job) -> str:
     return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
 
 
-def last_words(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:
+def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:
     """What was done, and where it lies."""
     counters = job.counters
     verb = "Stopped after" if was_stopped else "Done:"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_VALUE
+from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_INPUT, FARTHEST_VALUE
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -23,25 +23,34 @@ class Scaling(NamedTuple):
 
     def standardise_x(self, x: Float, fills_gaps: bool = False) -> Float:
         """With ``fills_gaps`` a NaN counts as the centre of its column: zero."""
-        return _standardise(x, self.x_mean, self.x_scale, "X", fills_gaps)
+        standardised = np.empty(x.shape)
+        if not _standardise_rows(
+            np.ascontiguousarray(x), self.x_mean, self.x_scale, fills_gaps, FARTHEST_INPUT, standardised
+        ):
+            _refuse("X", x, standardised, self.x_scale, FARTHEST_INPUT)
+        return standardised
 
     def standardise_y(self, y: Float) -> Float:
-        return _standardise(y, self.y_mean, self.y_scale, "y", False)
+        standardised = np.empty(y.shape)
+        if not _standardise_rows(
+            np.ascontiguousarray(y), self.y_mean, self.y_scale, False, FARTHEST_VALUE, standardised
+        ):
+            _refuse("y", y, standardised, self.y_scale, FARTHEST_VALUE)
+        return standardised
 
 
-def _standardise(values: Float, mean: Float, scale: Float, name: str, fills_gaps: bool) -> Float:
-    standardised = np.empty(values.shape)
-    if not _standardise_rows(np.ascontiguousarray(values), mean, scale, fills_gaps, standardised):
-        row, column = (int(i) for i in np.argwhere(~(np.abs(standardised) <= FARTHEST_VALUE))[0])
-        raise InputError(
-            f"{name} has {values[row, column]:g} at row {row}, column {column}: more than {FARTHEST_VALUE:g} times the "
-            f"spread of the rows before ({scale[column]:g}). Remove or clip such values; the model is unchanged."
-        )
-    return standardised
+def _refuse(name: str, values: Float, standardised: Float, scale: Float, farthest: float) -> None:
+    row, column = (int(i) for i in np.argwhere(~(np.abs(standardised) <= farthest))[0])
+    raise InputError(
+        f"{name} has {values[row, column]:g} at row {row}, column {column}: more than {farthest:g} times the "
+        f"spread of the rows before ({scale[column]:g}). Remove or clip such values; the model is unchanged."
+    )
 
 
 @compiled
-def _standardise_rows(values: Float, mean: Float, scale: Float, fills_gaps: bool, standardised: Float) -> bool:
+def _standardise_rows(
+    values: Float, mean: Float, scale: Float, fills_gaps: bool, farthest: float, standardised: Float
+) -> bool:
     """Fill ``standardised`` and say whether all of it can be used. Compiled, so that a row costs next to nothing."""
     usable = True
     for i in range(values.shape[0]):
@@ -51,7 +60,7 @@ def _standardise_rows(values: Float, mean: Float, scale: Float, fills_gaps: bool
                 value = 0.0
             standardised[i, j] = value
             # Written so that a NaN fails.
-            usable = usable and abs(value) <= FARTHEST_VALUE
+            usable = usable and abs(value) <= farthest
     return usable
 
 

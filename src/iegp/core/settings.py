@@ -62,7 +62,7 @@ class Settings:
         if not self.drift_var:
             raise InputError("drift_var is empty; give a number such as 0.0 (static) or 1e-3, or several")
         for value in self.drift_var:
-            check_range("drift_var", value, 0.0, np.inf, "a number of at least 0", open_right=True)
+            check_range("drift_var", value, 0.0, 1e100, "a number of at least 0, up to 1e100")
         if not self.noise_forgetting:
             raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
         for forgetting in self.noise_forgetting:

@@ -11,16 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pooch import file_hash
 
-from iegp.datasets.entry import Dataset
+from iegp.datasets.catalogue import Dataset
 from iegp.errors import DatasetError
 from iegp.typing import Arrays
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def content_digest(array: NDArray[Any], digits: int | None = None) -> str:
@@ -74,7 +69,7 @@ def check_file(dataset: Dataset, path: Path) -> None:
 
 @cache
 def _check_file_once(dataset: Dataset, path: Path, size: int, mtime_ns: int) -> None:  # noqa: ARG001 (the cache's key)
-    if file_digest(path) != dataset.sha256:
+    if file_hash(path) != dataset.sha256:
         check_arrays(dataset, read_npz(dataset, path), str(path))
 
 

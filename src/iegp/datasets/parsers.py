@@ -1,8 +1,7 @@
 """From the formats in which the sets are published to arrays: ARFF, MATLAB, tables of text, idx images.
 
-Each function makes a parser: it is told file names and returns a function from the folder that holds the files to
-arrays ``X`` (n, d) and ``y`` (n,), with the types of our own files. Nothing is checked here; whoever calls compares the
-arrays with their checksums.
+Each function reads the files of one source into arrays ``X`` (n, d) and ``y`` (n,), with the types of our own files.
+Nothing is checked here; the caller compares the arrays with their checksums.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,121 +17,100 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from iegp.datasets.entry import Parser
 from iegp.typing import Arrays
 
 MAX_UNPACKED = 512 * 2**20  # a small archive must not become an unbounded array
 
 
-def arff(filename: str) -> Parser:
+def arff(path: Path) -> Arrays:
     """Numeric ARFF, target in the last column."""
-
-    def parse(folder: Path) -> Arrays:
-        text = (folder / filename).read_text(encoding="latin-1")
-        header = text.lower().index("@data")
-        return _last_column_is_target(_table(text[header + len("@data") :], delimiter=","))
-
-    return parse
+    text = path.read_text(encoding="latin-1")
+    header = text.lower().index("@data")
+    return _last_column_is_target(_table(text[header + len("@data") :], delimiter=","))
 
 
-def csv_in_zip(filename: str, member: str) -> Parser:
+def csv_in_zip(path: Path, member: str) -> Arrays:
     """Comma-separated numbers without header inside a zip archive, target in the last column."""
-
-    def parse(folder: Path) -> Arrays:
-        return _last_column_is_target(_table(_unzip(folder / filename, member), delimiter=","))
-
-    return parse
+    return _last_column_is_target(_table(_unzip(path, member), delimiter=","))
 
 
-def matlab_columns(filename: str, variable: str, n_inputs: int, *, all_targets: bool = False) -> Parser:
+def matlab_columns(path: Path, variable: str, n_inputs: int, *, all_targets: bool = False) -> Arrays:
     """One MATLAB matrix: ``n_inputs`` columns of inputs, then the targets, of which the first is ``y``."""
-
-    def parse(folder: Path) -> Arrays:
-        matrix = np.asarray(loadmat(folder / filename)[variable], dtype=np.float64)
-        arrays: Arrays = {"X": matrix[:, :n_inputs], "y": matrix[:, n_inputs]}
-        if all_targets:
-            arrays["Y"] = matrix[:, n_inputs:]
-        return arrays
-
-    return parse
+    matrix = np.asarray(loadmat(path)[variable], dtype=np.float64)
+    arrays: Arrays = {"X": matrix[:, :n_inputs], "y": matrix[:, n_inputs]}
+    if all_targets:
+        arrays["Y"] = matrix[:, n_inputs:]
+    return arrays
 
 
-def matlab_samples_in_columns(filename: str) -> Parser:
+def matlab_samples_in_columns(path: Path) -> Arrays:
     """MATLAB variables ``X`` (d, n) and ``y`` of n numbers."""
-
-    def parse(folder: Path) -> Arrays:
-        variables = loadmat(folder / filename)
-        y = np.asarray(variables["y"], dtype=np.float64).ravel()
-        X = np.asarray(variables["X"], dtype=np.float64)
-        return {"X": X if X.shape[0] == len(y) else X.T, "y": y}
-
-    return parse
+    variables = loadmat(path)
+    y = np.asarray(variables["y"], dtype=np.float64).ravel()
+    X = np.asarray(variables["X"], dtype=np.float64)
+    return {"X": X if X.shape[0] == len(y) else X.T, "y": y}
 
 
-def pmlb(filename: str, n_inputs: int, dtype: str, labels: tuple[int, int]) -> Parser:
+def pmlb(path: Path, n_inputs: int, dtype: str, labels: Sequence[int]) -> Arrays:
     """A Penn Machine Learning Benchmarks table: gzip, tabs, one header line, inputs last before the column "target".
 
     The smaller of its two labels becomes ``labels[0]``, the larger ``labels[1]``.
     """
-
-    def parse(folder: Path) -> Arrays:
-        header, _, body = _gunzip(folder / filename).decode("ascii").partition("\n")
-        if header.rstrip().split("\t")[-1] != "target":
-            raise ValueError(f"the last column of {filename} is not the target")
-        table = _table(body, delimiter="\t")
-        larger = table[:, -1] == table[:, -1].max()
-        return {"X": table[:, -1 - n_inputs : -1].astype(dtype), "y": np.where(larger, *labels[::-1]).astype(np.int8)}
-
-    return parse
+    header, _, body = _gunzip(path).decode("ascii").partition("\n")
+    if header.rstrip().split("\t")[-1] != "target":
+        raise ValueError(f"the last column of {path.name} is not the target")
+    table = _table(body, delimiter="\t")
+    larger = table[:, -1] == table[:, -1].max()
+    return {"X": table[:, -1 - n_inputs : -1].astype(dtype), "y": np.where(larger, *labels[::-1]).astype(np.int8)}
 
 
-def ionosphere(filename: str, member: str) -> Parser:
+def ionosphere(path: Path, member: str) -> Arrays:
     """Comma-separated numbers inside a zip archive, last column ``g`` (good, +1) or ``b`` (bad, -1)."""
-
-    def parse(folder: Path) -> Arrays:
-        rows = [line.split(",") for line in _unzip(folder / filename, member).split()]
-        X = np.array([row[:-1] for row in rows], dtype=np.float64)
-        return {"X": X, "y": np.array([1 if row[-1] == "g" else -1 for row in rows], dtype=np.int8)}
-
-    return parse
+    rows = [line.split(",") for line in _unzip(path, member).split()]
+    X = np.array([row[:-1] for row in rows], dtype=np.float64)
+    return {"X": X, "y": np.array([1 if row[-1] == "g" else -1 for row in rows], dtype=np.int8)}
 
 
-def zip_digits(train: str, test: str) -> Parser:
+def zip_digits(train: Path, test: Path) -> Arrays:
     """The USPS digits: gzip, spaces, label first and then 256 pixels; training rows, then test rows."""
-
-    def parse(folder: Path) -> Arrays:
-        tables = [_table(_gunzip(folder / name).decode("ascii")) for name in (train, test)]
-        both = np.concatenate(tables)
-        is_test = np.arange(len(both)) >= len(tables[0])
-        return {"X": both[:, 1:].astype(np.float32), "y": both[:, 0].astype(np.uint8), "is_test": is_test}
-
-    return parse
+    tables = [_table(_gunzip(path).decode("ascii")) for path in (train, test)]
+    both = np.concatenate(tables)
+    is_test = np.arange(len(both)) >= len(tables[0])
+    return {"X": both[:, 1:].astype(np.float32), "y": both[:, 0].astype(np.uint8), "is_test": is_test}
 
 
-def oil_flow(parts: dict[str, str]) -> Parser:
-    """Tables ``Data<part>.txt`` and one-hot labels ``Data<part>Lbls.txt``; ``parts`` maps suffixes of keys to parts."""
-
-    def parse(folder: Path) -> Arrays:
-        arrays: Arrays = {}
-        for suffix, part in parts.items():
-            arrays[f"X{suffix}"] = np.loadtxt(folder / f"Data{part}.txt")
-            one_hot = np.loadtxt(folder / f"Data{part}Lbls.txt")
-            arrays[f"y{suffix}"] = one_hot.argmax(axis=1).astype(np.uint8)
-        return arrays
-
-    return parse
+def oil_flow(*paths: Path) -> Arrays:
+    """Tables and their one-hot labels in turn: of the training, the test and the validation part."""
+    arrays: Arrays = {}
+    for suffix, table, one_hot in zip(("", "_test", "_valid"), paths[::2], paths[1::2], strict=True):
+        arrays[f"X{suffix}"] = np.loadtxt(table)
+        arrays[f"y{suffix}"] = np.loadtxt(one_hot).argmax(axis=1).astype(np.uint8)
+    return arrays
 
 
-def idx_images(train: tuple[str, str], test: tuple[str, str]) -> Parser:
-    """gzip-compressed idx files (images, labels): training rows, then test rows, one flat uint8 row per image."""
+def idx_images(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> Arrays:
+    """gzip-compressed idx files: training rows, then test rows, one flat uint8 row per image."""
+    images = [_idx(_gunzip(path)) for path in (train_images, test_images)]
+    labels = [_idx(_gunzip(path)) for path in (train_labels, test_labels)]
+    X = np.concatenate([part.reshape(len(part), -1) for part in images])
+    return {"X": X, "y": np.concatenate(labels), "is_test": np.arange(len(X)) >= len(images[0])}
 
-    def parse(folder: Path) -> Arrays:
-        images = [_idx(_gunzip(folder / part[0])) for part in (train, test)]
-        labels = [_idx(_gunzip(folder / part[1])) for part in (train, test)]
-        X = np.concatenate([part.reshape(len(part), -1) for part in images])
-        return {"X": X, "y": np.concatenate(labels), "is_test": np.arange(len(X)) >= len(images[0])}
 
-    return parse
+# The formats that an entry of the catalogue may name.
+PARSERS: dict[str, Callable[..., Arrays]] = {
+    parser.__name__: parser
+    for parser in (
+        arff,
+        csv_in_zip,
+        matlab_columns,
+        matlab_samples_in_columns,
+        pmlb,
+        ionosphere,
+        zip_digits,
+        oil_flow,
+        idx_images,
+    )
+}
 
 
 def _last_column_is_target(table: NDArray[np.float64]) -> Arrays:

@@ -1,8 +1,8 @@
 """The paper's data sets by name: found in a folder of yours, in the cache, or fetched once from where they are public.
 
-A set is looked for as ``<name>.npz`` in the folder that ``$IEGP_DATA`` names, then in ``$XDG_CACHE_HOME/iegp`` (or
-``~/.cache/iegp``); failing both it is downloaded into the cache. Whatever its origin, nothing is used before its
-checksum has been verified.
+A set is looked for as ``<name>.npz`` in the folder that ``$IEGP_DATA`` names, then in the user's cache (on Linux
+``$XDG_CACHE_HOME/iegp`` or ``~/.cache/iegp``); failing both it is downloaded into the cache. Whatever its origin,
+nothing is used before its checksum has been verified.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pooch import os_cache
 
-from iegp.datasets.catalogue import CATALOGUE
+from iegp.datasets.catalogue import CATALOGUE, Dataset, Source
 from iegp.datasets.download import fetch
-from iegp.datasets.entry import Dataset, Source
 from iegp.datasets.integrity import check_arrays, check_file, read_npz
 from iegp.datasets.stream import Stream
 from iegp.errors import DatasetError
@@ -85,7 +85,7 @@ def dataset_path(name: str, *, download: bool = True) -> Path:
         if path.is_file():
             check_file(dataset, path)
             return path
-    if not download or not dataset.sources:
+    if not download:
         raise DatasetError(f"{_not_here(dataset)} {_by_hand(dataset)}")
     return _download(dataset)
 
@@ -96,8 +96,7 @@ def _folders() -> list[Path]:
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "iegp"
+    return Path(os_cache("iegp"))
 
 
 def _download(dataset: Dataset) -> Path:
@@ -114,12 +113,13 @@ def _download(dataset: Dataset) -> Path:
 
 
 def _arrays_from(dataset: Dataset, source: Source) -> Arrays:
-    origin = source.files[0].url
+    origin = source.base + source.files[0]
     with tempfile.TemporaryDirectory(prefix="iegp-") as folder:
-        for remote in source.files:
-            fetch(remote, Path(folder))
+        paths = [Path(folder) / Path(file).name for file in source.files]
+        for file, path in zip(source.files, paths, strict=True):
+            fetch(source.base + file, path)
         try:
-            arrays = source.parse(Path(folder))
+            arrays = source.parse(paths)
         except Exception as error:  # a file from the web may be anything, and parsers raise as many kinds of errors
             raise DatasetError(f"{origin} is not in the expected format ({type(error).__name__}: {error}).") from error
     check_arrays(dataset, arrays, origin)

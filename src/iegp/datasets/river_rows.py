@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from iegp._imports import optional
 from iegp.typing import Float
 
 
 def river_rows(dataset: str) -> tuple[list[dict[str, Any]], list[Any]]:
     """Inputs and targets of a class of ``river.datasets``, row by row, as River gives them."""
-    pairs = list(getattr(import_module("river.datasets"), dataset)())
+    pairs = list(getattr(optional("river.datasets", f"the data set {dataset}"), dataset)())
     return [row for row, _ in pairs], [target for _, target in pairs]
 
 

@@ -1,116 +1,215 @@
-"""What all estimators share: looking at the experts, storing, and starting a model."""
+"""What all estimators share: the core model they hold, learning, looking at the experts, storing."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
+from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
-from iegp.core.state import Trace
 from iegp.errors import ModelFileError
 from iegp.estimators import parameters
+from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.experts_table import ExpertTable, experts_of
-from iegp.storage import ensemble_state as snapshot
-from iegp.storage import model_file as modelfile
+from iegp.labels import ClassLabels, Codec, Labels
+from iegp.storage import ensemble_state, model_file
 from iegp.typing import Arrays, Float
 
 
-class StreamEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator around a model in the middle of a stream. Subclasses check labels and say what they mean."""
+class ModelEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator around a model of the core, which is its attribute ``model_`` once it has learned."""
 
-    _online: Online
+    model_: Any
+    # Where a model file has the model, and the module that takes models apart and puts them together.
+    _part: str
+    _storage: Any
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned so far."""
+        return int(self._fitted().n_seen)
+
+    def adopt(self, model: Any, feature_names: Sequence[Any] | None = None) -> None:
+        """Take a model of the core as what was learned."""
+        self.model_, self.n_features_in_ = model, model.n_columns
+        if feature_names is not None:
+            self.feature_names_in_ = np.array(feature_names, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
+        model_file.write(path, *self.to_parts())
+
+    def to_parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Header and arrays of a model file."""
+        header: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "iegp": version("iegp"),
+            "parameters": parameters.to_config(self.get_params(deep=False)),
+            self._part: None,
+        }
+        arrays: Arrays = {}
+        if self.__sklearn_is_fitted__():
+            header[self._part], arrays = self._storage.take(self.model_)
+            header |= self._own_header()
+            names = getattr(self, "feature_names_in_", None)
+            header["feature_names"] = None if names is None else [str(name) for name in names]
+        return header, arrays
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take back what :meth:`to_parts` gave; an error where the parts do not fit together."""
+        if header[self._part] is None:
+            return
+        model, names = self._storage.restore(header[self._part], arrays), header["feature_names"]
+        self._restore_own(model, header)
+        is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if names is not None and not (is_list and len(names) == model.n_columns):
+            raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
+        self.adopt(model, names)
+
+    def _own_header(self) -> dict[str, Any]:
+        """What is stored beyond the core's model."""
+        return {}
+
+    def _restore_own(self, model: Any, header: dict[str, Any]) -> None:
+        """Take back what :meth:`_own_header` gave, after checking that it fits the model."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _fitted(self) -> Any:
+        # scikit-learn's check takes longer than many a prediction.
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+        return self.model_
+
+
+class StreamEstimator(ModelEstimator):
+    """An ensemble of experts in the middle of a stream. Subclasses say what labels are.
+
+    ``model_`` is the model of the core and ``labels_`` the codec of its labels. Methods here have one argument,
+    ``extra``, for what a kind of label has beside y: exposures or the names of classes.
+    """
+
+    model_: Online
+    labels_: Codec
+    n_jobs: int | None
+    _part, _storage = "online", ensemble_state
+    _likelihoods: tuple[str, ...]
+    """Names of the likelihoods that a model of this class may have."""
+    _default_kernels: tuple[Kernel, ...]
+    _codec: type[Codec]
+    _label: str
+    """What y has for each row, for messages."""
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
     @property
     def expert_weights_(self) -> Float:
         """How much each expert is trusted now, (n_experts,)."""
-        check_is_fitted(self)
-        return np.exp(self._online.state.log_weights)
+        return np.asarray(np.exp(self._fitted().state.log_weights))
 
     @property
     def experts_(self) -> ExpertTable:
         """Who is in the ensemble, in the order of ``expert_weights_``; prints as a table, most trusted first."""
-        check_is_fitted(self)
-        return experts_of(self._online)
+        return experts_of(self._fitted())
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learned so far."""
-        check_is_fitted(self)
-        return self._online.n_seen
+    def settings(self, n_outputs: int) -> Settings:
+        """Checked constructor arguments, for so many outputs or classes."""
+        arguments = self.get_params(deep=False)
+        return parameters.settings_from(arguments, self._default_kernels, self._likelihood(n_outputs))
 
-    # -- storing ---------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
-        header: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "iegp": version("iegp"),
-            "parameters": parameters.to_config(self.get_params(deep=False)),
-            "online": None,
-        }
-        arrays: Arrays = {}
-        if self.__sklearn_is_fitted__():
-            header["online"], arrays = snapshot.take(self._online)
-            header |= self._own_header()
-            names = getattr(self, "feature_names_in_", None)
-            header["feature_names"] = None if names is None else [str(name) for name in names]
-        modelfile.write(path, header, arrays)
+    def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
+        with unchanged_on_error(self):
+            self._absorb(*self._begin(X, y, extra))
+        return self
 
-    def _own_header(self) -> dict[str, Any]:
-        """What a subclass has to store beyond the core's model."""
-        raise NotImplementedError
+    def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> Self:
+        with unchanged_on_error(self):
+            self._absorb(*self._continue(X, y, extra, check_input))
+        return self
 
-    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        """Take back what :meth:`_own_header` gave, after checking that it fits the model."""
-        raise NotImplementedError
+    def _warm_up(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
+        with unchanged_on_error(self):
+            rows, columns = self._begin(X, y, extra)
+            self.model_ = online.warmed_up(self.model_.settings, rows, columns, self.model_.n_outputs)
+        return self
 
-    def _restore(self, model: Online, header: dict[str, Any]) -> None:
-        names = header["feature_names"]
-        if model.settings.likelihood not in self._likelihoods():
-            raise ModelFileError(f"a {type(self).__name__} cannot have the likelihood {model.settings.likelihood!r}")
-        self._restore_own(model, header)
-        if names is not None:
-            if (
-                not isinstance(names, list)
-                or len(names) != model.n_columns
-                or not all(isinstance(n, str) for n in names)
-            ):
-                raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self._online, self.n_features_in_ = model, model.n_columns
+    def _absorb(self, rows: Float, columns: Float) -> None:
+        online.absorb(self.model_, rows, columns, n_threads_from(self.n_jobs))
+
+    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any) -> tuple[Float, Float]:
+        """Check first rows, and start a model that has seen nothing in place of any that was there."""
+        rows, labels = self._check(X, y, extra, reset=True)
+        self.labels_ = self._first_codec(labels, extra)
+        columns = self._encode(labels, extra)
+        n_outputs = self.labels_.n_outputs
+        self.model_ = online.begin(self.settings(n_outputs), rows.shape[1], n_outputs)
+        return rows, columns
+
+    def _continue(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> tuple[Float, Float]:
+        """Check further rows; the first call starts a model."""
+        if not self.__sklearn_is_fitted__():
+            return self._begin(X, y, extra)
+        if not check_input:
+            return np.asarray(X), self._encode(np.asarray(y), extra, trusted=True)
+        rows, labels = self._check(X, y, extra, reset=False)
+        return rows, self._encode(labels, extra)
+
+    def _check(self, X: ArrayLike, y: ArrayLike, extra: Any, reset: bool) -> tuple[Float, Labels]:
+        """Rows (n, d) and as many labels, whose values the codec will check."""
+        require_y(self, y, self._label)
+        rows = check_x(self, X, reset)
+        labels = self._read(y, extra, reset)
+        check_consistent_length(rows, labels)
+        return rows, labels
+
+    def _rows_to_predict(self, X: ArrayLike, check_input: bool) -> Float:
+        self._fitted()
+        return check_x(self, X) if check_input else np.asarray(X)
 
     # -- for subclasses --------------------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_online")
-
-    def _likelihoods(self) -> tuple[str, ...]:
-        """Names of the likelihoods that a model of this class may have."""
+    def _likelihood(self, n_outputs: int) -> str:
+        """The likelihood that the arguments ask for, for so many outputs or classes."""
         raise NotImplementedError
 
-    def _settings(self, n_outputs: int) -> Settings:
-        """Checked constructor arguments, for so many outputs or classes."""
+    def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
+        """Whatever container y is, as an array of labels."""
         raise NotImplementedError
 
-    def _start(self, n_columns: int, n_outputs: int) -> None:
-        """A model that has seen nothing takes the place of any that was there."""
-        self._online = online.begin(self._settings(n_outputs), n_columns, n_outputs)
+    def _first_codec(self, labels: Labels, extra: Any) -> Codec:
+        """The codec of a model that starts with these labels."""
+        raise NotImplementedError
 
-    def _absorb(self, rows: Float, labels: Float) -> None:
-        online.absorb(self._online, rows, labels, n_threads_from(self.get_params(deep=False)["n_jobs"]))
+    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
+        """Columns of numbers for the core."""
+        del extra
+        return self.labels_.encode_trusted(labels) if trusted else self.labels_.encode(labels)
 
-    def _warm_up(self, rows: Float, labels: Float) -> None:
-        self._online = online.warmed_up(self._online.settings, rows, labels, self._online.n_outputs)
+    def _may_have(self, likelihood: str) -> bool:
+        """Whether a model of this class may have the likelihood of this name: one of its own, or a user's of a kind."""
+        if likelihood in self._likelihoods:
+            return True
+        takes_users = "likelihood" in self.get_params(deep=False) and likelihood not in BUILT_IN
+        return takes_users and named(likelihood).has_classes == issubclass(self._codec, ClassLabels)
 
-    def _learn(self, rows: Float, labels: Float, level: float | None = None) -> Trace:
-        return online.learn(self._online, rows, labels, n_threads_from(self.get_params(deep=False)["n_jobs"]), level)
+    def _own_header(self) -> dict[str, Any]:
+        return self.labels_.to_config()
+
+    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
+        if not self._may_have(model.settings.likelihood):
+            raise ModelFileError(f"a {type(self).__name__} cannot have the likelihood {model.settings.likelihood!r}")
+        self.labels_ = self._codec.from_config(header, model.n_outputs)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import validate_data
 
 from iegp.errors import InputError
+from iegp.labels import first_not_finite
 from iegp.typing import Float
 
 
@@ -28,21 +29,20 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     """Rows to predict: (n, d) float64, finite, with the columns the estimator knows (or, with ``reset``, learns)."""
-    with _named_cells(X, "X"), _named_columns():
+    with named_cells(X, "X"), _named_columns():
         rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-    _check_finite(rows, "X", _names(estimator))
+    _check_finite(rows, _names(estimator))
     return np.asarray(rows)
 
 
 def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     """Like :func:`check_x`, but NaN marks a missing entry; every row needs at least one that is there."""
-    with _named_cells(X, "X"):
+    with named_cells(X, "X"):
         rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-    with np.errstate(all="ignore"):
-        if np.isfinite(rows.sum()):
-            return np.asarray(rows)
+    if first_not_finite(rows) is None:
+        return np.asarray(rows)
     is_missing = np.isnan(rows)
-    _check_finite(np.where(is_missing, 0.0, rows), "X", _names(estimator))
+    _check_finite(np.where(is_missing, 0.0, rows), _names(estimator))
     empty = np.flatnonzero(is_missing.all(axis=1))
     if len(empty):
         raise InputError(
@@ -66,37 +66,22 @@ def require_y(estimator: BaseEstimator, y: Any, wanted: str) -> None:
         )
 
 
-def check_xy(estimator: BaseEstimator, X: Any, y: Any, reset: bool) -> tuple[Float, Float, bool]:
-    """Rows to learn: X (n, d), y (n, D), and whether y was one-dimensional."""
-    require_y(estimator, y, "one number (or one row of numbers)")
-    rows = check_x(estimator, X, reset)
-    with _named_cells(y, "y"):
-        labels = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
-    if labels.ndim not in (1, 2) or labels.shape[1:] == (0,):
-        raise InputError(f"y has shape {labels.shape}; pass one number, or one row of numbers, per row of X")
-    check_consistent_length(rows, labels)
-    columns = np.ascontiguousarray(labels.reshape(len(labels), -1))
-    _check_finite(columns, "y", None)
-    return rows, columns, labels.ndim == 1
-
-
 def _names(estimator: BaseEstimator) -> Any:
     return getattr(estimator, "feature_names_in_", None)
 
 
-def _check_finite(values: Float, name: str, columns: Any) -> None:
-    # The sum of finite numbers is nearly always finite: one pass, no array of flags.
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum()) or np.isfinite(values).all():
-            return
-    row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
-    kind = "NaN" if np.isnan(values[row, column]) else "infinity"
+def _check_finite(values: Float, columns: Any) -> None:
+    found = first_not_finite(values)
+    if found is None:
+        return
+    row, column = found
+    kind = "NaN" if np.isnan(values[found]) else "infinity"
     where = f"row {row}" + (f", column {column}" if values.shape[1] > 1 else "")
     if columns is not None:
         where += f" ({columns[column]!r})"
-    fill = " (for example with sklearn.impute.SimpleImputer)" if kind == "NaN" and name == "X" else ""
+    fill = " (for example with sklearn.impute.SimpleImputer)" if kind == "NaN" else ""
     raise InputError(
-        f"Input {name} contains {kind} at {where}. Drop the row, or fill the value in before it gets here{fill}; "
+        f"Input X contains {kind} at {where}. Drop the row, or fill the value in before it gets here{fill}; "
         "the model is unchanged."
     )
 
@@ -117,7 +102,7 @@ def _named_columns() -> Iterator[None]:
 
 
 @contextmanager
-def _named_cells(values: Any, name: str) -> Iterator[None]:
+def named_cells(values: Any, name: str) -> Iterator[None]:
     """Say which cell is not a number when numbers were expected; every other error passes as it is."""
     try:
         yield

@@ -8,30 +8,38 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from iegp.core import model as online
-from iegp.core.model import Online
-from iegp.errors import InputError, ModelFileError
-from iegp.estimators import labels as lab
+from iegp.core.compute.threads import n_threads_from
+from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
-from iegp.estimators.checks import check_x, unchanged_on_error
-from iegp.estimators.labels import Labels
-from iegp.evaluate.classification_run import ClassificationRun
+from iegp.estimators.checks import unchanged_on_error
+from iegp.estimators.defaults import CLASS_KERNELS
+from iegp.evaluate.runs import ClassificationRun
+from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
 from iegp.typing import Float
+
+LINKS = ("logit", "probit")
 
 
 class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Learning, predicting and storing with class labels."""
 
-    classes_: Labels
+    labels_: ClassLabels
+    link: str
+    _codec, _label = ClassLabels, "one label"
+    _default_kernels = CLASS_KERNELS
+
+    @property
+    def classes_(self) -> Labels:
+        """The labels, in the order of the columns of :meth:`predict_proba`."""
+        return self.labels_.array
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn the rows in order. The classes are those of y."""
-        with unchanged_on_error(self):
-            rows, numbers = self._begin(X, y, None)
-            self._absorb(rows, numbers)
-        return self
+        return self._fit(X, y)
 
     def partial_fit(
         self,
@@ -47,10 +55,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         made them: X is then a C-contiguous float64 array (n, d) and y holds class *numbers* (n,), places in
         ``classes_``, as float64, on a model that has learned before.
         """
-        with unchanged_on_error(self):
-            rows, numbers = self._continue(X, y, classes, check_input)
-            self._absorb(rows, numbers)
-        return self
+        return self._partial_fit(X, y, classes, check_input)
 
     def prequential(
         self,
@@ -68,30 +73,26 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers = self._continue(X, y, classes, check_input)
-            trace = self._learn(rows, numbers)
-        truth = self.classes_[numbers[:, 0].astype(np.intp)]
-        return ClassificationRun(trace.mean, trace.log_score, trace.weights, truth, self.classes_.copy())
+            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs))
+        truth = self.labels_.decode(numbers)
+        return ClassificationRun.of_predictions(predictions, truth, self.classes_)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, classes: Sequence[Any] | ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
         """
-        with unchanged_on_error(self):
-            rows, numbers = self._begin(X, y, classes)
-            self._warm_up(rows, numbers)
-        return self
+        return self._warm_up(X, y, classes)
 
     def predict(self, X: ArrayLike, check_input: bool = True) -> Labels:
         """The most probable class of each row."""
         best = np.argmax(self.predict_proba(X, check_input), axis=1)
-        return np.asarray(self.classes_[best])
+        return self.labels_.decode(best)
 
     def predict_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
         """Probability of every class, (n, K) in the order of ``classes_``, if the row came next. Changes nothing."""
-        check_is_fitted(self)
-        rows = check_x(self, X) if check_input else np.asarray(X)
-        return online.predict_classes(self._online, rows)
+        rows = self._rows_to_predict(X, check_input)
+        return online.predict_classes(self.model_, rows)
 
     def predict_log_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
         """Logarithm of :meth:`predict_proba`."""
@@ -100,43 +101,45 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def _classes_of(self, labels: Labels, classes: Any) -> Labels:
-        """The classes of a model that starts with these labels."""
-        return lab.sorted_classes(labels) if classes is None else lab.declared_classes(classes, keep_order=False)
+    def _declared(self, classes: Any) -> ClassLabels | None:
+        """The classes if a caller names them, so that any number may be one."""
+        return None if classes is None else ClassLabels.declared(classes, is_fixed=True).sorted()
 
-    def _are_declared(self, classes: Any) -> bool:
-        """Whether somebody said what the classes are, so that any number may be one."""
-        return classes is not None
+    def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
+        labels: Labels = column_or_1d(_as_objects(y), warn=True)
+        known = as_labels(labels)
+        if labels.dtype.kind == "O":
+            sorted_labels(known)
+        any_number = not reset or self._declared(extra) is not None
+        if not (any_number and labels.dtype.kind == "f"):
+            check_classification_targets(labels)
+        return labels
 
-    def _begin(self, X: ArrayLike, y: ArrayLike, classes: Any) -> tuple[Float, Float]:
-        rows, labels = lab.check_labels(self, X, y, reset=True, any_number=self._are_declared(classes))
-        known = self._classes_of(labels, classes)
-        lab.require_two(known)
-        numbers = lab.encode(labels, known)
-        self.classes_ = known
-        self._start(rows.shape[1], len(known))
-        return rows, numbers
+    def _first_codec(self, labels: Labels, extra: Any) -> ClassLabels:
+        codec = self._declared(extra) or ClassLabels.declared(np.unique(labels), is_fixed=True)
+        codec.require(2)
+        return codec
 
-    def _continue(self, X: ArrayLike, y: ArrayLike, classes: Any, check_input: bool) -> tuple[Float, Float]:
-        if not self.__sklearn_is_fitted__():
-            return self._begin(X, y, classes)
-        if not check_input:
-            return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1, 1)
-        if classes is not None:
-            again = lab.declared_classes(classes, keep_order=True).tolist()
-            if set(again) != set(self.classes_.tolist()):
+    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
+        if extra is not None and not trusted:
+            again = ClassLabels.declared(extra).classes
+            if set(again) != set(self.labels_.classes):
                 raise InputError(
-                    f"classes={again!r:.200} are not those this model started with "
-                    f"({self.classes_.tolist()!r:.200}); leave classes out, or call fit to start anew"
+                    f"classes={list(again)!r:.200} are not those this model started with "
+                    f"({list(self.labels_.classes)!r:.200}); leave classes out, or call fit to start anew"
                 )
-        rows, labels = lab.check_labels(self, X, y, reset=False, any_number=True)
-        return rows, lab.encode(labels, self.classes_)
+        return super()._encode(labels, extra, trusted)
 
-    def _own_header(self) -> dict[str, Any]:
-        return {"classes": lab.to_config(self.classes_)}
+    def _checked_link(self) -> str:
+        """The way from a latent function to probabilities."""
+        if self.link not in LINKS:
+            raise InputError(f"link={self.link!r} is not known; use one of {', '.join(map(repr, LINKS))}")
+        return self.link
 
-    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        classes = lab.from_config(header["classes"])
-        if len(classes) != model.n_outputs:
-            raise ModelFileError(f"there are {len(classes)} class labels but {model.n_outputs} classes")
-        self.classes_ = classes
+
+def _as_objects(labels: Any) -> Any:
+    """A list that NumPy would turn into text (a NaN among words, numbers among words) as objects, to be looked at."""
+    if isinstance(labels, list | tuple) and not all(isinstance(label, str) for label in labels):
+        array = np.asarray(labels)
+        return np.array(labels, dtype=object) if array.dtype.kind == "U" and array.ndim == 1 else array
+    return labels

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from iegp.core import model as online
 from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import Likelihood
+from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
-from iegp.core.settings import Settings
-from iegp.errors import InputError, ModelFileError
+from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.base import StreamEstimator
-from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun, from_trace
+from iegp.estimators.regressor_base import NumberEstimator
+from iegp.evaluate.runs import LEVEL, PrequentialRun
+from iegp.labels import CountLabels, Labels, as_exposure
 from iegp.typing import Float
 
 
-class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
+class IEGPCountRegressor(NumberEstimator):
     """Gaussian-process regression of counts that learns from a stream, row by row, with honest uncertainty.
 
     The log of the rate is a random-feature GP, the count is Poisson around it, overdispersed as the data are.
@@ -52,6 +53,9 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         evidence on the warm-up rows, or a number; 0 is Poisson.
     integration : {"quadrature", "monte-carlo"}, default="quadrature"
         How the log rate is averaged over in the score of a row: accurately, or by 256 fixed draws.
+    likelihood : str or Likelihood, default="poisson"
+        What y says about the latent function: ``"poisson"``, or one of your own (:mod:`iegp.likelihoods`) whose labels
+        are numbers, or its name if it is registered. y is then what that likelihood allows; there are no intervals.
     warmup, learn_warmup, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
@@ -70,7 +74,9 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     (0.0, 6.0)
     """
 
-    _has_exposure: bool
+    labels_: CountLabels
+    _codec, _label = CountLabels, "one count"
+    _likelihoods, _default_kernels = ("poisson",), CLASS_KERNELS
 
     def __init__(
         self,
@@ -86,6 +92,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         prior_var: float | str = "evidence",
         overdispersion: float | str = "evidence",
         integration: str = "quadrature",
+        likelihood: str | Likelihood = "poisson",
         warmup: int = 1000,
         learn_warmup: bool = True,
         standardize: bool = True,
@@ -103,6 +110,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.prior_var = prior_var
         self.overdispersion = overdispersion
         self.integration = integration
+        self.likelihood = likelihood
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.standardize = standardize
@@ -111,10 +119,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order."""
-        with unchanged_on_error(self):
-            rows, labels = self._begin(X, y, exposure)
-            self._absorb(rows, labels)
-        return self
+        return self._fit(X, y, exposure)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
@@ -124,10 +129,7 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
         (n, d), y and exposure (n,), on a model that has learned before.
         """
-        with unchanged_on_error(self):
-            rows, labels = self._continue(X, y, exposure, check_input)
-            self._absorb(rows, labels)
-        return self
+        return self._partial_fit(X, y, exposure, check_input)
 
     def prequential(
         self,
@@ -143,22 +145,14 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         the count) and ``weights``: one entry per row, each made before the label of that row was used. ``level`` is
         that of the interval; its ends are whole numbers, so that it covers at least as much.
         """
-        check_level(level)
-        with unchanged_on_error(self):
-            rows, labels = self._continue(X, y, exposure, check_input)
-            n_blind = 1 if self._online.n_seen == 0 and self._online.is_warming_up else 0
-            trace = self._learn(rows, labels, float(level))
-        return from_trace(trace, labels[:, :1], True, float(level), n_blind)
+        return self._run(X, y, exposure, level, check_input)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
         """
-        with unchanged_on_error(self):
-            rows, labels = self._begin(X, y, exposure)
-            self._warm_up(rows, labels)
-        return self
+        return self._warm_up(X, y, exposure)
 
     @overload
     def predict(
@@ -179,11 +173,15 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         dist = self.predict_dist(X, exposure, check_input)
         return (dist.mean, dist.std) if return_std else dist.mean
 
-    def predict_dist(self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True) -> CountMixture:
-        """The whole predictive distribution of each row's count: mean, std, pmf, cdf, quantile, interval, sample."""
-        check_is_fitted(self)
-        rows = check_x(self, X) if check_input else np.asarray(X)
-        return online.predict_counts(self._online, rows, check_exposure(exposure, len(rows)))
+    def predict_dist(
+        self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
+    ) -> CountMixture | LatentMixture:
+        """The whole predictive distribution of each row's count: mean, std, pmf, cdf, quantile, interval, sample.
+
+        With a likelihood of your own: mean, std, logpdf.
+        """
+        rows = self._rows_to_predict(X, check_input)
+        return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)))
 
     # -- private ---------------------------------------------------------------------------------------------------
 
@@ -192,93 +190,22 @@ class IEGPCountRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         tags.target_tags.positive_only = True
         return tags
 
-    def _own_header(self) -> dict[str, Any]:
-        return {"has_exposure": self._has_exposure}
-
-    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        del model
-        if type(header["has_exposure"]) is not bool:
-            raise ModelFileError(f"has_exposure is {header['has_exposure']!r}")
-        self._has_exposure = header["has_exposure"]
-
-    def _likelihoods(self) -> tuple[str, ...]:
-        return ("poisson",)
-
-    def _settings(self, n_outputs: int) -> Settings:
+    def _likelihood(self, n_outputs: int) -> str:
         del n_outputs
         if self.integration == "probit":
             raise InputError("integration='probit' is for probabilities; counts have 'quadrature' or 'monte-carlo'")
-        return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, "poisson")
+        return parameters.own_likelihood(self.likelihood, ("poisson",))
 
-    def _begin(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None) -> tuple[Float, Float]:
-        rows, labels = self._check(X, y, exposure, reset=True)
-        self._has_exposure = bool(np.any(labels[:, 1] != 1.0))
-        self._start(rows.shape[1], 1)
-        return rows, labels
+    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
+        super()._restore_own(model, header)
+        self.labels_ = replace(self.labels_, allows_negative=model.settings.likelihood != "poisson")
 
-    def _continue(
-        self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None, check_input: bool
-    ) -> tuple[Float, Float]:
-        if not self.__sklearn_is_fitted__():
-            return self._begin(X, y, exposure)
-        self._refuse_forgotten(exposure)
-        if not check_input:
-            counts = np.asarray(y, dtype=np.float64)
-            shares = np.ones(len(counts)) if exposure is None else np.asarray(exposure)
-            return np.asarray(X), np.column_stack([counts, shares])
-        return self._check(X, y, exposure, reset=False)
+    def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
+        return np.asarray(column_or_1d(super()._read(y, extra, reset), warn=True))
 
-    def _refuse_forgotten(self, exposure: ArrayLike | None) -> None:
-        if exposure is None and self._has_exposure:
-            raise InputError(
-                "exposure is missing, but this model has learned with exposures; give them for these rows too (1.0 if "
-                "that is what they had); the model is unchanged"
-            )
+    def _first_codec(self, labels: Labels, extra: Any) -> CountLabels:
+        has_exposure = bool(np.any(as_exposure(extra, len(labels)) != 1.0))
+        return CountLabels(has_exposure, allows_negative=self._likelihood(1) != "poisson")
 
-    def _check(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None, reset: bool) -> tuple[Float, Float]:
-        """Rows (n, d) and labels (n, 2): counts and exposures."""
-        rows, counts, single = check_xy(self, X, y, reset)
-        if not single:
-            counts = column_or_1d(counts, warn=True)[:, None]
-        negative = counts[:, 0] < 0.0
-        if negative.any():
-            row = int(np.flatnonzero(negative)[0])
-            raise InputError(
-                f"Negative values in data passed to {type(self).__name__}: y has {counts[row, 0]:g} at row {row}, but "
-                "a count cannot be negative. For numbers of either sign use IEGPRegressor; the model is unchanged."
-            )
-        return rows, np.column_stack([counts, check_exposure(exposure, len(rows))])
-
-
-def check_exposure(exposure: ArrayLike | None, n: int) -> Float:
-    """Exposures (n,), ones if not given; each must be positive and finite."""
-    if exposure is None:
-        return np.ones(n)
-    shares = np.asarray(exposure)
-    if shares.dtype.kind not in "biuf":
-        raise InputError(
-            f"exposure has {_first_word(shares)!r:.80}, which is not a number; give one positive number per row"
-        )
-    if shares.ndim == 0:
-        shares = np.full(n, shares)
-    if shares.shape != (n,):
-        raise InputError(f"there are {n} rows, but exposure has shape {shares.shape}; give one number per row")
-    shares = shares.astype(np.float64)
-    wrong = ~(np.isfinite(shares) & (shares > 0.0))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"exposure has {shares[row]} at row {row}; it must be a positive finite number, the time or amount over "
-            "which the row was counted. Drop rows without exposure; the model is unchanged."
-        )
-    return np.ascontiguousarray(shares)
-
-
-def _first_word(values: Any) -> object:
-    """The first entry that is not a real number."""
-    for value in values.ravel().tolist():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return value
-    return values.ravel().tolist()[0]
+    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
+        return self.labels_.encode_trusted(labels, extra) if trusted else self.labels_.encode(labels, extra)

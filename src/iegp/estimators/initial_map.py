@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from iegp._imports import on_demand
 from iegp.core.latent.experts import FirstPicture
 from iegp.core.latent.initial import principal_positions
 from iegp.errors import InputError
@@ -49,8 +49,8 @@ def _tsne(columns: Float, n_components: int, seed: int) -> Float | None:
     n = len(columns)
     if n < _FEWEST or not np.any(columns.std(axis=0) > 0.0):
         return None
-    # Imported when it is wanted: the module brings a package along that most who import us do not need.
-    tsne_class = importlib.import_module("sklearn.manifold").TSNE
+    # 215 modules, which only maps need.
+    tsne_class = on_demand("sklearn.manifold").TSNE
     start = principal_positions(columns, n_components) * 1e-4
     tsne = tsne_class(
         n_components=n_components,

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
-from importlib.metadata import version
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from iegp.core.features import feature_rows
 from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
-from iegp.core.latent.embedder import Embedder, Learned
+from iegp.core.latent.embedder import EmbeddedRows, Embedder
 from iegp.core.latent.experts import FirstPicture
 from iegp.core.latent.memory import digests_of
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
-from iegp.errors import InputError, ModelFileError
+from iegp.errors import InputError
 from iegp.estimators import parameters
+from iegp.estimators.base import ModelEstimator
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
 from iegp.estimators.initial_map import first_picture
-from iegp.storage import latent_state as latent_snapshot
-from iegp.storage import model_file as modelfile
-from iegp.typing import Arrays, Float, Int
+from iegp.storage import latent_state
+from iegp.typing import Float, Int
 
 # Short, compared with the spread of the first picture: with these and 75 frequencies nearest neighbours on the map are
 # more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower
@@ -35,7 +33,7 @@ from iegp.typing import Arrays, Float, Int
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
 
 
-class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):  # type: ignore[misc]
     """A map of high-dimensional rows that keeps learning from a stream.
 
     An ensemble of Gaussian process latent variable models on random features, one per kernel. The first ``warmup`` rows
@@ -122,7 +120,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    _model: LatentOnline
+    model_: LatentOnline
+    _part, _storage = "latent", latent_state
 
     def __init__(
         self,
@@ -193,7 +192,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def partial_fit_transform(self, X: ArrayLike, y: object = None) -> Float:
         """Learn more rows and say where the expert now trusted most put each of *these* rows."""
         del y
-        n_before = self._model.n_seen if self.__sklearn_is_fitted__() else 0
+        n_before = self.model_.n_seen if self.__sklearn_is_fitted__() else 0
         learned = self._continue(X)
         return self._own_rows(learned)[-(self.n_samples_seen_ - n_before) :]
 
@@ -216,7 +215,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         With ``return_std`` also the standard deviation of each entry as it would be observed, noise included.
         """
-        check_is_fitted(self)
+        self._fitted()
         positions = check_array(X, dtype=np.float64, order="C", input_name="X")
         if positions.shape[1] != self.n_components:
             raise InputError(
@@ -271,52 +270,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Prior variance of each expert, in units of the scaled rows."""
         return self._embedder().experts.prior_var.copy()
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learned so far."""
-        check_is_fitted(self)
-        return self._model.n_seen
-
-    # -- storing ---------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
-        modelfile.write(path, *self._to_parts())
-
-    def _to_parts(self) -> tuple[dict[str, Any], Arrays]:
-        """Header and arrays of a model file."""
-        config = parameters.to_config(self.get_params(deep=False))
-        if not isinstance(self.init, str):
-            config["init"] = np.asarray(self.init, dtype=np.float64).tolist()
-        header: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "iegp": version("iegp"),
-            "parameters": config,
-            "latent": None,
-        }
-        arrays: Arrays = {}
-        if self.__sklearn_is_fitted__():
-            header["latent"], arrays = latent_snapshot.take(self._model)
-            names = getattr(self, "feature_names_in_", None)
-            header["feature_names"] = None if names is None else [str(name) for name in names]
-        return header, arrays
-
-    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Take back what :meth:`save` wrote."""
-        if header["latent"] is None:
-            return
-        model = latent_snapshot.restore(header["latent"], arrays)
-        names = header["feature_names"]
-        if names is not None:
-            if not isinstance(names, list) or len(names) != model.n_columns:
-                raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self._model, self.n_features_in_ = model, model.n_columns
-
-    # -- for ourselves ---------------------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
+    # -- private ---------------------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -327,36 +281,36 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return self.n_components
 
-    def _restart(self, X: ArrayLike) -> Learned | None:
+    def _restart(self, X: ArrayLike) -> EmbeddedRows | None:
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
-            self._model = latent_online.begin(self._settings(), rows.shape[1])
-            return latent_online.absorb(self._model, rows, self._picture())
+            self.model_ = latent_online.begin(self.settings(), rows.shape[1])
+            return latent_online.absorb(self.model_, rows, self._picture())
 
-    def _continue(self, X: ArrayLike) -> Learned | None:
+    def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)
         rows = check_x_with_gaps(self, X)
-        return latent_online.absorb(self._model, rows, self._picture())
+        return latent_online.absorb(self.model_, rows, self._picture())
 
-    def _own_rows(self, learned: Learned | None) -> Float:
+    def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert trusted most."""
         model = self._embedder()
         return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])
 
     def _rows_to_ask(self, X: ArrayLike) -> Float:
-        check_is_fitted(self)
+        self._fitted()
         return check_x_with_gaps(self, X)
 
     def _embedder(self) -> Embedder:
-        check_is_fitted(self)
-        return latent_online.current(self._model, self._picture())
+        return latent_online.current(self._fitted(), self._picture())
 
     def _picture(self) -> FirstPicture:
-        settings = self._model.settings
+        settings = self.model_.settings
         return first_picture(self.init, settings.n_components, settings.warmup, settings.seed)
 
-    def _settings(self) -> LatentSettings:
+    def settings(self) -> LatentSettings:
+        """Checked constructor arguments."""
         given = self.get_params(deep=False)
         del given["init"]
         return LatentSettings(**parameters.latent_arguments(given, LATENT_KERNELS))

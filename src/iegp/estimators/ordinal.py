@@ -9,20 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp.core.kernels import Kernel
-from iegp.core.settings import Settings
 from iegp.errors import InputError
-from iegp.estimators import labels as lab
-from iegp.estimators import parameters
-from iegp.estimators.classifier import check_link
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import (
-    CLASS_KERNELS,
-    CLASS_N_FREQUENCIES,
-    CLASS_STACKING_RATE,
-    DRIFT_VAR,
-    SHARPNESS,
-)
-from iegp.estimators.labels import Labels
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
+from iegp.labels import ClassLabels
 from iegp.typing import Float
 
 
@@ -63,6 +53,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
     >>> model.predict([[-1.5], [0.0], [1.5]])
     array(['low', 'mid', 'high'], dtype='<U4')
     """
+
+    _likelihoods = ("ordinal-logit", "ordinal-probit")
 
     def __init__(
         self,
@@ -105,27 +97,24 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _likelihoods(self) -> tuple[str, ...]:
-        return ("ordinal-logit", "ordinal-probit")
-
-    def _settings(self, n_outputs: int) -> Settings:
+    def _likelihood(self, n_outputs: int) -> str:
         del n_outputs
-        check_link(self.link)
-        return parameters.settings_from(self.get_params(deep=False), CLASS_KERNELS, f"ordinal-{self.link}")
+        return f"ordinal-{self._checked_link()}"
 
-    def _begin(self, X: ArrayLike, y: ArrayLike, classes: Any) -> tuple[Float, Float]:
+    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any) -> tuple[Float, Float]:
         categories = getattr(y, "cat", None)
-        if classes is None and self.order is None and getattr(categories, "ordered", False):
-            classes = categories.categories.tolist()  # type: ignore[union-attr]
-        return super()._begin(X, y, classes)
+        if extra is None and self.order is None and getattr(categories, "ordered", False):
+            extra = categories.categories.tolist()  # type: ignore[union-attr]
+        return super()._begin(X, y, extra)
 
-    def _are_declared(self, classes: Any) -> bool:
-        return classes is not None or self.order is not None
-
-    def _classes_of(self, labels: Labels, classes: Any) -> Labels:
-        given = self.order if classes is None else classes
-        if self.order is not None and classes is not None:
-            asked, declared = np.asarray(classes).tolist(), np.asarray(self.order).tolist()
-            if asked != declared:
-                raise InputError(f"classes={asked!r:.200} contradict order={declared!r:.200}; leave classes out")
-        return lab.sorted_classes(labels) if given is None else lab.declared_classes(given, keep_order=True)
+    def _declared(self, classes: Any) -> ClassLabels | None:
+        given = {"order": self.order, "classes": classes}
+        found = [
+            ClassLabels.declared(labels, argument, is_ordered=True, is_fixed=True)
+            for argument, labels in given.items()
+            if labels is not None
+        ]
+        if len(found) == 2 and found[0].classes != found[1].classes:
+            order, asked = (list(codec.classes) for codec in found)
+            raise InputError(f"classes={asked!r:.200} contradict order={order!r:.200}; leave classes out")
+        return found[0] if found else None

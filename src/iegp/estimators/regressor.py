@@ -8,27 +8,26 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from iegp.core import model as online
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
-from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
-from iegp.core.settings import Rung, Settings
-from iegp.errors import InputError, ModelFileError
+from iegp.core.settings import Rung
+from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.base import StreamEstimator
-from iegp.estimators.checks import check_level, check_x, check_xy, unchanged_on_error
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun, from_trace
+from iegp.estimators.regressor_base import NumberEstimator
+from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
+from iegp.labels import Labels, NumberLabels
 from iegp.typing import Float
 
 
-class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type: ignore[misc]
+class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     """Gaussian-process regression that learns from a stream, row by row, with honest uncertainty.
 
     An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
@@ -88,6 +87,9 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         Rows learned so far.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    model_, labels_, single_output_
+        For code that builds on an estimator: the model of the core (:class:`iegp.core.model.Online`), the codec of its
+        labels (:mod:`iegp.labels`), and whether y is one-dimensional.
 
     Examples
     --------
@@ -102,7 +104,9 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
     (True, True)
     """
 
-    _single_output: bool
+    labels_: NumberLabels
+    _codec, _label = NumberLabels, "one number (or one row of numbers)"
+    _likelihoods, _default_kernels = ("gaussian",), KERNELS
 
     def __init__(
         self,
@@ -145,10 +149,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn the rows in order."""
-        with unchanged_on_error(self):
-            rows, labels = self._begin(X, y)
-            self._absorb(rows, labels)
-        return self
+        return self._fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
         """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
@@ -157,10 +158,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
         (n, d) and y (n,) or (n, D), finite, on a model that has learned before.
         """
-        with unchanged_on_error(self):
-            rows, labels = self._continue(X, y, check_input)
-            self._absorb(rows, labels)
-        return self
+        return self._partial_fit(X, y, None, check_input)
 
     def prequential(self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True) -> PrequentialRun:
         """Predict each row, then learn it: one pass over a stream, as it would have happened.
@@ -170,22 +168,14 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         are then predicted before even the units of y are known. ``level`` is that of the interval. In a live loop call
         it for each row or chunk; :meth:`PrequentialRun.concatenate` joins the pieces.
         """
-        check_level(level)
-        with unchanged_on_error(self):
-            rows, labels = self._continue(X, y, check_input)
-            n_blind = 1 if self._online.n_seen == 0 and self._online.is_warming_up else 0
-            trace = self._learn(rows, labels, float(level))
-        return from_trace(trace, labels, self._single_output, float(level), n_blind)
+        return self._run(X, y, None, level, check_input)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
         """
-        with unchanged_on_error(self):
-            rows, labels = self._begin(X, y)
-            self._warm_up(rows, labels)
-        return self
+        return self._warm_up(X, y)
 
     # -- histories -------------------------------------------------------------------------------------------------
 
@@ -201,7 +191,7 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         self._check_relative(other, "the other model")
         if since is not None:
             self._check_relative(since, "since")
-        self._online = merged(self._online, other._online, None if since is None else since._online)
+        self.model_ = merged(self.model_, other.model_, None if since is None else since.model_)
         return self
 
     def unlearn(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -211,9 +201,9 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         where rows were surely not learned, and where they are nearly all that an expert knows about something: what
         would be left then is rounding. Rows that were never learned but resemble others that were cannot be told.
         """
-        check_is_fitted(self)
-        rows, labels = self._continue(X, y, True)
-        self._online = unlearned(self._online, rows, labels)
+        model = self._fitted()
+        rows, labels = self._continue(X, y, None, check_input=True)
+        self.model_ = unlearned(model, rows, labels)
         return self
 
     def go_live(
@@ -229,17 +219,14 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         A tenth of the weight is spread evenly over the new experts, so that none is out of reach. This model is not
         changed.
         """
-        check_is_fitted(self)
+        model = self._fitted()
         changes = {"drift_var": drift_var, "weights": weights, "noise_forgetting": noise_forgetting}
         live = type(self)(**(self.get_params(deep=False) | changes))
         # Settings are those the model was started with; parameters may have been set since.
-        wanted = live._settings(self._online.n_outputs)
+        wanted = live.settings(model.n_outputs)
         ladders = {name: getattr(wanted, name) for name in changes}
-        live._online = gone_live(self._online, replace(self._online.settings, **ladders))
-        live._single_output = self._single_output
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(live, name, getattr(self, name))
+        live.labels_ = self.labels_
+        live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
         return live
 
     @classmethod
@@ -247,11 +234,14 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
         """The model of one key of a fleet, as an estimator of its own; the fleet keeps its state as it is."""
         model = fleet.online(key)
         estimator = cls(**parameters.from_settings(model.settings, cls._get_param_names()))
-        estimator._online, estimator._single_output = model, fleet.single_output
-        estimator.n_features_in_ = model.n_columns
-        if fleet.feature_names is not None:
-            estimator.feature_names_in_ = np.array(fleet.feature_names, dtype=object)
+        estimator.labels_ = NumberLabels(model.n_outputs, fleet.single_output)
+        estimator.adopt(model, fleet.feature_names)
         return estimator
+
+    @property
+    def single_output_(self) -> bool:
+        """Whether y is one-dimensional."""
+        return self.labels_.single_output
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
@@ -269,55 +259,26 @@ class IEGPRegressor(MultiOutputMixin, RegressorMixin, StreamEstimator):  # type:
 
     def predict_dist(self, X: ArrayLike, check_input: bool = True) -> Mixture:
         """The whole predictive distribution of each row: mean, std, quantile, interval, cdf, logpdf, crps, sample."""
-        check_is_fitted(self)
-        rows = check_x(self, X) if check_input else np.asarray(X)
-        dist = online.predict(self._online, rows)
-        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
+        rows = self._rows_to_predict(X, check_input)
+        dist = online.predict(self.model_, rows)
+        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
 
     # -- private ---------------------------------------------------------------------------------------------------
 
     def _check_relative(self, other: object, name: str) -> None:
         """Another model that may share an ancestor with this one."""
-        check_is_fitted(self)
+        self._fitted()
         if not isinstance(other, IEGPRegressor):
             raise InputError(f"{name} is a {type(other).__name__}; only an IEGPRegressor can be merged")
         check_is_fitted(other)
         names, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
-        if names != theirs or self._single_output != other._single_output:
+        if names != theirs or self.single_output_ != other.single_output_:
             raise InputError(f"cannot merge: {name} differs in the names of its columns or the shape of y")
 
-    def _own_header(self) -> dict[str, Any]:
-        return {"single_output": self._single_output}
-
-    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        single = header["single_output"]
-        if type(single) is not bool or (single and model.n_outputs != 1):
-            raise ModelFileError(f"single_output is {single!r} with {model.n_outputs} outputs")
-        self._single_output = single
-
-    def _likelihoods(self) -> tuple[str, ...]:
-        return ("gaussian",)
-
-    def _settings(self, n_outputs: int) -> Settings:
+    def _likelihood(self, n_outputs: int) -> str:
         del n_outputs
-        return parameters.settings_from(self.get_params(deep=False), KERNELS)
+        return "gaussian"
 
-    def _begin(self, X: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
-        """Check first rows and start from nothing."""
-        rows, labels, single = check_xy(self, X, y, reset=True)
-        self._single_output = single
-        self._start(rows.shape[1], labels.shape[1])
-        return rows, labels
-
-    def _continue(self, X: ArrayLike, y: ArrayLike, check_input: bool) -> tuple[Float, Float]:
-        """Check further rows; the first call starts a model."""
-        if not self.__sklearn_is_fitted__():
-            return self._begin(X, y)
-        if not check_input:
-            labels = np.asarray(y)
-            return np.asarray(X), labels[:, None] if labels.ndim == 1 else labels
-        rows, labels, single = check_xy(self, X, y, reset=False)
-        if single != self._single_output or labels.shape[1] != self._online.n_outputs:
-            before = "one-dimensional" if self._single_output else f"of {self._online.n_outputs} columns"
-            raise InputError(f"y has shape {np.shape(y)}, but the model has learned y {before}; keep its shape")
-        return rows, labels
+    def _first_codec(self, labels: Labels, extra: Any) -> NumberLabels:
+        del extra
+        return NumberLabels.of(labels)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
-from iegp.storage import ensemble_state as snapshot
-from iegp.storage import model_file as modelfile
+from iegp.storage import model_file
 
 Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier | IEGPLVM
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -25,7 +24,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
 
     The model continues exactly where it was: the same predictions, to the bit.
     """
-    header, arrays = modelfile.read(path)
+    header, arrays = model_file.read(path)
     if header.get("estimator") == "stream":
         raise ModelFileError(
             f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories); "
@@ -36,10 +35,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     try:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
-        if isinstance(model, IEGPLVM):
-            model._restore(header, arrays)
-        elif header["online"] is not None:
-            model._restore(snapshot.restore(header["online"], arrays), header)
+        model.restore(header, arrays)
+    except UnregisteredLikelihoodError as error:
+        raise UnregisteredLikelihoodError(f"{os.fspath(path)} cannot be loaded: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"

@@ -6,15 +6,15 @@ import os
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from iegp.core.model import Online
 from iegp.core.state import State
 from iegp.errors import IegpError, ModelFileError
 from iegp.fleet.checks import Key, check_keys
 from iegp.fleet.pages import BELIEFS
+from iegp.storage import ensemble_schema
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage import model_file as modelfile
+from iegp.storage.schema import check_arrays, count, under
 from iegp.typing import Arrays, Float
 
 KIND = "Fleet"
@@ -90,7 +90,7 @@ def checked(model: Online, header: dict[str, Any], arrays: Arrays, dtypes: tuple
         header["dtype"],
         check_keys(header["keys"]),
         arrays,
-        int(header["n_pages"]),
+        count("n_pages", header["n_pages"], high=len(arrays)),
     )
     _check(stored, dtypes)
     return stored
@@ -108,10 +108,17 @@ def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
         raise ValueError(f"feature_names are not {model.n_columns}")
     if len(set(stored.keys)) != len(stored.keys):
         raise ValueError("a key is there twice")
-    for name, start in model.state._asdict().items():
-        dtype = np.dtype(stored.dtype if name in BELIEFS else np.float64)
-        parts = stored.parts(name)
-        if any(part.shape[1:] != start.shape or part.dtype != dtype for part in parts):
-            raise ValueError(f"the states have another {name} than the template")
-        if sum(map(len, parts)) != len(stored.keys):
-            raise ValueError(f"there are {len(stored.keys)} keys, but not as many of {name}")
+    n_keys = sum(_check_page(stored, number) for number in range(stored.n_pages))
+    if n_keys != len(stored.keys):
+        raise ValueError(f"there are {len(stored.keys)} keys, but {n_keys} states")
+
+
+def _check_page(stored: Stored, number: int) -> int:
+    """The number of keys of a page, if their states are what they must be."""
+    model, rows = stored.model, f"page.{number}.rows"
+    check_arrays({rows: ensemble_schema.ROWS._replace(shape=(None, 1))}, stored.arrays)
+    n_keys, n_rows = len(stored.arrays[rows]), float(stored.arrays[rows].max(initial=0.0))
+    fields = ensemble_schema.state_schema(ensemble_schema.Described.of(model), n_rows, n_keys)
+    fields |= {name: fields[name]._replace(dtype=stored.dtype) for name in BELIEFS}
+    check_arrays(under(f"page.{number}.", fields), stored.arrays)
+    return n_keys

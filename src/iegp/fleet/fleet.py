@@ -10,11 +10,13 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iegp.core import ensemble as ens
 from iegp.core import keyed
 from iegp.core.compute.threads import n_threads_from
-from iegp.core.model import Online
-from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.model import Online, to_user_mixture
+from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
+from iegp.core.predictive.components import Components
+from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
@@ -125,7 +127,7 @@ class Fleet:
     def __repr__(self) -> str:
         ensemble = self._model.experts.ensemble
         return (
-            f"Fleet({len(self)} keys, {ensemble.n_experts} experts of {2 * ensemble.frequencies.shape[1]} features, "
+            f"Fleet({len(self)} keys, {ensemble.n_experts} experts of {ensemble.layout.feature_counts()} features, "
             f"{self.dtype}, {self.bytes_per_key / 1024:.0f} KiB per key)"
         )
 
@@ -149,59 +151,26 @@ class Fleet:
             self._learn(slots[i : i + CALL_ROWS], x[i : i + CALL_ROWS], targets[i : i + CALL_ROWS], level)
             for i in range(0, max(len(x), 1), CALL_ROWS)
         ]
-        columns: list[Any] = [None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)]
-        mean, std, lower, upper, log_score, weights, pit = columns
-        return FleetRun(
-            keys=_objects(names),
-            mean=self._outputs(mean),
-            std=self._outputs(std, is_spread=True),
-            lower=None if lower is None else self._outputs(lower),
-            upper=None if upper is None else self._outputs(upper),
-            log_score=log_score - np.log(self._model.scaling.y_scale).sum(),
-            weights=weights,
-            # The caller's y may be a buffer that is about to be overwritten.
-            y=(labels[:, 0] if self.single_output else labels).copy(),
-            level=level,
-            pit=None if pit is None else (pit[:, 0] if self.single_output else pit),
-        )
+        predictions = in_user_units(Predictions.concatenate(parts), self._model.experts.ensemble, self._model.scaling)
+        return FleetRun.of_predictions(predictions, labels, self.single_output, level=level, keys=_objects(names))
 
-    def _outputs(self, values: Any, is_spread: bool = False) -> Float:
-        """In the units and the shape of y."""
-        scaling = self._model.scaling
-        scaled = scaling.y_scale * values + (0.0 if is_spread else scaling.y_mean)
-        return np.asarray(scaled[:, 0] if self.single_output else scaled)
-
-    def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> tuple[Any, ...]:
-        """Mean, std, lower, upper, log score, weights and pit of standardised rows, in their order."""
+    def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> Predictions:
+        """Predictions of standardised rows, in their order."""
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)
         routed = route(slots, self._pages.keys_per_page, n_threads)
-        (n, n_outputs), n_experts = y.shape, ensemble.n_experts
         x, y = x[routed.order], y[routed.order]
-        n_kept = 0 if level is None else n
-        out = keyed.KeyedRows(
-            mean=np.empty((n, n_outputs)),
-            std=np.empty((n, n_outputs)),
-            log_score=np.empty(n),
-            used=np.empty((n, n_experts)),
-            loc=np.empty((n_kept, n_experts, n_outputs)),
-            scales=np.empty((n_kept, n_experts, n_outputs)),
-            dof=np.empty((n, len(ensemble.forgetting))),
-        )
-        belief_of, rung_of = ensemble.belief_of, ensemble.rung_of
+        out = allocate_predictions(ensemble, len(x))
+        mixture = _components(0 if level is None else len(x), ensemble.n_experts, self._model.n_outputs)
         learn = keyed.learn_keys if self.dtype == "float64" else keyed.learn_keys_in_float32
 
         def work(task: Task) -> None:
-            learn(ensemble, self._pages.pages[task.page], task.slots, task.edges, belief_of, rung_of, x, y, out)
+            rows = keyed.RowsByKey(task.slots, task.edges, x, y)
+            learn(ensemble, self._pages.pages[task.page], rows, out, mixture)
 
         run_tasks(work, routed.tasks, n_threads)
-        lower = upper = pit = None
         if level is not None:
-            dof = np.ascontiguousarray(np.broadcast_to(out.dof[:, rung_of, None], out.scales.shape))
-            tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-            lower, upper = quantiles(out.used, out.loc, out.scales, dof, tails)
-            pit = cdf_rows(out.used, out.loc, out.scales, dof, y, NEGLIGIBLE_WEIGHT / n_experts)
-        parts = out.mean, out.std, lower, upper, out.log_score, out.used, pit
-        return tuple(None if part is None else _unsorted(routed, part) for part in parts)
+            out = ens.with_intervals(out, mixture._replace(weights=out.weights), y, level)
+        return Predictions(*(_unsorted(routed, part) if len(part) else part for part in out))
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
@@ -223,33 +192,27 @@ class Fleet:
         names = check_keys(keys, len(rows))
         x = self._model.scaling.standardise_x(rows)
         slots = np.array([self._slot_of.get(name, -1) for name in names], dtype=np.int64)
-        n, n_experts, n_outputs = len(x), self._model.experts.ensemble.n_experts, self._model.n_outputs
-        used = np.empty((n, n_experts))
-        loc, scales, dof = (np.empty((n, n_experts, n_outputs)) for _ in range(3))
+        whole = _components(len(x), self._model.experts.ensemble.n_experts, self._model.n_outputs)
         known, unknown = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
         template = State(*(array[None] for array in self._model.state))
         for chosen, pages in ((known, self._pages.pages), (unknown, [template])):
             if len(chosen):
                 parts = self._predict(np.maximum(slots[chosen], 0), x[chosen], pages)
-                for whole, part in zip((used, loc, scales, dof), parts, strict=True):
-                    whole[chosen] = part
-        scaling = self._model.scaling
-        loc = scaling.y_mean + scaling.y_scale * loc
-        return Mixture.trusted(used, loc, scaling.y_scale * scales, dof, self.single_output)
+                for array, part in zip(whole, parts, strict=True):
+                    array[chosen] = part
+        return to_user_mixture(self._model.scaling, Mixture.trusted(*whole, self.single_output))
 
-    def _predict(self, slots: Int, x: Float, pages: list[State]) -> tuple[Float, ...]:
+    def _predict(self, slots: Int, x: Float, pages: list[State]) -> Components:
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)
         routed = route(slots, self._pages.keys_per_page, n_threads)
         x = x[routed.order]
-        shape = len(x), ensemble.n_experts, self._model.n_outputs
-        parts = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
-        who = ensemble.belief_of, ensemble.rung_of
+        mixture = _components(len(x), ensemble.n_experts, self._model.n_outputs)
 
         def work(task: Task) -> None:
-            keyed.predict_keys(ensemble, pages[task.page], task.slots, task.edges, *who, x, *parts)
+            keyed.predict_keys(ensemble, pages[task.page], keyed.RowsByKey(task.slots, task.edges, x, x), mixture)
 
         run_tasks(work, routed.tasks, n_threads)
-        return tuple(_unsorted(routed, part) for part in parts)
+        return Components(*(_unsorted(routed, part) for part in mixture))
 
     # -- storing ---------------------------------------------------------------------------------------------------
 
@@ -315,6 +278,11 @@ def _objects(names: list[Key]) -> NDArray[Any]:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
+
+
+def _components(n: int, n_experts: int, n_outputs: int) -> Components:
+    shape = n, n_experts, n_outputs
+    return Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
 
 
 def _unsorted(routed: Routed, sorted_rows: Float) -> Float:

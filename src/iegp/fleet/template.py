@@ -13,10 +13,10 @@ from iegp.errors import InputError
 
 
 class Template(Protocol):
-    """What is needed of an estimator."""
+    """What is needed of an estimator: its model of the core, and whether y is one-dimensional."""
 
-    _online: Online
-    _single_output: bool
+    model_: Online
+    single_output_: bool
 
 
 class Taken(NamedTuple):
@@ -29,10 +29,10 @@ class Taken(NamedTuple):
 
 def take(template: Template, what: str, instead: str) -> Taken:
     """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot."""
-    if not hasattr(template, "_online"):
+    if not hasattr(template, "model_"):
         raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
-    model = template._online
-    if model.experts.ensemble.likelihood != GAUSSIAN or not hasattr(template, "_single_output"):
+    model = template.model_
+    if model.experts.ensemble.likelihood != GAUSSIAN or not hasattr(template, "single_output_"):
         raise InputError(
             f"{what} of {type(template).__name__} is not possible; only IEGPRegressor can be a template, {instead}"
         )
@@ -42,7 +42,7 @@ def take(template: Template, what: str, instead: str) -> Taken:
             "and hyperparameters are not settled; call warm_up(X, y), or let it learn the remaining rows"
         )
     names = getattr(template, "feature_names_in_", None)
-    return Taken(model, template._single_output, None if names is None else tuple(map(str, names)))
+    return Taken(model, template.single_output_, None if names is None else tuple(map(str, names)))
 
 
 class Shell:
@@ -50,10 +50,10 @@ class Shell:
 
     def __init__(self, template: Template) -> None:
         self._estimator: Any = copy(template)
-        del self._estimator._online
+        del self._estimator.model_
 
     def filled(self, model: Online, state: State) -> Any:
         """An estimator of the template's class that has learned this."""
         estimator = copy(self._estimator)
-        estimator._online = replace(model, state=state)
+        estimator.model_ = replace(model, state=state)
         return estimator

@@ -91,7 +91,7 @@ class _Draft:
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "warm_up") or not hasattr(model, "merge"):
             raise InputError(f"{type(model).__name__} cannot learn a history in parts; use an IEGPRegressor")
-        self._fitted = model if hasattr(model, "_online") else None
+        self._fitted = model if hasattr(model, "model_") else None
         self._fresh = type(model)(**model.get_params(deep=False))
         self.names: tuple[str, ...] | None = None
         if self._fitted is not None:
@@ -101,7 +101,7 @@ class _Draft:
 
     @property
     def online(self) -> Online:
-        return (self._fitted or self._fresh)._online  # type: ignore[no-any-return]
+        return (self._fitted or self._fresh).model_  # type: ignore[no-any-return]
 
     @property
     def n_warmup(self) -> int:
@@ -131,10 +131,8 @@ class _Draft:
             ensemble = online.experts.ensemble
             state = merged_states(ensemble, online.state, tree.total(), start(ensemble))
             online = replace(online, state=state)
-        model._online, model._single_output = online, source._single_output
-        model.n_features_in_ = source.n_features_in_
-        if self.names is not None:
-            model.feature_names_in_ = np.array(self.names, dtype=object)
+        model.labels_ = source.labels_
+        model.adopt(online, self.names)
 
 
 def _parts(

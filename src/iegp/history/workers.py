@@ -12,14 +12,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+import numpy as np
+
 from iegp._imports import optional
+from iegp._processes import compile_in_turn, environment
 from iegp.core.ensemble import start
 from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.core.model import Online
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.history.parts import Part
-from iegp.parallel.compiling import compile_in_turn
 
 Engine = Callable[[Online, Iterator[Part], int], Iterator[tuple[int, State]]]
 
@@ -38,8 +40,13 @@ def learn_part(model: Online, part: Part) -> State:
 
 def learn_part_in_turn(model: Online, part: Part) -> State:
     """The same in a Ray worker, which waits for its turn to compile."""
-    compile_in_turn(model)
+    compile_in_turn(lambda: _learn_a_zero_row(model))
     return learn_part(model, part)
+
+
+def _learn_a_zero_row(model: Online) -> None:
+    ensemble = model.experts.ensemble
+    absorb_in_any_order(ensemble, start(ensemble), np.zeros((1, model.n_columns)), np.zeros((1, model.n_outputs)))
 
 
 def in_this_process(model: Online, parts: Iterator[Part]) -> Iterator[tuple[int, State]]:
@@ -48,14 +55,22 @@ def in_this_process(model: Online, parts: Iterator[Part]) -> Iterator[tuple[int,
 
 
 def local(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tuple[int, State]]:
-    """Processes on this machine, started afresh (spawn): threads and BLAS settings of this one are not inherited."""
+    """Processes on this machine, started afresh (spawn): threads of this one are not inherited."""
     if n_workers == 1:
         yield from in_this_process(model, parts)
         return
     context = multiprocessing.get_context("spawn")
+    # Compiled before they start: they share the cache of this process.
+    _learn_a_zero_row(model)
     pool = ProcessPoolExecutor(n_workers, context, _take_model, (model,))
+
+    def submit(part: Part) -> Future[State]:
+        # Processes are started by the first calls.
+        with environment():
+            return pool.submit(_learn_with_taken, part)
+
     try:
-        yield from _keep_busy(parts, n_workers, lambda part: pool.submit(_learn_with_taken, part), _first_done)
+        yield from _keep_busy(parts, n_workers, submit, _first_done)
     except BrokenProcessPool as error:
         raise InputError(
             "a worker process ended before its part was learned: out of memory, killed, or the script that calls "

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from iegp.errors import InputError
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import PrequentialRun
 from iegp.plots.display import output_column
 from iegp.typing import Float, Int
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import reliability
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import PrequentialRun
 from iegp.plots.calibration import (
     CHANCE,
     Calibration,

@@ -18,8 +18,7 @@ from matplotlib.figure import Figure, SubFigure
 from sklearn.base import clone
 
 from iegp.errors import InputError
-from iegp.evaluate.classification_run import ClassificationRun
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 from iegp.plots.stream import SIZE, legend
 from iegp.typing import Float
 

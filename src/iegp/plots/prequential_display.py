@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
-from iegp.evaluate.classification_run import ClassificationRun
 from iegp.evaluate.metrics import running_nmse
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 from iegp.plots.display import Display, Panels, Run, checked_run, output_column, passed_over
 from iegp.plots.stream import BAND, INK, draw_band, finish_rows, visible
 from iegp.typing import Float, Int

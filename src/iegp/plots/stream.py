@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp.errors import InputError
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun
+from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.typing import Float, Int
 
 INK, BAND, TRUTH, MARK = "#12436d", "#9cc3e6", "#1a1a1a", "#c0392b"

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.batch import Batch, is_missing
 from iegp.preprocessing.time_features import PARTS, read_time, seconds_since_1970, time_columns
+from iegp.readers import Batch, is_missing
+from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
 
 NUMBER, CATEGORY, CLOCK = "number", "category", "clock"
 # A text column with more categories than this among the first rows is a name rather than a property; the rest are none.
 MOST_CATEGORIES = 50
-# No stored count is larger: beyond it whole numbers and floats part ways.
-LARGEST = 1 << 53
 
 
 class Column(NamedTuple):
@@ -277,9 +276,10 @@ class Encoder:
             raise ValueError("a part of the time is none")
         encoder = cls(**{**config, "columns": columns})
         encoder._check()
+        shape = (len(columns),)
+        fields = {"sums": Field(shape), "counts": Field(shape, 0.0, LARGEST_COUNT, whole=True)}
+        check_arrays(under("encoder.", fields), {"encoder.sums": sums, "encoder.counts": counts})
         encoder.sums, encoder.counts = sums, counts
-        if not sums.shape == counts.shape == (len(encoder.columns),):
-            raise ValueError(f"{len(encoder.columns)} columns, but sums of shape {sums.shape}")
         return encoder
 
 
@@ -288,7 +288,7 @@ def _are_texts(values: Iterable[Any]) -> bool:
 
 
 def _are_counts(values: Iterable[Any]) -> bool:
-    return all(type(value) is int and 0 <= value <= LARGEST for value in values)
+    return all(type(value) is int and 0 <= value <= LARGEST_COUNT for value in values)
 
 
 def _texts(batch: Batch, name: str) -> list[str | None]:

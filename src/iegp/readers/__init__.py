@@ -1,14 +1,24 @@
 """Records from files and pipes: CSV, TSV, JSON lines and Parquet, in constant memory, each with its place.
 
 :func:`open_source` finds the format; what comes out are :class:`Records`, batches of columns with the bad records set
-apart, and a :class:`Position` after every record from which reading can go on. Touch this room to add a format or to
-change what counts as a bad record. Bytes flow feed (``feeds``) -> complete records (``cutting``) -> columns
+apart, and a :class:`Position` after every record from which reading can go on. Change this package to add a format or
+to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete records (``cutting``) -> columns
 (``csv_*``, ``json_*``); Parquet has its own way. Nothing here knows what the columns are for.
 """
 
-from iegp.readers.batch import BadRecord, Records
 from iegp.readers.opening import open_source
-from iegp.readers.position import Position
+from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing
 from iegp.readers.source import Schema, Source
 
-__all__ = ["BadRecord", "Position", "Records", "Schema", "Source", "open_source"]
+__all__ = [
+    "START",
+    "BadRecord",
+    "Batch",
+    "Columns",
+    "Position",
+    "Records",
+    "Schema",
+    "Source",
+    "is_missing",
+    "open_source",
+]

@@ -11,8 +11,8 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from iegp.readers.csv_fields import MISSING
+from iegp.readers.records import Columns
 
-Columns = dict[str, NDArray[Any]]
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from iegp.readers.csv_fast import Columns, CsvShape, parse_checked, parse_fast
+from iegp.readers.csv_fast import CsvShape, parse_checked, parse_fast
 from iegp.readers.csv_fields import MISSING, is_finite_number, is_number, split_fields, unquoted_text
 from iegp.readers.excerpt import excerpt
 from iegp.readers.layout import Fault
+from iegp.readers.records import Columns
 
 _BLOCK = 128
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.batch import Records
 from iegp.readers.csv_fast import CsvShape, parse_fast
-from iegp.readers.csv_header import decode_header, find_delimiter, header_names
-from iegp.readers.csv_kinds import HEAD_BYTES, HEAD_RECORDS, find_kinds, head_of
+from iegp.readers.csv_header import (
+    HEAD_BYTES,
+    HEAD_RECORDS,
+    decode_header,
+    find_delimiter,
+    find_kinds,
+    head_of,
+    header_names,
+)
 from iegp.readers.csv_slow import parse_slow
 from iegp.readers.cutting import Cutter, Place, Span, Uncut
 from iegp.readers.feeds import Feed
 from iegp.readers.layout import Layout
-from iegp.readers.position import START
 from iegp.readers.record_ends import csv_record_ends, line_record_ends
+from iegp.readers.records import START, Columns, Records
 from iegp.readers.source import Request, Schema
 from iegp.readers.text_source import TextSource
 from iegp.typing import Bool
@@ -29,13 +33,7 @@ BATCH = 1 << 14
 class CsvSource(TextSource):
     """Records of a CSV file, or of a pipe, which begins with the header too (also when it is resumed)."""
 
-    def __init__(
-        self,
-        label: str,
-        open_feed: Callable[[int], Feed],
-        format_name: str,
-        request: Request,
-    ) -> None:
+    def __init__(self, label: str, open_feed: Callable[[int], Feed], format_name: str, request: Request) -> None:
         super().__init__(label, open_feed(0), line_record_ends, START)
         self._format_name, self._open_feed = format_name, open_feed
         self._goal, self._given, self._keep_text, self._drop = request
@@ -141,7 +139,7 @@ class CsvSource(TextSource):
         columns, faults = parse_slow(layout.records(), self._shape)
         return layout.batch(columns or self._no_rows(), faults, self._n_records)
 
-    def _no_rows(self) -> dict[str, NDArray[Any]]:
+    def _no_rows(self) -> Columns:
         if self._shape is None:
             return {}
         kinds = self._shape.kinds

@@ -131,33 +131,20 @@ class GzipFile:
         self._disk.close()
 
 
-class FollowedFile:
-    """A file that somebody else appends to: at its end we wait for more, for ever."""
+class FollowedFile(PlainFile):
+    """A file that another program appends to: at its end we wait for more, for ever."""
 
     is_live = True
 
     def __init__(self, path: Path, offset: int, wakeup: int | None) -> None:
-        _check_boundary(path, offset)
+        super().__init__(path, offset)
         self._path, self._wakeup = path, wakeup
-        self._file = path.open("rb", buffering=0)
-        self._file.seek(offset)
-
-    @property
-    def size(self) -> int | None:
-        return os.fstat(self._file.fileno()).st_size
-
-    @property
-    def bytes_read(self) -> int:
-        return self._file.tell()
 
     def read(self) -> bytes | None:
         while True:
-            try:
-                if piece := self._file.read(CHUNK):
-                    return piece
-                self._check_that_it_is_the_same_file()
-            except OSError as error:
-                raise FeedBroken(f"reading failed ({error})") from error
+            if piece := super().read():
+                return piece
+            self._check_that_it_is_the_same_file()
             if _readable([] if self._wakeup is None else [self._wakeup], POLL_SECONDS):
                 return None
 
@@ -169,14 +156,13 @@ class FollowedFile:
             there = self._path.stat()
         except FileNotFoundError:
             raise FeedBroken("the followed file was removed or renamed") from None
+        except OSError as error:
+            raise FeedBroken(f"reading failed ({error})") from error
         if (there.st_ino, there.st_dev) != (now.st_ino, now.st_dev):
             raise FeedBroken("the followed file was replaced by another of the same name: it was rotated")
 
     def is_waiting(self) -> bool:
         return (self.size or 0) > self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class Pipe:

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.batch import Records
 from iegp.readers.cutting import Place, Span, Uncut
 from iegp.readers.feeds import Feed
-from iegp.readers.json_line import parse_line
-from iegp.readers.json_values import JsonColumns
+from iegp.readers.json_values import JsonColumns, parse_line
 from iegp.readers.layout import Fault, Layout
-from iegp.readers.position import START
 from iegp.readers.record_ends import line_record_ends
+from iegp.readers.records import START, Columns, Records
 from iegp.readers.source import Request, Schema
 from iegp.readers.text_source import TextSource
 from iegp.typing import Bool
@@ -29,12 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 class JsonSource(TextSource):
     """Records of a file or pipe of JSON lines."""
 
-    def __init__(
-        self,
-        label: str,
-        open_feed: Callable[[int], Feed],
-        request: Request,
-    ) -> None:
+    def __init__(self, label: str, open_feed: Callable[[int], Feed], request: Request) -> None:
         start = request.position or START
         super().__init__(label, open_feed(start.offset), line_record_ends, start)
         self._is_fresh = request.position is None
@@ -93,7 +85,7 @@ class JsonSource(TextSource):
                 rows.append(row)
         return rows, faults
 
-    def _no_rows(self) -> dict[str, NDArray[Any]]:
+    def _no_rows(self) -> Columns:
         return self._columns.arrays([])
 
 

@@ -1,23 +1,68 @@
-"""JSON objects into columns: what kind each column is, and which values do not fit it."""
+"""JSON lines into columns: the object of each line, what kind each column is, and which values do not fit it."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iegp.readers.excerpt import excerpt
 from iegp.readers.layout import Fault
+from iegp.readers.records import Columns
 
 MAX_COLUMNS = 4096
 """Keys are taken from the data, so their number must have a bound."""
 
 _NUMBERS = frozenset((float, int))
 _HUGE = 1e308
+Pairs = list[tuple[str, Any]]
+
+
+class _BadLine(Exception):
+    def __init__(self, column: str | None, text: str, reason: str) -> None:
+        super().__init__(reason)
+        self.fault = Fault(column, text, reason)
+
+
+def parse_line(line: bytes) -> dict[str, Any] | Fault:
+    """The object on this line. Its values are not looked at yet."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return Fault(None, excerpt(line[error.start :].rstrip()), "not UTF-8; write JSON in UTF-8")
+    try:
+        value = _DECODER.decode(text.strip(" \t\r\n"))
+    except _BadLine as error:
+        return error.fault
+    except json.JSONDecodeError as error:
+        return Fault(None, excerpt(text.strip()), f"broken JSON: {error.msg} at character {error.pos + 1}")
+    except RecursionError:
+        return Fault(None, excerpt(text), "broken JSON: nested too deeply")
+    except ValueError:  # Python refuses whole numbers with thousands of digits
+        return Fault(None, excerpt(text), "a whole number with thousands of digits, too large for a float64")
+    if isinstance(value, dict):
+        return value
+    return Fault(None, excerpt(text.strip()), 'not an object; write one like {"x": 1.5, "y": 2} on each line')
+
+
+def _object(pairs: Pairs) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _BadLine(excerpt(twice), excerpt(twice), "this key is there more than once")
+    return made
+
+
+def _constant(word: str) -> NoReturn:
+    raise _BadLine(None, word, f"{word} is no JSON; write null, or leave the key out, if the value is missing")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 
 
 class JsonColumns:
@@ -29,7 +74,7 @@ class JsonColumns:
         self._keep_text, self._drop = frozenset(keep_text), frozenset(drop)
         self._numbers = {name for name, kind in self.kinds.items() if kind == "number"}
 
-    def arrays(self, rows: Sequence[dict[str, Any]]) -> dict[str, NDArray[Any]]:
+    def arrays(self, rows: Sequence[dict[str, Any]]) -> Columns:
         """Columns of rows that were accepted, all that are known; a key that a row lacks is missing there."""
         return {name: self._array(name, rows) for name in self.kinds if name not in self._drop}
 

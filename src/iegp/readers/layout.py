@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iegp.readers.batch import BadRecord, Records
 from iegp.readers.cutting import Span, Uncut
 from iegp.readers.excerpt import excerpt, shorten_raw
-from iegp.readers.position import Position
+from iegp.readers.records import BadRecord, Columns, Position, Records
 from iegp.typing import Bool, Int
 
 
@@ -54,7 +52,7 @@ class Layout:
         data = self.span.data
         return [data[a:b] for a, b in zip(self.begins.tolist(), self.ends.tolist(), strict=True)]
 
-    def batch(self, columns: dict[str, NDArray[Any]], faults: Mapping[int, Fault], n_before: int) -> Records:
+    def batch(self, columns: Columns, faults: Mapping[int, Fault], n_before: int) -> Records:
         """Good records as columns, the others (by index) as bad ones; ``n_before`` records came before this span."""
         first = self.span.start
         is_good = np.ones(len(self), dtype=np.bool_)
@@ -69,7 +67,6 @@ class Layout:
             bad,
             Position(*first, n_before),
             self._end(n_before),
-            memoryview(self.span.data),
         )
 
     def _bad(self, i: int, fault: Fault, n_bad_before: int, n_before: int) -> BadRecord:
@@ -89,9 +86,8 @@ def _lines_at(span: Span) -> Int:
     return span.start.line + np.searchsorted(line_ends, span.ends)
 
 
-def uncut_batch(uncut: Uncut, columns: dict[str, NDArray[Any]], n_before: int) -> Records:
+def uncut_batch(uncut: Uncut, columns: Columns, n_before: int) -> Records:
     """A batch of one bad record."""
-    nothing = np.empty(0, dtype=np.int64)
     start, end = Position(*uncut.start, n_before), Position(*uncut.after, n_before + 1)
     bad = BadRecord(0, uncut.start.line, None, excerpt(uncut.raw), uncut.reason, uncut.raw, end)
-    return Records(columns, nothing, nothing, nothing, [bad], start, end)
+    return Records.none(columns, start, end, [bad])

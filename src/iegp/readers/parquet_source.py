@@ -6,8 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,39 +14,30 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.batch import BadRecord, Records
 from iegp.readers.excerpt import MAX_RAW, excerpt
 from iegp.readers.layout import Fault
 from iegp.readers.parquet_columns import column_kind, column_values
-from iegp.readers.portions import Portions, check_at_most
-from iegp.readers.position import START, Position
-from iegp.readers.source import Request, Schema
+from iegp.readers.records import START, BadRecord, Position, Records
+from iegp.readers.source import Request, Schema, Source
 
 BATCH_CELLS = 1 << 18
 """Rows times columns that are held at a time."""
 _DAMAGED = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, IndexError, MemoryError)
 
 
-class ParquetSource:
+class ParquetSource(Source):
     """Rows of a Parquet file. Positions count rows."""
 
-    is_live = False
-
-    def __init__(
-        self,
-        path: Path,
-        request: Request,
-    ) -> None:
+    def __init__(self, path: Path, request: Request) -> None:
         self._path, self._keep_text = path, frozenset(request.keep_text)
-        self.size: int | None = path.stat().st_size
+        self._size = path.stat().st_size
         self._file = self._open()
-        self.n_total: int | None = self._file.metadata.num_rows
-        self.names = self._find_names()
-        self._kept = [name for name in self.names if name not in request.drop]
+        self._n_total = self._file.metadata.num_rows
+        self._names = self._find_names()
+        self._kept = [name for name in self._names if name not in request.drop]
         self._kinds = self._find_kinds(request.schema)
         self._at = request.position or START
         self._batches = self._iterate()
-        self._portions: Portions | None = None
 
     def _open(self) -> pa.parquet.ParquetFile:
         try:
@@ -63,13 +53,13 @@ class ParquetSource:
         doubled = [name for name, n in Counter(names).items() if n > 1 or not name.strip()]
         if doubled:
             raise InputError(f"{str(self._path)!r} has the column {excerpt(doubled[0])!r} twice or unnamed. Rename it.")
-        if not self.n_total:
+        if not self._n_total:
             raise InputError(f"{str(self._path)!r} has no rows. Nothing can be learned from it.")
         return names
 
     def _find_kinds(self, schema: Schema | None) -> dict[str, str]:
         if not self._kept:
-            raise InputError(f"{str(self._path)!r}: all {len(self.names)} columns are dropped. Keep at least one.")
+            raise InputError(f"{str(self._path)!r}: all {len(self._names)} columns are dropped. Keep at least one.")
         arrow = self._file.schema_arrow
         kinds = {name: column_kind(name, arrow.field(name).type, name in self._keep_text) for name in self._kept}
         if schema is not None and {name: schema["columns"].get(name) for name in kinds} != kinds:
@@ -80,35 +70,25 @@ class ParquetSource:
         return kinds
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    @property
+    def size(self) -> int | None:
+        return self._size
+
+    @property
     def bytes_read(self) -> int:
         """By the share of rows: columns lie apart, so there is no one place in the file."""
-        return int((self.size or 0) * self._at.record / (self.n_total or 1))
+        return int(self._size * self._at.record / (self._n_total or 1))
 
     def schema(self) -> Schema:
         return {"format": "parquet", "columns": dict(self._kinds)}
 
-    def read(self, at_most: int) -> Records | None:
-        """See :class:`Source`."""
-        check_at_most(at_most)
-        if self._portions is None or self._portions.is_done:
-            batch = self._next()
-            if batch is None:
-                return None
-            self._portions = Portions(batch)
-        return self._portions.take(at_most)
-
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _next(self) -> Records | None:
+    def _next_batch(self) -> Records | None:
         try:
             batch = next(self._batches, None)
             if batch is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
-from iegp.readers.batch import Records
-from iegp.readers.position import Position
+from iegp.errors import InputError
+from iegp.readers.records import Portions, Position, Records
 
 Schema = dict[str, Any]
 """Ready for JSON: ``{"format", "columns": {name: "number" | "text" | None}}``, and ``"delimiter"`` for CSV."""
@@ -22,31 +23,45 @@ class Request(NamedTuple):
     drop: Collection[str]
 
 
-class Source(Protocol):
-    """Records in order of arrival. A context manager: leaving it closes it."""
+class Source(ABC):
+    """Records in order of arrival. A context manager: leaving it closes it.
+
+    A source inherits from this class, gives batches of any size (:meth:`_next_batch`), and says what it knows.
+    """
+
+    _portions: Portions | None = None
 
     @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Columns known so far, dropped ones included. A live source knows none before its first record is read."""
 
     @property
     def is_live(self) -> bool:
         """A pipe or a followed file: records come when they come."""
+        return False
 
     @property
-    def n_total(self) -> int | None:
-        """Number of records, where the source knows it in advance (Parquet)."""
-
-    @property
+    @abstractmethod
     def size(self) -> int | None:
         """Bytes on disk; None for a pipe."""
 
     @property
+    @abstractmethod
     def bytes_read(self) -> int:
         """Of ``size``: how far reading has come, for a progress bar."""
 
+    @abstractmethod
     def schema(self) -> Schema:
         """What was decided about the columns. Opening a source with it decides nothing anew."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files."""
+
+    @abstractmethod
+    def _next_batch(self) -> Records | None:
+        """The next records, as many as are at hand; None at the end."""
 
     def read(self, at_most: int) -> Records | None:
         """At least one record, good or bad, and at most that many; None at the end.
@@ -54,11 +69,24 @@ class Source(Protocol):
         Less than ``at_most`` does not mean that the end is near. A live source waits for a complete record, then gives
         those that wait. A batch may be empty: when the source was woken up, or where only blank lines were left.
         """
+        if at_most < 1:
+            raise InputError(f"at_most must be at least 1, got {at_most}: a batch has room for a record.")
+        if self._portions is None or self._portions.is_done:
+            batch = self._next_batch()
+            if batch is None:
+                return None
+            self._portions = Portions(batch)
+        return self._portions.take(at_most)
 
-    def close(self) -> None: ...
+    def unread(self, n_records: int) -> None:
+        """Give the last ``n_records`` records of the last :meth:`read` again."""
+        if self._portions is not None:
+            self._portions.give_back(n_records)
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self.close()

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.batch import Records
 from iegp.readers.cutting import Cutter, Place, RecordEnds, Span, Uncut
 from iegp.readers.feeds import Feed, FeedBroken
 from iegp.readers.layout import uncut_batch
-from iegp.readers.portions import Portions, check_at_most
-from iegp.readers.position import Position
+from iegp.readers.records import Columns, Position, Records
+from iegp.readers.source import Source
 
 
-class TextSource(ABC):
+class TextSource(Source):
     """A source whose records are lines, or nearly so. Parsing is left to the heirs."""
-
-    n_total: int | None = None
 
     def __init__(self, label: str, feed: Feed, record_ends: RecordEnds, start: Position) -> None:
         self._label = label
@@ -30,7 +22,6 @@ class TextSource(ABC):
         self._cutter = Cutter(feed, record_ends, Place(start.offset, start.line))
         self._pieces: list[Span | Uncut] = []  # cut already, to be parsed before anything else
         self._parsed: Iterator[Records] = iter(())
-        self._portions: Portions | None = None
 
     @abstractmethod
     def prepare(self) -> bool:
@@ -46,7 +37,7 @@ class TextSource(ABC):
         """Records to parse at a time: a bound on memory, whatever the chunk holds."""
 
     @abstractmethod
-    def _no_rows(self) -> dict[str, NDArray[Any]]:
+    def _no_rows(self) -> Columns:
         """Columns without rows."""
 
     @property
@@ -61,26 +52,8 @@ class TextSource(ABC):
     def bytes_read(self) -> int:
         return self._cutter.feed.bytes_read
 
-    def read(self, at_most: int) -> Records | None:
-        """See :class:`Source`."""
-        check_at_most(at_most)
-        if self._portions is None or self._portions.is_done:
-            batch = self._next_batch()
-            if batch is None:
-                return None
-            self._portions = Portions(batch)
-        return self._portions.take(at_most)
-
     def close(self) -> None:
         self._cutter.feed.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _next_batch(self) -> Records | None:
         if not self.prepare():
@@ -116,5 +89,4 @@ class TextSource(ABC):
 
     def _nothing(self) -> Records:
         place = Position(*self._cutter.place, self._n_records)
-        nothing = np.empty(0, dtype=np.int64)
-        return Records(self._no_rows(), nothing, nothing, nothing, [], place, place, memoryview(b""))
+        return Records.none(self._no_rows(), place, place)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from typing import Any
 
 import numpy as np
 
 from iegp.core.fitting.experts import Experts
 from iegp.core.kernels import kernel_from_config
-from iegp.core.likelihoods import likelihood_code, named
-from iegp.core.likelihoods.sites import INTEGRATIONS, N_DRAWS
-from iegp.core.model import Online, check_label_range, label_columns
+from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
+from iegp.core.likelihoods.sites import INTEGRATIONS
+from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
-from iegp.errors import IegpError, ModelFileError
-from iegp.typing import Arrays, Float
+from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
+from iegp.storage import ensemble_schema
+from iegp.storage.schema import check_arrays, count, flag
+from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("layout", "rule", "rate", "shutdown", "likelihood", "integration")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -43,40 +45,60 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
 
 def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
+    _require_likelihood(config)
     try:
         settings = Settings.from_config(config["settings"])
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
-        ensemble = Ensemble(
-            rule=RULES.index(settings.weights),
-            rate=settings.stacking_rate,
-            shutdown=settings.shutdown,
-            likelihood=likelihood_code(settings.likelihood),
-            integration=INTEGRATIONS.index(settings.integration),
-            **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
-        )
-        scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
-        model = Online(
-            settings=settings,
-            scaling=scaling,
-            experts=Experts(tuple(kernel_from_config(kernel) for kernel in config["kernels"]), ensemble),
-            state=State(*(arrays[f"state.{name}"] for name in State._fields)),
-            kept_x=arrays["kept.x"],
-            kept_y=arrays["kept.y"],
-            is_warming_up=config["is_warming_up"],
-            column_keys=tuple(config.get("column_keys", range(len(scaling.x_mean)))),
-            fills_gaps=config.get("fills_gaps", False),
-            n_warmup_learned=0,
-        )
-        # Files that do not say: as many as there can have been.
-        most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
-        model.n_warmup_learned = config.get("n_warmup_learned", most)
-        _check_counts(model)
-        _check_columns(model)
-        _check_arrays(model)
+        arrays = _one_after_another(arrays)
+        sizes = ensemble_schema.check(settings, arrays)
+        model = _model(settings, config, arrays)
+        _check_header(model)
+        _check_warmup(model)
+        check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
         check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
-        raise ModelFileError(f"its parts do not fit together: {error!r}") from error
+        raise ModelFileError(f"its parts do not fit together: {error}") from error
+    return model
+
+
+def _require_likelihood(config: dict[str, Any]) -> None:
+    """A file holds the name of a likelihood, never its code."""
+    settings = config.get("settings")
+    name = settings.get("likelihood", "gaussian") if isinstance(settings, dict) else "gaussian"
+    if isinstance(name, str) and name not in ("gaussian", *LIKELIHOODS):
+        raise UnregisteredLikelihoodError(
+            f"it has the likelihood {name!r}, which is not one of this package. If it is one of your own, register it "
+            "first with iegp.likelihoods.register(...), then load again"
+        )
+
+
+def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online:
+    ensemble = Ensemble(
+        layout=ensemble_schema.layout(settings),
+        rule=RULES.index(settings.weights),
+        rate=settings.stacking_rate,
+        shutdown=settings.shutdown,
+        likelihood=likelihood_code(settings.likelihood),
+        integration=INTEGRATIONS.index(settings.integration),
+        **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
+    )
+    scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
+    model = Online(
+        settings=settings,
+        scaling=scaling,
+        experts=Experts(tuple(kernel_from_config(kernel) for kernel in config["kernels"]), ensemble),
+        state=State(*(arrays[f"state.{name}"] for name in State._fields)),
+        kept_x=arrays["kept.x"],
+        kept_y=arrays["kept.y"],
+        is_warming_up=config["is_warming_up"],
+        column_keys=tuple(config.get("column_keys", range(len(scaling.x_mean)))),
+        fills_gaps=config.get("fills_gaps", False),
+        n_warmup_learned=0,
+    )
+    # Files that do not say: as many as there can have been.
+    most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
+    model.n_warmup_learned = config.get("n_warmup_learned", most)
     return model
 
 
@@ -91,66 +113,36 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
     return later | arrays
 
 
-def _check_counts(model: Online) -> None:
-    settings, frequencies = model.settings, model.experts.ensemble.frequencies
-    n_kernels = len(settings.kernels)
-    if not len(model.experts.kernels) == n_kernels == len(frequencies):
+def _one_after_another(arrays: Arrays) -> Arrays:
+    """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
+    later = {}
+    for name, n_last in (("state.matrix", 0), ("state.vector", 1), ("ensemble.frequencies", 1)):
+        array = arrays[name]
+        if array.ndim == 3:
+            later[name] = array.reshape(-1, *array.shape[3 - n_last :])
+    return arrays | later
+
+
+def _check_header(model: Online) -> None:
+    settings, keys = model.settings, model.column_keys
+    for name in ("learn_warmup", "standardize"):
+        flag(name, getattr(settings, name))
+    flag("is_warming_up", model.is_warming_up)
+    flag("fills_gaps", model.fills_gaps)
+    count("n_warmup_learned", model.n_warmup_learned, high=model.n_seen)
+    count("the seed", settings.seed, high=math.inf)
+    if len(model.experts.kernels) != len(settings.kernels):
         raise ValueError("the numbers of kernels differ")
-    if frequencies.shape[1:2] != (settings.n_frequencies,):
-        raise ValueError(f"n_frequencies is {settings.n_frequencies}, but there are {frequencies.shape[1:2]}")
-    rungs = settings.noise_forgetting if settings.likelihood == "gaussian" else settings.sharpness
-    if len(model.experts.ensemble.forgetting) != len(rungs):
-        raise ValueError("the ladder of rungs has another length than its settings")
-    if type(model.is_warming_up) is not bool:
-        raise ValueError(f"is_warming_up is {model.is_warming_up!r}")
-    if type(model.n_warmup_learned) is not int or not 0 <= model.n_warmup_learned <= model.n_seen:
-        raise ValueError(f"n_warmup_learned is {model.n_warmup_learned!r}")
-    if type(settings.seed) is not int or settings.seed < 0:
-        raise ValueError(f"the seed is {settings.seed!r}")
-
-
-def _check_columns(model: Online) -> None:
-    keys = model.column_keys
+    for kernel in model.experts.kernels:
+        kernel.scales(model.n_columns)  # complains if there are not as many as columns
     if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):
         raise ValueError(f"column_keys are not {model.n_columns} different whole numbers")
-    if type(model.fills_gaps) is not bool:
-        raise ValueError(f"fills_gaps is {model.fills_gaps!r}")
 
 
-def _check_arrays(model: Online) -> None:
-    """Every array has the shape and type that the others imply, so that compiled code may trust them."""
-    ensemble, d, n_outputs = model.experts.ensemble, model.n_columns, model.n_outputs
-    n_labels = label_columns(model.settings, n_outputs)
-    n_latents, n_link, n_draws = n_outputs, 0, 0
-    if model.settings.likelihood != "gaussian":
-        likelihood = named(model.settings.likelihood)
-        n_latents, n_link = likelihood.n_latents(n_outputs), likelihood.n_link(n_outputs)
-        n_draws = N_DRAWS if model.settings.integration == "monte-carlo" else 0
-    n_kernels, n_frequencies, n_rungs = *ensemble.frequencies.shape[:2], len(ensemble.forgetting)
-    n_beliefs = n_kernels * len(model.settings.drift_var)
-    n_experts, n_features = n_beliefs * n_rungs, 2 * n_frequencies
-    switching = model.settings.weights == "switching"
-    belief_shapes = (n_beliefs, n_features, n_features), (n_beliefs, n_features, n_latents)
-    transitions = (n_experts, n_experts) if switching else (1, 1)
-    shapes_of: dict[str, tuple[Iterable[Float], list[tuple[int, ...]]]] = {
-        "scaling": (model.scaling, [(d,), (d,), (n_labels,), (n_labels,)]),
-        "state": (model.state, [*belief_shapes, (n_rungs,), (n_experts, n_latents), (n_experts,), (1,)]),
-        "ensemble": (
-            [getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS],
-            [
-                (n_kernels, n_frequencies, d),
-                *[(n_beliefs,)] * 2,
-                (n_beliefs, n_latents),
-                *[(n_rungs,)] * 2,
-                transitions,
-                (n_beliefs, n_link),
-                (n_rungs,),
-                (n_latents, n_draws),
-            ],
-        ),
-        "kept": ((model.kept_x, model.kept_y), [(len(model.kept_x), d), (len(model.kept_x), n_labels)]),
-    }
-    for room, (arrays, shapes) in shapes_of.items():
-        for array, shape in zip(arrays, shapes, strict=True):
-            if array.shape != shape or array.dtype != np.float64:
-                raise ValueError(f"an array of '{room}' has shape {array.shape} and type {array.dtype}, not {shape}")
+def _check_warmup(model: Online) -> None:
+    """A warm-up keeps every row it has seen and ends in time; after it none are kept."""
+    n_kept = len(model.kept_x)
+    if n_kept != (model.n_seen if model.is_warming_up else 0):
+        raise ValueError(f"{n_kept} rows are kept, is_warming_up is {model.is_warming_up}, {model.n_seen} were learned")
+    if model.is_warming_up and n_kept >= model.settings.warmup:
+        raise ValueError(f"{n_kept} rows are kept, though the warm-up has {model.settings.warmup}")

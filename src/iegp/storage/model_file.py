@@ -12,8 +12,9 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,7 +23,7 @@ from iegp.errors import ModelFileError
 from iegp.storage.safetensors_writer import pieces, raw
 from iegp.typing import Arrays
 
-FORMAT = 2
+FORMAT = 3
 _KEY = "iegp"
 
 
@@ -40,7 +41,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
             header = _header(path, file.metadata())
             names = list(file.keys())
             arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
-    except SafetensorError as error:
+    except (SafetensorError, TypeError, AttributeError) as error:  # the last two: types that NumPy does not have
         raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
     if header.get("sha256") != _digest(arrays):
         raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")
@@ -72,24 +73,40 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
 
 def replace_atomically(path: Path, *content: bytes | memoryview) -> None:
     """Put ``content``, part after part, at ``path``: write beside it, flush to disk, rename, flush the folder."""
+    with replacing(path) as file:
+        for part in content:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    # The name of the temporary file would say nothing to anybody.
+    with naming(path):
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            _remove(temporary)
+            raise
+        sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Errors of the operating system name ``path``: those of a descriptor name nothing."""
     try:
-        with open(temporary, "xb") as file:
-            for part in content:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        yield
     except OSError as error:
-        _remove(temporary)
-        # The name of the temporary file would say nothing to anybody.
+        if error.errno is None:
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-    except BaseException:
-        _remove(temporary)
-        raise
-    sync_folder(path.parent)
 
 
 def _remove(temporary: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a stream's rows are answered with: one prediction per row, made before its label was used."""
+"""What a stream's rows are answered with: predictions made before a label was used, and what is known of the rows."""
 
 from __future__ import annotations
 
@@ -8,39 +8,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.typing import Bool, Float
+from iegp.core.predictions import Predictions
+from iegp.typing import Bool, Float, Int
 
 # The note of a row whose key has no model of its own.
 NEW_KEY = "new key"
 TASKS = ("regression", "classification", "count", "ordinal")
+NUMBERS = ("mean", "std", "lower", "upper")
+"""What is predicted of a number."""
+
+
+def column_kinds(has_classes: bool, key_field: str | None = None) -> dict[str, str]:
+    """Columns of a file of answers: whole, number, text or proba; ``key_field`` is what the key is called, if any."""
+    kinds = {"row": "whole", "id": "text"} | ({} if key_field is None else {key_field: "text"})
+    kinds |= {"predicted": "text", "proba": "proba"} if has_classes else dict.fromkeys(NUMBERS, "number")
+    kinds |= {"log_score": "number"} | ({} if has_classes else {"pit": "number"})
+    return kinds | {"label": "text" if has_classes else "number", "note": "text"}
+
+
+def predictions_of(log_score: Float, **columns: Float | None) -> Predictions:
+    """Predictions out of some of their arrays, numbers as (n,); what is not given has no rows, or no columns."""
+    n, n_outputs = len(log_score), int(columns.get("mean") is not None)
+    shapes = dict.fromkeys(("mean", "std", "proba", "weights"), (n, 0))
+    shapes |= dict.fromkeys(("lower", "upper", "pit"), (0, n_outputs))
+    none = Predictions(log_score=log_score, **{name: np.empty(shape) for name, shape in shapes.items()})
+    return none._replace(**{name: _in_columns(values) for name, values in columns.items() if values is not None})
+
+
+def _in_columns(values: Float) -> Float:
+    return values[:, None] if values.ndim == 1 else values
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Predictions of consecutive rows, each made before its label was used.
+    """Consecutive rows, each predicted before its label was used.
 
     What was not known when a row was predicted is NaN (None among classes): its label, its scores, and everything about
-    the very first number of a stream, whose units nobody can know.
+    the very first number of a stream, whose units are not known yet.
     """
 
-    row: NDArray[np.int64]
+    predictions: Predictions
+    """In the units of the labels; probabilities are those of ``classes``. Without weights where nothing was learned."""
+    row: Int
     """(n,): number of the row in the stream, from 0."""
     label: NDArray[Any]
     """(n,): numbers, or the names of classes."""
-    log_score: Float
-    """(n,): log predictive density or probability of the label."""
-    mean: Float | None = None
-    """(n,): of numbers and counts; likewise ``std`` and the ends of the central interval."""
-    std: Float | None = None
-    lower: Float | None = None
-    upper: Float | None = None
-    pit: Float | None = None
-    """(n,): predicted probability of a smaller label; regression only."""
-    proba: Float | None = None
-    """(n, K): probabilities of ``classes``."""
     classes: tuple[Any, ...] = ()
-    weights: Float | None = None
-    """(n, n_experts): those used for the prediction."""
     ids: tuple[str | None, ...] | None = None
     """What the rows are called, where the stream says so."""
     keys: tuple[str, ...] | None = None
@@ -53,6 +66,23 @@ class Answers:
     def __len__(self) -> int:
         return len(self.row)
 
+    @property
+    def has_classes(self) -> bool:
+        return not self.predictions.mean.shape[1]
+
+    def number(self, name: str) -> Float | None:
+        """(n,): an entry of the predictions of a single number; None if there is none."""
+        values: Float = getattr(self.predictions, name)
+        if values.ndim == 1:
+            return values
+        return values[:, 0] if values.shape[1] and len(values) == len(self) else None
+
+    def predicting(self, **columns: Float) -> Answers:
+        """The same rows with other entries of the predictions, numbers as (n,)."""
+        scores = {} if "log_score" not in columns else {"log_score": columns.pop("log_score")}
+        others = {name: _in_columns(values) for name, values in columns.items()}
+        return replace(self, predictions=self.predictions._replace(**scores | others))
+
     def part(self, start: int, stop: int, weights: Float | None = None) -> Answers:
         """Some of the rows, with these weights if they are given."""
         chosen: dict[str, Any] = {
@@ -60,7 +90,9 @@ class Answers:
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray) or (name in ("ids", "keys") and value is not None)
         }
-        return replace(self, **chosen | ({} if weights is None else {"weights": weights}))
+        predictions = Predictions(*(values[start:stop] for values in self.predictions))
+        part = replace(self, predictions=predictions, **chosen)
+        return part if weights is None else part.predicting(weights=weights)
 
     @property
     def notes(self) -> list[str]:
@@ -74,5 +106,12 @@ class Answers:
         """(n,): the most probable class of each row, None while no class is known."""
         if not self.classes:
             return np.full(len(self), None, dtype=object)
-        assert self.proba is not None
-        return np.asarray(np.array(self.classes, dtype=object)[self.proba.argmax(axis=1)])
+        return np.asarray(np.array(self.classes, dtype=object)[self.predictions.proba.argmax(axis=1)])
+
+    def columns(self, key_field: str | None = None) -> list[tuple[str, str, Any]]:
+        """Name, kind and values of every column of a file, (n,) or (n, K); None: all missing."""
+        own = {"row": self.row, "id": self.ids, "label": self.label, "note": self.notes}
+        own |= {} if key_field is None else {key_field: self.keys}
+        own |= {"predicted": self.predicted, "proba": self.predictions.proba} if self.has_classes else {}
+        kinds = column_kinds(self.has_classes, key_field)
+        return [(name, kind, own[name] if name in own else self.number(name)) for name, kind in kinds.items()]

@@ -11,27 +11,20 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from iegp.core.settings import Settings
 from iegp.errors import IegpError, ModelFileError
-from iegp.preprocessing.encoder import LARGEST, Encoder
-from iegp.readers import Position
-from iegp.readers.position import START
-from iegp.storage import ensemble_state as snapshot
+from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
-from iegp.stream.digest import Digest
-from iegp.stream.job import Counters, Job
-from iegp.stream.learner import Learner
+from iegp.storage.schema import count, flag
+from iegp.stream.job import KIND, Job
 from iegp.stream.learning import ByKey
-from iegp.stream.pending import Pending
-from iegp.stream.plan import Plan
 from iegp.typing import Arrays
 
-KIND = "stream"
+T = TypeVar("T")
 # So much of a source's beginning tells it from another one.
 _PREFIX = 65_536
 _GZIP = b"\x1f\x8b"
@@ -55,54 +48,53 @@ class Where:
     """Length and digest of the source's beginning, if it can be read again."""
     is_finished: bool = False
 
+    @property
+    def was_pipe(self) -> bool:
+        """Whether the source cannot be read again."""
+        return self.prefix == Where.prefix
 
-def write(path: Path, job: Job, where: Where) -> None:
+
+class Storable(Protocol):
+    """What can be written to a checkpoint."""
+
+    def to_parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Header of a model file, and its arrays."""
+        ...
+
+
+def write(path: Path, job: Storable, where: Where) -> None:
     """Replace the checkpoint at ``path``."""
-    learner = job.learner
-    online, arrays = (None, {}) if learner is None else snapshot.take(learner.model)
-    n_columns = len(job.encoder.columns)
-    pending, waiting = job.pending.to_parts(n_columns)
-    header = {
-        "estimator": KIND,
-        "iegp": version("iegp"),
-        "online": online,
-        "settings": job.settings.to_config(),
-        "plan": job.plan.to_config(),
-        "given_columns": job.given_columns,
-        "classes": [] if learner is None else list(learner.classes),
-        "encoder": job.encoder.to_config(),
-        "pending": pending,
-        "counters": job.counters.to_config(),
-        "digest": job.digest.config(),
-        # As text, because the order of columns matters and that of a header's entries does not.
-        "where": vars(where) | {"schema": json.dumps(where.schema)},
-    }
-    by_key, states = (None, {}) if learner is None else learner.to_parts()
-    if by_key is not None:
-        header["by_key"] = by_key
-    parts: dict[str, Arrays] = {
-        "by_key": states,
-        "digest": job.digest.arrays(),
-        "pending": waiting,
-        "encoder": {"sums": job.encoder.sums, "counts": job.encoder.counts},
-    }
-    for room, some in parts.items():
-        arrays |= {f"{room}.{name}": array for name, array in some.items()}
+    header, arrays = job.to_parts()
+    # The schema as text, because the order of columns matters and that of a header's entries does not.
+    header = header | {"where": vars(where) | {"schema": json.dumps(where.schema)}}
     modelfile.write(path, header | {"checksum": _checksum(header)}, arrays)
 
 
 def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, Where]:
-    """The run that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's.
+    """The stream that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's.
 
     ``by_key`` is needed if it has models by key.
     """
+    return read_as(path, KIND, _what_else, lambda header, arrays: Job.from_parts(header, arrays, n_threads, by_key))
+
+
+def read_as(
+    path: str | os.PathLike[str],
+    kind: str,
+    what_else: Callable[[dict[str, Any]], str],
+    restore: Callable[[dict[str, Any], Arrays], T],
+) -> tuple[T, Where]:
+    """What ``restore`` makes of header and arrays of a run's file, and how far the run had come.
+
+    ``kind`` is the header's entry "estimator"; ``what_else`` says of the header of another file what that is.
+    """
     header, arrays = modelfile.read(path)
-    if header.get("estimator") != KIND:
-        raise ModelFileError(f"{os.fspath(path)} {_what_else(header)}")
+    if header.get("estimator") != kind or "where" not in header:
+        raise ModelFileError(f"{os.fspath(path)} {what_else(header)}")
     try:
         if header.get("checksum") != _checksum(header):
             raise ValueError("the header does not match its checksum")
-        return _job(header, arrays, n_threads, by_key), _where(header["where"])
+        return restore(header, arrays), _where(header["where"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
 
@@ -125,67 +117,18 @@ def _checksum(header: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest()
 
 
-def _job(header: dict[str, Any], arrays: Arrays, n_threads: int, by_key: ByKey | None) -> Job:
-    plan = Plan.from_config(header["plan"])
-    job = Job(plan, Settings.from_config(header["settings"]), _flag(header["given_columns"]), by_key)
-    job.n_threads = n_threads
-    job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
-    job.pending = Pending.from_parts(header["pending"], _room(arrays, "pending"))
-    job.counters = Counters(**{name: _count(value) for name, value in header["counters"].items()})
-    job.digest = Digest.restore(header["digest"], _room(arrays, "digest"))
-    if header["online"] is None:
-        return job
-    for name in ("n_rows", "n_labelled"):
-        _count(header["digest"][name])
-    model = snapshot.restore(header["online"], arrays)
-    classes = tuple(str(label) for label in header["classes"])
-    if model.n_columns != len(job.encoder.columns):
-        raise ValueError(f"{model.n_columns} columns in the model, {len(job.encoder.columns)} in the encoder")
-    if any(len(waiting.x) != model.n_columns for waiting in job.pending.rows.values()):
-        raise ValueError("the rows that wait have other columns than the model")
-    if (job.digest.task, job.pending.at_most) != (plan.task, plan.max_pending) or plan.time != job.encoder.time:
-        raise ValueError("its parts belong to different runs")
-    if plan.has_classes and len(classes) > model.n_outputs:
-        raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
-    learner = Learner(plan.task, model, classes, None, plan.level, plan.intervals == "normal", n_threads=n_threads)
-    learner.order = plan.order
-    job.learner = learner
-    if plan.key is not None and by_key is not None:
-        if any(waiting.key is None for waiting in job.pending.rows.values()):
-            raise ValueError("a row that waits has no key")
-        job.learner = by_key.restore(learner, header.get("by_key"), _room(arrays, "by_key"))
-    return job
-
-
 def _where(stored: dict[str, Any]) -> Where:
     where = Where(**stored | {"schema": json.loads(stored["schema"])})
-    where.position = Position(*(_count(value) for value in where.position))
+    where.position = Position(*(count("a position", value) for value in where.position))
     length, digest = where.prefix
-    where.prefix = (_count(length), str(digest))
+    where.prefix = (count("a length", length), str(digest))
     for value in (where.out_position, where.bad_position, where.sequence):
-        _count(value)
+        count("a position", value)
     is_good = isinstance(where.source, str) and isinstance(where.out, str | None)
     if not is_good or not isinstance(where.schema, dict) or not isinstance(where.config, dict):
         raise ValueError("an entry about the run is not of its kind")
-    _flag(where.is_finished)
+    flag("is_finished", where.is_finished)
     return where
-
-
-def _room(arrays: Arrays, room: str) -> Arrays:
-    start = f"{room}."
-    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= LARGEST:
-        raise ValueError(f"{value!r:.50} is not a count")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{value!r} is not a flag")
-    return value
 
 
 def prefix_of(path: Path, length: int) -> tuple[int, str]:
@@ -201,10 +144,10 @@ def prefix_of(path: Path, length: int) -> tuple[int, str]:
 
 def remember_beginning(where: Where) -> None:
     """Note the beginning of a file as far as it was read: what comes after may still be put right, then resumed."""
-    if where.prefix == Where.prefix:
+    if where.was_pipe:
         return
-    # Of Parquet positions are rows, not bytes.
-    n_read = _PREFIX if where.schema.get("format") == "parquet" else where.position.offset
+    # Of Parquet and of arrays positions are rows, not bytes.
+    n_read = _PREFIX if where.schema.get("format") in ("parquet", "npz") else where.position.offset
     if n_read > where.prefix[0] and where.prefix[0] < _PREFIX:
         with contextlib.suppress(OSError):
             where.prefix = prefix_of(Path(where.source), n_read)

@@ -9,26 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import Column, Encoder, Problem
-from iegp.stream import plan as plans
-from iegp.stream.answers import Answers
+from iegp.readers import Batch, is_missing
+from iegp.storage import ensemble_state as snapshot
+from iegp.storage.schema import count, flag
+from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
 from iegp.stream.learner import Learner
 from iegp.stream.learning import AnyLearner, ByKey
-from iegp.stream.pending import PREDICTED, Pending, Waiting
+from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan
-from iegp.typing import Bool, Float
+from iegp.stream.stored import part_of, prefixed
+from iegp.typing import Arrays, Bool, Float, Int
 
+KIND = "stream"
+# Rows that are absorbed at once; what a run answers depends on it in the last digits, so it is fixed.
+BLOCK = 1024
+# Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
+KEYED_BLOCK = 8192
 NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
+# What the labels of a task may be taken for.
+_LIKELIHOODS = {
+    "regression": ("gaussian",),
+    "count": ("poisson",),
+    "classification": ("bernoulli-logit", "bernoulli-probit", "categorical"),
+    "ordinal": ("ordinal-logit", "ordinal-probit"),
+}
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
 
 
@@ -45,9 +61,6 @@ class Counters:
     bad: int = 0
     unnamed: int = 0
     """Rows without a label and without a name by which it could come later."""
-
-    def to_config(self) -> dict[str, int]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,8 @@ class OnBad(Protocol):
 class Job:
     """A model, the meaning of its columns, and the rows that wait. ``by_key`` is needed if the plan names a key."""
 
+    learns_part_blocks = True
+
     def __init__(self, plan: Plan, settings: Settings, given_columns: bool, by_key: ByKey | None = None) -> None:
         if plan.key is not None and by_key is None:
             raise InputError(f"the plan has the key {plan.key!r}, but nobody said how models by key are made (by_key)")
@@ -91,6 +106,11 @@ class Job:
         self.counters = Counters()
         self.digest = Digest(plan.task, plan.level)
         self.n_threads = 1
+
+    @property
+    def block(self) -> int:
+        """How many rows are absorbed at once."""
+        return BLOCK if self.plan.key is None else KEYED_BLOCK
 
     # -- absorbing -------------------------------------------------------------------------------------------------
 
@@ -144,7 +164,7 @@ class Job:
         self.encoder.count_unknown(features.where(part.is_row))
         return replace(part, raw=raw), problem
 
-    def predict(self, batch: Batch) -> Iterator[Answers]:
+    def predict(self, batch: Batch) -> Answers:
         """Answer records and learn nothing; the caller has made sure that they can be encoded."""
         learner = self._learner()
         encoder = Encoder.from_config(self.encoder.to_config(), self.encoder.sums.copy(), self.encoder.counts.copy())
@@ -153,8 +173,8 @@ class Job:
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
         keys = _all_known(self.plan.keys_of(batch))
-        for answers in learner.ask(x, rows, self.plan.ids_of(batch), keys):
-            yield replace(answers, label=labels, is_new_key=learner.are_new(keys))
+        answers = Answers(learner.predict(x, keys), rows, labels, learner.classes, self.plan.ids_of(batch), keys)
+        return replace(answers, is_new_key=learner.are_new(keys))
 
     def problems(self, batch: Batch) -> list[Problem]:
         """Records that :meth:`predict` cannot answer; their labels do not matter."""
@@ -285,7 +305,7 @@ class Job:
 
         Places change hands here, record by record, so that who waits does not depend on how records were cut.
         """
-        is_known = plans.known(labels)
+        is_known = ~is_missing(labels)
         kinds = np.where(is_known, LEARN, ASK).astype(object)
         waiting: list[Waiting | None] = [None] * len(kinds)
         for index, name in enumerate(ids or ()):
@@ -317,21 +337,31 @@ class Job:
         self.counters.rows += n
         if kind == LEARN:
             self.counters.learned += n
-            yield from learner.learn(x, labels, rows, ids, keys)
+            yield from self._learn(x, labels, rows, ids, keys)
             return
-        for answers in learner.ask(x, rows, ids, keys):
-            if kind == DUPLICATE:
-                self.counters.duplicates += n
-                yield replace(answers, note=DUPLICATE)
-                continue
-            self.counters.unnamed += sum(place is None for place in waiting)
-            self._remember(answers, x, waiting)
-            yield answers
+        # The label of a duplicate is not used, and so not told either.
+        unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
+        answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys)
+        if kind == DUPLICATE:
+            self.counters.duplicates += n
+            yield replace(answers, note=DUPLICATE)
+            return
+        self.counters.unnamed += sum(place is None for place in waiting)
+        self._remember(answers, x, waiting)
+        yield answers
+
+    def _learn(self, x: Float, labels: NDArray[Any], rows: Int, ids: Any, keys: Any) -> Iterator[Answers]:
+        start = 0
+        for predictions, classes in self._learner().learn(x, labels, keys):
+            some = slice(start, start + predictions.n_rows)
+            some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
+            yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+            start = some.stop
 
     def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
-        numbers = np.full((len(answers), len(PREDICTED)), np.nan)
-        if answers.mean is not None:
-            numbers = np.column_stack([getattr(answers, name) for name in PREDICTED])
+        numbers = np.full((len(answers), len(NUMBERS)), np.nan)
+        if not self.plan.has_classes:
+            numbers = np.column_stack([np.asarray(answers.number(name)) for name in NUMBERS])
         for index, place in enumerate(waiting):
             if place is not None:
                 place.row, place.x = int(answers.row[index]), x[index].copy()
@@ -340,17 +370,99 @@ class Job:
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
-        learner = self._learner()
         x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)
-        (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,), keys)
+        (answers,) = self._learn(x, labels, np.array([waiting.row]), (name,), keys)
         self.counters.learned += 1
         answers = replace(answers, note=LATE)
         if self.plan.has_classes:
             return answers
-        mean, std, lower, upper = (np.array([value]) for value in waiting.predicted)
-        return replace(answers, mean=mean, std=std, lower=lower, upper=upper)
+        return answers.predicting(**{name: np.array([v]) for name, v in zip(NUMBERS, waiting.predicted, strict=True)})
+
+    # -- storing ---------------------------------------------------------------------------------------------------
+
+    def to_parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Header of a model file, and its arrays."""
+        learner = self.learner
+        online, arrays = (None, {}) if learner is None else snapshot.take(learner.model)
+        by_key, states = (None, {}) if learner is None else learner.to_parts()
+        pending, waiting = self.pending.to_parts(len(self.encoder.columns))
+        header = {
+            "estimator": KIND,
+            "iegp": version("iegp"),
+            "online": online,
+            "settings": self.settings.to_config(),
+            "plan": self.plan.to_config(),
+            "given_columns": self.given_columns,
+            "classes": [] if learner is None else list(learner.classes),
+            "encoder": self.encoder.to_config(),
+            "pending": pending,
+            "counters": asdict(self.counters),
+            "digest": self.digest.config(),
+        }
+        parts: dict[str, Arrays] = {
+            "by_key": states,
+            "digest": self.digest.arrays(),
+            "pending": waiting,
+            "encoder": {"sums": self.encoder.sums, "counts": self.encoder.counts},
+        }
+        for name, part in parts.items():
+            arrays |= prefixed(name, part)
+        return header if by_key is None else header | {"by_key": by_key}, arrays
+
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: Arrays, n_threads: int = 1, by_key: ByKey | None = None) -> Job:
+        """The inverse of :meth:`to_parts`, to the bit; an error where parts are damaged or do not fit together."""
+        plan = Plan.from_config(header["plan"])
+        job = cls(
+            plan, Settings.from_config(header["settings"]), flag("given_columns", header["given_columns"]), by_key
+        )
+        job.n_threads = n_threads
+        job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
+        job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"))
+        job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
+        job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
+        if header["online"] is not None:
+            job._restore_learner(header, arrays)
+        return job
+
+    def _restore_learner(self, header: dict[str, Any], arrays: Arrays) -> None:
+        plan = self.plan
+        model = snapshot.restore(header["online"], arrays)
+        classes = tuple(str(label) for label in header["classes"])
+        self._check_rows(model)
+        self._check_labels(model, classes)
+        cheap = plan.intervals == "normal"
+        learner = Learner(plan.task, model, classes, plan.order, plan.level, cheap, n_threads=self.n_threads)
+        self.learner = learner
+        if plan.key is not None and self.by_key is not None:
+            if any(waiting.key is None for waiting in self.pending.rows.values()):
+                raise ValueError("a row that waits has no key")
+            self.learner = self.by_key.restore(learner, header.get("by_key"), part_of(arrays, "by_key"))
+
+    def _check_rows(self, model: Online) -> None:
+        """Rows and columns are counted in several places, which must agree: others would follow."""
+        n_rows, n_experts, waiting = self.counters.rows, model.experts.ensemble.n_experts, self.pending.rows.values()
+        if self.digest.last_row >= n_rows or any(row.row >= n_rows for row in waiting):
+            raise ValueError(f"rows are known beyond the {n_rows} that were answered")
+        if self.digest.n_experts not in (None, n_experts):
+            raise ValueError(f"{n_experts} experts in the model, {self.digest.n_experts} in the digest")
+        if model.n_columns != len(self.encoder.columns):
+            raise ValueError(f"{model.n_columns} columns in the model, {len(self.encoder.columns)} in the encoder")
+        if any(len(row.x) != model.n_columns for row in waiting):
+            raise ValueError("the rows that wait have other columns than the model")
+
+    def _check_labels(self, model: Online, classes: tuple[str, ...]) -> None:
+        plan = self.plan
+        if model.settings.likelihood not in _LIKELIHOODS[plan.task]:
+            raise ValueError(f"a model with the likelihood {model.settings.likelihood!r} is none of a {plan.task}")
+        if len(set(classes)) != len(classes):
+            raise ValueError("a class is there twice")
+        if plan.has_classes and len(classes) > model.n_outputs:
+            raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
+        if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
+            raise ValueError("its parts belong to different runs")
 
 
 def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:

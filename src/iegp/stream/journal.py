@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from iegp.errors import InputError
+from iegp.storage.model_file import naming
 
 _HEAD = struct.Struct("<IQI")
 # A longer record was never written: batches are bounded.
@@ -52,36 +53,44 @@ class Journal:
 
     def _write(self, sequence: int, content: bytes) -> None:
         record = _HEAD.pack(len(content), sequence, zlib.crc32(content)) + content
-        try:
+        with naming(self.path):
             written = os.write(self._descriptor, record)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
-        if written != len(record):
-            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            if written != len(record):
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def batches_after(self, sequence: int) -> Iterator[tuple[dict[str, Any], bool]]:
         """Batches after this number and whether each was answered; a torn end is cut off."""
-        content = self._content()
         found: dict[int, dict[str, Any]] = {}
         answered: set[int] = set()
-        position = 0
+        end = 0
+        for number, body, stop in self._records():
+            end = stop
+            if body:
+                found[number] = json.loads(body)
+            else:
+                answered.add(number)
+        self._cut(end)
+        for number in sorted(found):
+            if number > sequence:
+                self.sequence = number
+                yield found[number], number in answered
+
+    def skip(self) -> None:
+        """Number the next batch after all that are there, which belong to another run."""
+        self.sequence = max((number for number, _, _ in self._records()), default=self.sequence)
+
+    def _records(self) -> Iterator[tuple[int, bytes, int]]:
+        """Number, content and end of each record, up to one that is torn."""
+        content, position = self._content(), 0
         while position + _HEAD.size <= len(content):
             length, number, checksum = _HEAD.unpack_from(content, position)
             stop = position + _HEAD.size + length
             body = content[position + _HEAD.size : stop]
             if length > _LONGEST or len(body) < length or zlib.crc32(body) != checksum:
-                break
+                return
             position = stop
-            if body:
-                found[number] = json.loads(body)
-            else:
-                answered.add(number)
-        os.ftruncate(self._descriptor, position)
-        for number in sorted(found):
-            if number > sequence:
-                self.sequence = number
-                yield found[number], number in answered
+            yield number, body, stop
 
     def _content(self) -> bytes:
         """All of it: one read gives two GiB at most, and what it left out would look torn off."""
@@ -94,9 +103,11 @@ class Journal:
 
     def clear(self) -> None:
         """A checkpoint holds everything: start over. Numbers go on, so that an old record is known as such."""
-        os.ftruncate(self._descriptor, 0)
+        self._cut(0)
 
-    def close(self, remove: bool = False) -> None:
+    def _cut(self, position: int) -> None:
+        with naming(self.path):
+            os.ftruncate(self._descriptor, position)
+
+    def close(self) -> None:
         os.close(self._descriptor)
-        if remove:
-            self.path.unlink(missing_ok=True)

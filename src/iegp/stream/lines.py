@@ -19,7 +19,6 @@ from iegp.typing import Float
 
 # Below this many rows Arrow's calls cost more than they save.
 FEW_ROWS = 16
-NUMBERS = ("mean", "std", "lower", "upper")
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,14})\Z")
 
 # A line is made of pieces: the same text for all rows, or one text per row, as a list or as an Arrow array.
@@ -29,60 +28,53 @@ Piece = Any
 def json_lines(answers: Answers, key_field: str | None = None) -> bytes:
     """One JSON object per row; ``key_field`` is what the key is called, if there are keys."""
     few = len(answers) < FEW_ROWS
-    pieces: list[Piece] = ['{"row":', _whole(answers.row, few)]
-    if answers.ids is not None:
-        pieces.append(["" if name is None else f',"id":{id_as_json(name)}' for name in answers.ids])
-    if key_field is not None:
-        pieces += [f",{json.dumps(key_field)}:", [json.dumps(key) for key in answers.keys or ()]]
-    if answers.mean is not None:
-        for name in NUMBERS:
-            pieces += [f',"{name}":', _numbers(getattr(answers, name), few)]
-    else:
-        pieces += [',"predicted":', [json.dumps(label) for label in answers.predicted], ',"proba":']
-        pieces += _proba(answers, few)
-    pieces += [',"log_score":', _numbers(answers.log_score, few)]
-    if answers.pit is not None:
-        pieces += [',"pit":', _numbers(answers.pit, few)]
-    pieces += [',"label":', _labels(answers, few)]
-    if answers.note:
-        pieces.append(f',"{answers.note}":true')
+    pieces: list[Piece] = []
+    for name, kind, values in answers.columns(key_field):
+        if values is None:
+            continue
+        if name == "id":
+            pieces.append(["" if value is None else f',"id":{id_as_json(value)}' for value in values])
+        elif name == "note":
+            pieces += _json_notes(answers)
+        else:
+            pieces += [f"{',' if pieces else '{'}{json.dumps(name)}:", *_json_values(answers, kind, values, few)]
+    return _joined([*pieces, "}\n"], len(answers), few)
+
+
+def _json_values(answers: Answers, kind: str, values: Any, few: bool) -> list[Piece]:
+    if kind == "text":
+        return [[json.dumps(value) for value in values]]
+    if kind == "proba":
+        return _proba(answers, few)
+    return [_whole(values, few) if kind == "whole" else _numbers(values, few)]
+
+
+def _json_notes(answers: Answers) -> list[Piece]:
+    pieces: list[Piece] = [f',"{answers.note}":true'] if answers.note else []
     if answers.is_new_key is not None:
         pieces.append([f',"note":"{NEW_KEY}"' if is_new else "" for is_new in answers.is_new_key])
-    pieces.append("}\n")
-    return _joined(pieces, len(answers), few)
+    return pieces
 
 
-def csv_header(has_ids: bool, has_classes: bool, key_field: str | None = None) -> bytes:
-    """The first line of a CSV file of answers."""
-    names = ["row", *(["id"] if has_ids else []), *([] if key_field is None else [csv_field(key_field)])]
-    names += ["predicted", "proba"] if has_classes else NUMBERS
-    return (",".join([*names, "log_score", *([] if has_classes else ["pit"]), "label", "note"]) + "\n").encode()
-
-
-def csv_lines(answers: Answers) -> bytes:
+def csv_lines(answers: Answers, key_field: str | None = None, with_header: bool = False) -> bytes:
     """One line per row; probabilities are a JSON object in a field of their own."""
-    few = len(answers) < FEW_ROWS
-    pieces: list[Piece] = [_whole(answers.row, few)]
-    if answers.ids is not None:
-        pieces += [",", [csv_field(name or "") for name in answers.ids]]
-    if answers.keys is not None:
-        pieces += [",", [csv_field(key) for key in answers.keys]]
-    if answers.mean is not None:
-        for name in NUMBERS:
-            pieces += [",", _numbers(getattr(answers, name), few, missing="")]
-    else:
-        proba = _joined([*_proba(answers, few), "\n"], len(answers), few).decode().splitlines()
-        pieces += [",", [csv_field(label or "") for label in answers.predicted], ",", [csv_field(p) for p in proba]]
-    pieces += [",", _numbers(answers.log_score, few, missing="")]
-    if answers.mean is not None:
-        pit = np.full(len(answers), np.nan) if answers.pit is None else answers.pit
-        pieces += [",", _numbers(pit, few, missing="")]
-    if answers.label.dtype == object:
-        pieces += [",", [csv_field(label or "") for label in answers.label]]
-    else:
-        pieces += [",", _numbers(answers.label, few, missing="")]
-    pieces += [",", answers.notes, "\n"]
-    return _joined(pieces, len(answers), few)
+    few, n = len(answers) < FEW_ROWS, len(answers)
+    pieces: list[Piece] = []
+    names: list[str] = []
+    for name, kind, values in answers.columns(key_field):
+        if name != "id" or values is not None:
+            names.append(csv_field(name))
+            pieces += [",", _csv_values(answers, kind, np.full(n, np.nan) if values is None else values, few)]
+    header = (",".join(names) + "\n").encode() if with_header else b""
+    return header + _joined([*pieces[1:], "\n"], n, few)
+
+
+def _csv_values(answers: Answers, kind: str, values: Any, few: bool) -> Piece:
+    if kind == "proba":
+        values = _joined([*_proba(answers, few), "\n"], len(answers), few).decode().splitlines()
+    if kind in ("text", "proba"):
+        return [csv_field(value or "") for value in values]
+    return _whole(values, few) if kind == "whole" else _numbers(values, few, missing="")
 
 
 def id_as_json(name: str) -> str:
@@ -99,17 +91,10 @@ def csv_field(text: str) -> str:
     return buffer.getvalue()
 
 
-def _labels(answers: Answers, few: bool) -> Piece:
-    if answers.label.dtype == object:
-        return [json.dumps(label) for label in answers.label]
-    return _numbers(answers.label, few)
-
-
 def _proba(answers: Answers, few: bool) -> list[Piece]:
-    assert answers.proba is not None
     pieces: list[Piece] = ["{"]
     for number, label in enumerate(answers.classes):
-        pieces += [f"{',' if number else ''}{json.dumps(label)}:", _numbers(answers.proba[:, number], few)]
+        pieces += [f"{',' if number else ''}{json.dumps(label)}:", _numbers(answers.predictions.proba[:, number], few)]
     return [*pieces, "}"]
 
 

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 from iegp.errors import InputError
+from iegp.storage.model_file import naming
 from iegp.stream.answers import Answers
-from iegp.stream.lines import csv_header, csv_lines, json_lines
+from iegp.stream.lines import csv_lines, json_lines
 from iegp.stream.parquet_out import answer_schema, arrow_message
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
@@ -73,27 +74,24 @@ class Output:
                 f"{path} has {size:,} bytes, but at the last checkpoint it had {position:,}: it was changed since. "
                 "Bring it back, or start anew with --overwrite instead of --resume"
             )
-        os.ftruncate(descriptor, position)
+        with naming(path):
+            os.ftruncate(descriptor, position)
         os.lseek(descriptor, position, os.SEEK_SET)
         return cls(descriptor, str(path), position)
 
     def write(self, content: bytes) -> None:
         view = memoryview(content)
         while view:
-            try:
+            with naming(self.name):
                 written = os.write(self._descriptor, view)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, self.name) from error
             view = view[written:]
             self.position += written
 
     def sync(self) -> None:
         """On disk, not merely on its way there."""
         if self.is_file:
-            try:
+            with naming(self.name):
                 os.fsync(self._descriptor)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, self.name) from error
 
     def close(self) -> None:
         if self.is_file:
@@ -123,10 +121,9 @@ class AnswerFile:
         """In one piece, so that whoever watches the file never sees a head without answers."""
         is_first = self.output.position == 0
         if self.form == "csv":
-            head = csv_header(answers.ids is not None, answers.mean is None, self.key_field) if is_first else b""
-            self.output.write(head + csv_lines(answers))
+            self.output.write(csv_lines(answers, self.key_field, with_header=is_first))
         elif self.form == "parquet":
-            schema = answer_schema(answers.mean is None, self.key_field)
+            schema = answer_schema(answers.has_classes, self.key_field)
             head = schema.serialize().to_pybytes() if is_first else b""
             self.output.write(head + arrow_message(answers, self.key_field))
         else:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iegp.errors import InputError
-from iegp.storage.model_file import sync_folder
-from iegp.stream.answers import Answers
-from iegp.stream.lines import NUMBERS
+from iegp.storage.model_file import replacing
+from iegp.stream.answers import Answers, column_kinds
 
 # Rows of a row group.
 _ROWS = 65_536
@@ -25,37 +24,32 @@ def spool_of(path: Path) -> Path:
     return path.with_name(path.name + ".partial") if path.suffix.lower() == ".parquet" else path
 
 
+_TYPES = {
+    "whole": pa.int64(),
+    "text": pa.string(),
+    "number": pa.float64(),
+    "proba": pa.map_(pa.string(), pa.float64()),
+}
+
+
 def answer_schema(has_classes: bool, key_field: str | None = None) -> pa.Schema:
     """The columns of a Parquet file of answers; ``key_field`` is what the key is called, if there are keys."""
-    fields = [("row", pa.int64()), ("id", pa.string())]
-    if key_field is not None:
-        fields.append((key_field, pa.string()))
-    if has_classes:
-        fields += [("predicted", pa.string()), ("proba", pa.map_(pa.string(), pa.float64()))]
-    else:
-        fields += [(name, pa.float64()) for name in NUMBERS]
-    fields += [("log_score", pa.float64()), *([] if has_classes else [("pit", pa.float64())])]
-    return pa.schema([*fields, ("label", pa.string() if has_classes else pa.float64()), ("note", pa.string())])
+    return pa.schema([(name, _TYPES[kind]) for name, kind in column_kinds(has_classes, key_field).items()])
 
 
 def arrow_message(answers: Answers, key_field: str | None = None) -> bytes:
     """The answers as one message of an Arrow stream."""
-    n, has_classes = len(answers), answers.mean is None
-    missing = pa.nulls(n, pa.string())
-    columns = [pa.array(answers.row), missing if answers.ids is None else pa.array(answers.ids, pa.string())]
-    if key_field is not None:
-        columns.append(pa.array(answers.keys, pa.string()))
-    if has_classes:
-        columns += [pa.array(answers.predicted, pa.string()), _proba(answers)]
-    else:
-        columns += [_numbers(getattr(answers, name)) for name in NUMBERS]
-    columns.append(_numbers(answers.log_score))
-    if not has_classes:
-        columns.append(pa.nulls(n, pa.float64()) if answers.pit is None else _numbers(answers.pit))
-    label = pa.array(answers.label, pa.string()) if has_classes else _numbers(answers.label)
-    note = pa.array(answers.notes, pa.string())
-    batch = pa.record_batch([*columns, label, note], schema=answer_schema(has_classes, key_field))
+    arrays = [_array(answers, kind, values) for _, kind, values in answers.columns(key_field)]
+    batch = pa.record_batch(arrays, schema=answer_schema(answers.has_classes, key_field))
     return batch.serialize().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _array(answers: Answers, kind: str, values: Any) -> pa.Array:
+    if values is None:
+        return pa.nulls(len(answers), _TYPES[kind])
+    if kind == "proba":
+        return _proba(answers)
+    return _numbers(values) if kind == "number" else pa.array(values, _TYPES[kind])
 
 
 def finish_parquet(path: Path, key_field: str | None = None) -> None:
@@ -63,21 +57,8 @@ def finish_parquet(path: Path, key_field: str | None = None) -> None:
     spool = spool_of(path)
     if spool == path or not spool.exists():
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            _convert(spool, file, key_field)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except pa.ArrowException as error:
-        raise InputError(f"{spool}, where the answers were collected, is damaged ({error})") from error
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    with _reading(f"{spool}, where the answers were collected, is damaged"), replacing(path) as file:
+        _convert(spool, file, key_field)
     spool.unlink()
 
 
@@ -104,24 +85,24 @@ def _convert(spool: Path, file: object, key_field: str | None) -> None:
 
 def unfold_parquet(path: Path, key_field: str | None = None) -> int:
     """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
-    spool = spool_of(path)
-    temporary = spool.with_name(f".{spool.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    about = f"{path} is not the Parquet file that the run has written; bring it back"
+    with _reading(about), pq.ParquetFile(path) as answers, replacing(spool_of(path)) as file:
+        schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
+        file.write(schema.serialize().to_pybytes())
+        for batch in answers.iter_batches(_ROWS):
+            file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
+        return file.tell()
+
+
+@contextlib.contextmanager
+def _reading(about: str) -> Iterator[None]:
+    """What Arrow cannot read, in words. Some of its errors are those of the operating system, but without a number."""
     try:
-        with open(temporary, "xb") as file, pq.ParquetFile(path) as answers:
-            schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
-            file.write(schema.serialize().to_pybytes())
-            for batch in answers.iter_batches(_ROWS):
-                file.write(batch.select(schema.names).cast(schema).serialize().to_pybytes())
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-        os.replace(temporary, spool)
-    except (pa.ArrowException, KeyError) as error:
-        raise InputError(f"{path} is not the Parquet file that the run has written ({error}); bring it back") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
-    return size
+        yield
+    except (pa.ArrowException, KeyError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{about} ({error})") from error
 
 
 def _numbers(values: np.ndarray) -> pa.Array:
@@ -130,8 +111,8 @@ def _numbers(values: np.ndarray) -> pa.Array:
 
 
 def _proba(answers: Answers) -> pa.Array:
-    assert answers.proba is not None
-    n, n_classes = answers.proba.shape
+    proba = answers.predictions.proba
+    n, n_classes = proba.shape
     offsets = np.arange(n + 1, dtype=np.int32) * n_classes
     keys = pa.array(list(answers.classes) * n, pa.string())
-    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(answers.proba.ravel()))
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(proba.ravel()))

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from iegp.storage.schema import Field, check_arrays, count
+from iegp.stream.answers import NUMBERS
 from iegp.typing import Arrays, Float
-
-# What is remembered of a prediction, to be told again with the label.
-PREDICTED = ("mean", "std", "lower", "upper")
-
-
-_MOST_ROWS = 1 << 53
 
 
 @dataclass
@@ -23,8 +19,8 @@ class Waiting:
     row: int = -1
     x: Float = field(default_factory=lambda: np.zeros(0))
     """(d,), as it was predicted with."""
-    predicted: tuple[float, ...] = (np.nan,) * len(PREDICTED)
-    """Of numbers: mean, std, lower, upper."""
+    predicted: tuple[float, ...] = (np.nan,) * len(NUMBERS)
+    """Of numbers: mean, std, lower, upper, to be told again with the label."""
     key: str | None = None
     """Whose row it is, where there is one model per key."""
 
@@ -76,25 +72,25 @@ class Pending:
         x = np.full((len(self.rows), n_columns), np.nan)
         for place, waiting in enumerate(self.rows.values()):
             x[place, : len(waiting.x)] = waiting.x
-        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(PREDICTED))
+        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(NUMBERS))
         return config, {"x": x, "predicted": predicted}
 
     @classmethod
     def from_parts(cls, config: dict[str, Any], arrays: Arrays) -> Pending:
-        x, predicted, names = arrays["x"], arrays["predicted"], config["names"]
-        if not len(names) == len(config["rows"]) == len(x) == len(predicted) or predicted.shape[1:] != (4,):
+        names = config["names"]
+        if len(names) != len(config["rows"]):
             raise ValueError("the rows that wait for labels do not fit together")
+        # What was predicted is only told again; there may have been nothing to tell.
+        told = Field((len(names), len(NUMBERS)), -np.inf, np.inf, gaps=True)
+        check_arrays({"x": Field((len(names), None), gaps=True), "predicted": told}, arrays)
+        x, predicted = arrays["x"], arrays["predicted"]
         if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
             raise ValueError("the names of rows are none")
         keys = config.get("keys", [None] * len(names))
         if len(keys) != len(names) or not all(isinstance(key, str | None) for key in keys):
             raise ValueError("the keys of rows that wait are none")
-        if x.ndim != 2 or not x.dtype == predicted.dtype == np.float64:
-            raise ValueError("the rows that wait for labels are not of their kind")
-        if not all(
-            type(n) is int and 0 <= n < _MOST_ROWS for n in (*config["rows"], config["at_most"], config["n_dropped"])
-        ):
-            raise ValueError("the rows that wait for labels are not counted")
+        for number in (*config["rows"], config["at_most"], config["n_dropped"]):
+            count("a row that waits", number)
         rows = {
             str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
             for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)

@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.preprocessing.batch import Batch, is_missing
-from iegp.stream.answers import TASKS
-from iegp.typing import Bool
+from iegp.readers import Batch, is_missing
+from iegp.stream.answers import TASKS, column_kinds
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
 MOST_WHOLE_CLASSES = 10
 # A target of which at least so much is numbers is one of numbers; the rest are bad records.
 MOSTLY_NUMBERS = 0.9
 # Columns of every file of answers; a key column that is called like one of them is written as "key".
-ANSWER_COLUMNS = frozenset(
-    ("row", "id", "mean", "std", "lower", "upper", "log_score", "pit", "label", "note", "late", "duplicate")
-)
+ANSWER_COLUMNS = frozenset((*column_kinds(has_classes=False), "late", "duplicate"))
 # A whole number that was stored as a float, as a column with gaps is.
 _WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,16})\.0+\Z")
 # Fewer labels than this say nothing about how many values there are.
@@ -113,7 +110,7 @@ class Plan:
             for name, values in batch.columns.items()
             if name == self.time or (name not in apart and (self.features is None or name in self.features))
         }
-        return Batch(columns, batch.lines, batch.offsets)
+        return Batch(columns, batch.lines)
 
     def labels_of(self, batch: Batch) -> NDArray[Any]:
         """(n,): numbers, NaN if unknown, or names of classes, None if unknown."""
@@ -225,11 +222,6 @@ def key_name(value: Any) -> str | None:
     if whole is not None:
         name = whole[1]
     return "0" if name == "-0" else name
-
-
-def known(labels: NDArray[Any]) -> Bool:
-    """(n,): which labels are there."""
-    return ~is_missing(labels)
 
 
 def _number(text: Any) -> float:

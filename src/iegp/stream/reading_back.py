@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from iegp.errors import InputError
 from iegp.readers import Records, open_source
-from iegp.stream.answers import Answers
-from iegp.stream.lines import NUMBERS
+from iegp.stream.answers import NUMBERS, Answers, predictions_of
 
 _ROWS = 4096
 _TEXT = ("id", "label", "predicted", "proba", "note")
@@ -91,13 +90,13 @@ def _answers(rows: list[dict[str, Any]], key_field: str | None) -> Answers:
     note = rows[0].get("note", "")
     keys = None if key_field is None else tuple(str(row[key_field]) for row in rows)
     if "mean" in rows[0]:
-        bands = {name: _numbers(rows, name) for name in NUMBERS}
-        pit = _numbers(rows, "pit")
-        return Answers(number, _numbers(rows, "label"), log_score, **bands, pit=pit, note=note, keys=keys)
+        predictions = predictions_of(log_score, **{name: _numbers(rows, name) for name in (*NUMBERS, "pit")})
+        return Answers(predictions, number, _numbers(rows, "label"), note=note, keys=keys)
     classes = tuple(rows[0]["proba"])
     proba = np.array([[row["proba"][name] for name in classes] for row in rows], dtype=np.float64)
+    predictions = predictions_of(log_score, proba=proba.reshape(len(rows), len(classes)))
     labels = np.array([row["label"] or None for row in rows] + [None], dtype=object)[:-1]
-    return Answers(number, labels, log_score, proba=proba.reshape(len(rows), len(classes)), classes=classes, note=note)
+    return Answers(predictions, number, labels, classes, note=note)
 
 
 def _numbers(rows: list[dict[str, Any]], name: str) -> Any:

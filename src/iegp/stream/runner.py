@@ -1,6 +1,6 @@
-"""The loop of a run: read, answer, learn, write, and now and then a checkpoint.
+"""The one loop of all runs: read, answer, learn, write, and now and then a checkpoint.
 
-Over a file, blocks begin at row numbers that are multiples of :data:`BLOCK`, whatever the clock says: a run that was
+Over a file, blocks begin at row numbers that are multiples of the job's block, whatever the clock says: a run that was
 killed and resumed from a checkpoint repeats the same blocks and gives the same bytes. A live source is answered with
 what waits, one line if one line waits; each batch is journalled first.
 """
@@ -11,33 +11,39 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import IegpError
-from iegp.preprocessing.batch import Batch
 from iegp.preprocessing.encoder import Problem
-from iegp.readers import BadRecord, Position, Records, Source
+from iegp.readers import BadRecord, Batch, Position, Records, Source
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
-from iegp.stream.checkpoint import Where
-from iegp.stream.job import Job
+from iegp.stream.checkpoint import Storable, Where
+from iegp.stream.job import Counters, OnBad
 from iegp.stream.journal import Journal
 from iegp.stream.outputs import AnswerFile, Output
-from iegp.stream.plan import Plan
-
-BLOCK = 1024
-# Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
-KEYED_BLOCK = 8192
 
 
-def block_of(plan: Plan) -> int:
-    """How many rows are absorbed at once; what a run answers depends on it in the last digits, so it is fixed."""
-    return BLOCK if plan.key is None else KEYED_BLOCK
+class AnyJob(Storable, Protocol):
+    """What the loop needs of a job: of a stream (:class:`iegp.stream.job.Job`), or of a map."""
+
+    counters: Counters
+    learns_part_blocks: bool
+    """Whether the rows before a bad record are learned at once, or only as a whole block once it is put right."""
+
+    @property
+    def block(self) -> int:
+        """How many rows are absorbed at once."""
+        ...
+
+    def absorb(self, batch: Batch, answer: Callable[[Answers], None], on_bad: OnBad) -> None:
+        """Answer and learn the records in order; see :meth:`iegp.stream.job.Job.absorb`."""
+        ...
 
 
 class BadRow(IegpError):
@@ -71,13 +77,19 @@ class Files:
     model: Path | None = None
     journal: Journal | None = None
 
+    def close(self) -> None:
+        """Let go of all of them."""
+        for file in (None if self.answers is None else self.answers.output, self.bad, self.journal):
+            if file is not None:
+                file.close()
+
 
 class Runner:
     """A job between a source and its files. ``should_stop`` is asked between blocks, ``watch`` told after each."""
 
     def __init__(
         self,
-        job: Job,
+        job: AnyJob,
         where: Where,
         files: Files,
         *,
@@ -119,8 +131,7 @@ class Runner:
                 self.watch(source)
             if self._is_due():
                 self.save(source)
-        self.where.is_finished = not self.should_stop()
-        self.save(source)
+        self.save(source, is_finished=not self.should_stop())
 
     def replay(self) -> int:
         """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
@@ -151,14 +162,11 @@ class Runner:
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    def _next_block(self, source: Source) -> _Block | None:
-        rows = self.job.counters.rows
-        block = block_of(self.job.plan)
+    def _next_block(self, source: Source) -> Records | None:
+        rows, block = self.job.counters.rows, self.job.block
         wanted = block - rows % block
         if self.limit is not None:
             wanted = min(wanted, self.limit - rows)
-            if wanted <= 0:
-                return None
         parts: list[Records] = []
         while wanted > 0:
             records = self._read(source, wanted, parts)
@@ -169,7 +177,7 @@ class Runner:
             # What a live source has is answered at once; a bad record, too, is dealt with where it stands.
             if source.is_live or (records.bad and not self.skips_bad):
                 break
-        return _Block(parts) if parts else None
+        return Records.joined(parts) if parts else None
 
     def _read(self, source: Source, wanted: int, parts: list[Records]) -> Records | None:
         """The next records. What was read before the source broke is absorbed first; the next reading fails again."""
@@ -178,27 +186,27 @@ class Runner:
                 return source.read(wanted)
             except IegpError as error:
                 self._broken = error
-        if parts:
+        if parts and self.job.learns_part_blocks:
             return None
         raise _Unreadable(self._broken)
 
     # -- absorbing -------------------------------------------------------------------------------------------------
 
-    def _absorb(self, block: _Block, source: Source) -> None:
-        if not len(block.batch) and not block.bad:
-            # Blank lines, or someone woke us up: nothing to journal.
+    def _absorb(self, block: Records, source: Source) -> None:
+        if not block.n_records:
+            # Blank lines, or a signal ended the waiting: nothing to journal.
             self.where.position = block.end
             return
         stopper = block.bad[0] if block.bad and not self.skips_bad else None
-        n_usable = len(block.batch) if stopper is None else stopper.before
-        batch, end = block.batch.part(0, n_usable), block.position_before(n_usable)
-        bad: list[BadRecord] = []
-        if stopper is None:
-            end, bad = block.end, block.bad
+        batch: Batch = block
+        end, bad = block.end, block.bad
+        if stopper is not None:
+            n_usable = stopper.before if self.job.learns_part_blocks else 0
+            batch, end, bad = block.part(0, n_usable), block.position_before(n_usable), []
         journal = self.files.journal if source.is_live else None
         if journal is not None:
             # A followed file can be read again: if the run ends at a record of the batch, it goes on there.
-            places = [] if source.size is None else [block.position_before(i) for i in range(n_usable)]
+            places = [] if source.size is None else [block.position_before(i) for i in range(len(batch))]
             journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
             self.where.sequence = journal.sequence
         try:
@@ -210,7 +218,7 @@ class Runner:
         if journal is not None:
             journal.mark_answered()
         if stopper is not None:
-            raise BadRow(self.where.source, stopper.line, stopper.column, stopper.text, stopper.reason)
+            raise BadRow(self.where.source, *stopper[1:5])
 
     def _new_schema(self, source: Source) -> dict[str, Any]:
         """What the source has decided about its columns since it was last stored: it cannot look at them again."""
@@ -224,11 +232,11 @@ class Runner:
         def on_bad(index: int, problem: Problem) -> None:
             line = int(batch.lines[index])
             if not self.skips_bad:
-                raise _StoppedAt(index, BadRow(self.where.source, line, problem.column, problem.text, problem.reason))
-            self._set_aside(line, problem.column, problem.text, problem.reason, _as_json(batch, index))
+                raise _StoppedAt(index, BadRow(self.where.source, line, *problem[1:]))
+            self._set_aside(line, *problem[1:], raw=_as_json(batch, index))
 
         for record in bad:
-            self._set_aside(record.line, record.column, record.text, record.reason, record.raw)
+            self._set_aside(*record[1:6])
         self.job.absorb(batch, self._answer, on_bad)
 
     def _answer(self, answers: Answers) -> None:
@@ -251,28 +259,39 @@ class Runner:
             return False
         return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
 
-    def save(self, source: Source | None = None) -> None:
-        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows."""
+    def save(self, source: Source | None = None, is_finished: bool = False) -> None:
+        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows.
+
+        ``where`` says the same as the disk: it is brought up to date, and finished, once the checkpoint is written.
+        """
         begun = time.monotonic()
         self._saved_rows = self.job.counters.rows
-        if source is not None:
-            self.where.schema = source.schema()
-        if self.files.answers is not None:
-            self.files.answers.output.sync()
-            if self.files.answers.output.is_file:
-                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
-                is_folded = self.where.is_finished and self.files.answers.form == "parquet"
-                self.where.out_position = 0 if is_folded else self.files.answers.output.position
-        if self.files.bad is not None:
-            self.files.bad.sync()
-            self.where.bad_position = self.files.bad.position
+        reached = self._reached(source, is_finished)
         if self.files.model is not None:
-            checkpoint.remember_beginning(self.where)
-            checkpoint.write(self.files.model, self.job, self.where)
-            if self.files.journal is not None:
-                self.files.journal.clear()
+            checkpoint.remember_beginning(reached)
+            checkpoint.write(self.files.model, self.job, reached)
+        vars(self.where).update(vars(reached))
+        if self.files.model is not None and self.files.journal is not None:
+            self.files.journal.clear()
         self._saved_time = time.monotonic()
         self._save_seconds = self._saved_time - begun
+
+    def _reached(self, source: Source | None, is_finished: bool) -> Where:
+        """How far the run has come, all answers up to there on disk."""
+        reached = replace(self.where, is_finished=is_finished)
+        if source is not None:
+            reached.schema = source.schema()
+        answers = self.files.answers
+        if answers is not None:
+            answers.output.sync()
+            if answers.output.is_file:
+                # Of a finished run all that was collected becomes Parquet, however it was cut into messages.
+                is_folded = is_finished and answers.form == "parquet"
+                reached.out_position = 0 if is_folded else answers.output.position
+        if self.files.bad is not None:
+            self.files.bad.sync()
+            reached.bad_position = self.files.bad.position
+        return reached
 
 
 class _StoppedAt(Exception):
@@ -290,31 +309,6 @@ class _Unreadable(Exception):
     def __init__(self, reason: IegpError) -> None:
         super().__init__()
         self.reason = reason
-
-
-class _Block:
-    """Consecutive pieces of a source, taken together."""
-
-    def __init__(self, parts: list[Records]) -> None:
-        self.batch = Batch.joined([Batch(part.columns, part.lines, part.offsets) for part in parts])
-        self.bad: list[BadRecord] = []
-        self._parts = parts
-        before = 0
-        for part in parts:
-            self.bad += [record._replace(before=before + record.before) for record in part.bad]
-            before += len(part)
-
-    @property
-    def end(self) -> Position:
-        return self._parts[-1].end
-
-    def position_before(self, index: int) -> Position:
-        """Where the source goes on after the good records before ``index``."""
-        for part in self._parts:
-            if index <= len(part):
-                return part.position_after(index - 1) if index else part.start
-            index -= len(part)
-        return self.end
 
 
 def _to_journal(batch: Batch, bad: list[BadRecord], end: Position) -> dict[str, Any]:
@@ -342,7 +336,7 @@ def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Posit
         BadRecord(before, line, column, text, reason, raw.encode("latin-1"), Position(*after))
         for before, line, column, text, reason, raw, after in stored["bad"]
     ]
-    return Batch(columns, lines, lines), bad, Position(*stored["end"])
+    return Batch(columns, lines), bad, Position(*stored["end"])
 
 
 def _as_json(batch: Batch, index: int) -> bytes:

@@ -101,14 +101,12 @@ def test_weights_are_marginal_likelihoods_of_all_rows():
     X, y = stream(60)
     base = warmed_up(noise_forgetting=(None, 1.0))
     first, second = (taught(base, *part) for part in parts(X, y, [25]))
-    model = first.merge(second)._online
+    model = first.merge(second).model_
     ensemble, scaling = model.experts.ensemble, model.scaling
     rows, labels = (X - scaling.x_mean) / scaling.x_scale, (y - scaling.y_mean) / scaling.y_scale
     wanted = []
-    for frequencies, ratio, noise in zip(
-        ensemble.frequencies, ensemble.prior_ratio, ensemble.noise_var[:, 0], strict=True
-    ):
-        Phi = features(rows, frequencies)
+    for kernel, (ratio, noise) in enumerate(zip(ensemble.prior_ratio, ensemble.noise_var[:, 0], strict=True)):
+        Phi = features(rows, ensemble.kernel_frequencies(kernel))
         covariance = noise * (ratio * Phi @ Phi.T + np.eye(len(X)))
         wanted.append(gaussian_log_density(labels, np.zeros(len(X)), covariance))
         # Ten rows' worth of belief in the warm-up's noise level.

@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import laplace
 from scipy import special, stats
 
+from iegp.core.compute import logistic, normal
 from iegp.core.compute.exponential import exp_negative
-from iegp.core.likelihoods import LIKELIHOODS, categorical, logistic, named, normal, sites
+from iegp.core.likelihoods import LIKELIHOODS, categorical, named, sites
 from iegp.errors import InputError
 
 EPS = np.finfo(float).eps

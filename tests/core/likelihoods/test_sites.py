@@ -13,7 +13,9 @@ from numpy.testing import assert_allclose
 from oracles import laplace
 from scipy import special
 
-from iegp.core.likelihoods import LIKELIHOODS, categorical, poisson, search, sites
+from iegp.core.compute import newton
+from iegp.core.likelihoods import LIKELIHOODS, categorical, sites
+from iegp.core.predictive import poisson_log_normal as poisson
 
 EPS = np.finfo(float).eps
 MEANS = st.one_of(st.floats(-1e3, 1e3), st.floats(-10.0, 10.0))
@@ -24,7 +26,7 @@ GAPS = st.floats(-6.0, 2.0).map(lambda exponent: 10.0**exponent)
 
 def mode_of(case, label, mean, var, link):
     guess = poisson.first_guess(label, mean, var, link) if case.name == "poisson" else math.nan
-    return search.mode_at(label, mean, var, (LIKELIHOODS[case.name].derivatives_address, link), guess)
+    return newton.mode_at(label, mean, var, (LIKELIHOODS[case.name].derivatives_address, link), guess)
 
 
 def assert_mode(name, label, mean, var, link, exposure=1.0):

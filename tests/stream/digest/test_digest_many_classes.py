@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from stream_runs.digest_streams import classes
 
-from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
 
 
@@ -13,9 +13,9 @@ def test_errors_of_classes_beyond_those_told_apart_count():
     proba = np.eye(80)
     labels = np.array([*names[1:], names[0]], dtype=object)
     digest = Digest("classification")
-    wrong = Answers(np.arange(80), labels, np.zeros(80), proba=proba, classes=names)
+    wrong = classes(np.arange(80), labels, np.zeros(80), proba=proba, classes=names)
     digest.add(wrong)
     assert digest.results().loss.ours == 1.0
-    digest.add(Answers(np.arange(80, 160), np.array(names, dtype=object), np.zeros(80), proba=proba, classes=names))
+    digest.add(classes(np.arange(80, 160), np.array(names, dtype=object), np.zeros(80), proba=proba, classes=names))
     assert digest.results().loss.ours == 0.5
     assert digest.results().loss.naive > 0.9

@@ -104,8 +104,8 @@ def test_waiting_rows_that_cannot_be_are_refused(task, column):
 @pytest.mark.parametrize("scale", [1e-300, 1e150, 1e300])
 def test_extreme_numbers_do_no_harm(scale):
     made = answers("regression", 300)
-    scaled = {name: scale * getattr(made, name) for name in ("label", "mean", "std", "lower", "upper")}
-    results = digested("regression", replace(made, **scaled)).results()
+    scaled = {name: scale * made.number(name) for name in ("mean", "std", "lower", "upper")}
+    results = digested("regression", replace(made, label=scale * made.label).predicting(**scaled)).results()
     assert results.n_scored == 298
     assert 0.9 < results.coverage <= 1.0
 

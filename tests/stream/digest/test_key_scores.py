@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import by_key as oracle
-from stream_runs.digest_streams import answers, part
+from stream_runs.digest_streams import answers, numbers, part
 
 from iegp.errors import InputError
-from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest, KeyScores
 
 N = 300
@@ -37,12 +36,12 @@ def test_scores_are_those_of_each_key_alone():
     assert len(scores) == len(set(made.keys))
     for entry in scores.busiest(100):
         own = keys == entry.key
-        scored = own & ~np.isnan(made.label) & ~np.isnan(made.mean)
-        y, mean = made.label[scored], made.mean[scored]
+        scored = own & ~np.isnan(made.label) & ~np.isnan(made.number("mean"))
+        y, mean = made.label[scored], made.number("mean")[scored]
         assert (entry.rows, entry.scored) == (own.sum(), scored.sum())
         assert entry.nmse == pytest.approx(((y - mean) ** 2).mean() / y.var(), rel=1e-9)
-        assert entry.log_score == pytest.approx(np.nanmean(made.log_score[scored]), rel=1e-9)
-        assert entry.coverage == np.mean((made.lower[scored] <= y) & (y <= made.upper[scored]))
+        assert entry.log_score == pytest.approx(np.nanmean(made.number("log_score")[scored]), rel=1e-9)
+        assert entry.coverage == np.mean((made.number("lower")[scored] <= y) & (y <= made.number("upper")[scored]))
 
 
 def test_busiest_and_worst_are_ordered_and_bounded():
@@ -62,7 +61,7 @@ def test_recent_scores_are_those_of_the_last_windows(size):
     scores = KeyScores()
     for start in range(0, 1000, size):
         scores.add(cut(made, slice(start, start + size)), late=False)
-    wanted = oracle.recent_nmse(made.keys, made.label, made.mean)
+    wanted = oracle.recent_nmse(made.keys, made.label, made.number("mean"))
     got = {entry.key: entry.recent_nmse for entry in scores.busiest(100)}
     assert set(got) == set(wanted)
     for key, value in wanted.items():
@@ -76,7 +75,7 @@ def test_a_bad_start_does_not_make_a_key_the_worst():
     mean = 0.1 * label
     mean[:40:2] += 1000.0
     mean[1::2] += 1.0
-    made = Answers(np.arange(n), label, np.zeros(n), mean, np.ones(n), mean - 2.0, mean + 2.0, keys=("a", "b") * 100)
+    made = numbers(np.arange(n), label, np.zeros(n), mean, np.ones(n), mean - 2.0, mean + 2.0, keys=("a", "b") * 100)
     scores = KeyScores()
     scores.add(made, late=False)
     assert [entry.key for entry in scores.worst(2)] == ["b", "a"]
@@ -87,10 +86,11 @@ def test_naive_forecasts_are_those_of_the_row_s_own_key(n_keys):
     """More rows than one block holds; keys of very different size and level."""
     made = keyed(n=1200, n_keys=n_keys)
     level = np.array([10.0 ** (int(key[1:]) % 5) for key in made.keys])
-    made = replace(made, label=made.label * level, mean=made.mean * level)
+    made = replace(made, label=made.label * level).predicting(mean=made.number("mean") * level)
     digest = Digest("regression")
     digest.add(made)
-    results, wanted = digest.results(), oracle.naive_scores(made.keys, made.label, made.mean, made.log_score)
+    results = digest.results()
+    wanted = oracle.naive_scores(made.keys, made.label, made.number("mean"), made.number("log_score"))
     assert results.n_scored == wanted["n"]
     for name, total in wanted.items():
         assert results.curves.sums[name].sum() == pytest.approx(total, rel=1e-9), name
@@ -121,7 +121,7 @@ def test_cuts_and_a_stop_do_not_matter_to_the_bit(cuts):
 
 def test_a_late_label_scores_and_is_no_row_of_its_own():
     made = keyed()
-    unlabelled = replace(made, label=np.full(N, np.nan), log_score=np.full(N, np.nan))
+    unlabelled = replace(made, label=np.full(N, np.nan)).predicting(log_score=np.full(N, np.nan))
     one, other = KeyScores(), KeyScores()
     one.add(made, late=False)
     other.add(unlabelled, late=False)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from iegp.core import scaling
 from iegp.core.scaling import Scaling
 from iegp.errors import InputError
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun
+from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.typing import Float
 from iegp_paper.competitors import rows
 

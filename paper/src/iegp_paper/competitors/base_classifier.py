@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from iegp.core import scaling
 from iegp.core.scaling import Scaling
 from iegp.errors import InputError
-from iegp.evaluate.classification_run import ClassificationRun
+from iegp.evaluate.runs import ClassificationRun
 from iegp.typing import Float
 from iegp_paper.competitors import rows
 from iegp_paper.competitors.base import Baseline, Expected

@@ -84,20 +84,21 @@ class Piece(NamedTuple):
     stop: int
 
 
-def wrap_around(costs: Sequence[float], n_rows: int, block: int, n_threads: int) -> list[list[Piece]]:
+def wrap_around(costs: Sequence[float], n_rows: int, blocks: Sequence[int], n_threads: int) -> list[list[Piece]]:
     """Share tasks of ``n_rows`` rows each among threads so that all finish together (McNaughton's rule).
 
     The tasks are laid end to end and cut into equal lengths. A task that is cut gives its first rows to the start of
-    one thread and its later rows to the end of the thread before, so neither has to wait. Cuts fall between blocks.
+    one thread and its later rows to the end of the thread before, so neither has to wait. Cuts fall between the
+    ``blocks`` of rows in which a task is worked on.
 
-    >>> wrap_around([1, 1, 1], 100, 10, 2)
+    >>> wrap_around([1, 1, 1], 100, [10, 10, 10], 2)
     [[Piece(task=0, begin=0, stop=100), Piece(task=1, begin=50, stop=100)], [Piece(task=1, begin=0, stop=50), \
 Piece(task=2, begin=0, stop=100)]]
     """
     length = max(sum(costs) / n_threads, *costs)
     plan: list[list[Piece]] = [[]]
     room = length
-    for task, cost in enumerate(costs):
+    for task, (cost, block) in enumerate(zip(costs, blocks, strict=True)):
         # Rows that still fit into this thread, counted from the task's end.
         later = n_rows if cost <= room * (1.0 + 1e-12) else int(room / cost * n_rows)
         cut = -(-(n_rows - later) // block) * block

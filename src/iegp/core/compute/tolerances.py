@@ -38,9 +38,14 @@ STACKING_FLOOR = 1.0e-12
 # A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
 CONSTANT_SPREAD = 8.0 * EPS
 
-# A value this many standard deviations (of the warm-up rows) away is refused: its square, and the angle of its
-# features, would overflow and poison the model for good.
+# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
+# poison the model for good.
 FARTHEST_VALUE = 1.0e300
+# The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
+FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
+
+# The same for rows of a latent variable model, whose squared distances to their neighbours are float32.
+FARTHEST_IN_FLOAT32 = 1.0e15
 
 # Rows are unlearned while at least this share of an expert's information stays in every direction. The relative error
 # of what is left is rounding divided by it.

@@ -1,7 +1,7 @@
 """Columns that have names, and columns that come later.
 
 Each column's frequencies are drawn by its own key, and an absent value counts as the centre of its column, which is
-zero once standardised. So a column that nobody has seen adds nothing to the angle of any feature: a model may grow one
+zero once standardised. So a column that was never seen adds nothing to the angle of any feature: a model may grow one
 at any time and every past feature vector stays what it was. Beliefs and weights need not change at all.
 """
 
@@ -56,7 +56,7 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     all_keys = (*model.column_keys, *keys)
     kernels = tuple(_with_columns(kernel, model.n_columns, len(keys)) for kernel in model.experts.kernels)
     frequencies = [expert_frequencies(model.settings, kernel, i, all_keys) for i, kernel in enumerate(kernels)]
-    ensemble = model.experts.ensemble._replace(frequencies=np.stack(frequencies))
+    ensemble = model.experts.ensemble._replace(frequencies=np.concatenate(frequencies))
     gap = np.full((len(model.kept_x), len(keys)), np.nan)
     return replace(
         model,

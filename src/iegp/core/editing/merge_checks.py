@@ -8,6 +8,7 @@ import numpy as np
 
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
+from iegp.core.state import Layout
 from iegp.core.weights import rule_named
 from iegp.errors import InputError
 
@@ -40,11 +41,11 @@ def check_mergeable(model: Online, verb: str) -> None:
         raise InputError(
             f"cannot {verb} with shutdown={ensemble.shutdown:g}: an expert may have stopped learning halfway. {use}"
         )
-    rungs = [rung for rung in settings.noise_forgetting if rung is not None and rung != 1.0]
-    if rungs:
+    forgotten = [value for value in settings.noise_forgetting if value is not None and value != 1.0]
+    if forgotten:
         raise InputError(
-            f"cannot {verb} with noise_forgetting={rungs[0]}: noise that is forgotten depends on when each row came. "
-            f"{use}, then go_live(noise_forgetting=...)"
+            f"cannot {verb} with noise_forgetting={forgotten[0]}: noise that is forgotten depends on when each row "
+            f"came. {use}, then go_live(noise_forgetting=...)"
         )
 
 
@@ -95,6 +96,8 @@ def difference_between(first: Online, second: Online) -> str:
 def _unequal(items: Iterable[tuple[str, object]], other: object) -> str:
     """Name of the first array that is not the same to the bit."""
     for name, value in items:
+        if isinstance(value, Layout):
+            continue  # follows from the settings
         if not np.array_equal(np.asarray(value), np.asarray(getattr(other, name)), equal_nan=True):
             return name
     return ""

@@ -1,4 +1,4 @@
-"""A class that nobody declared: the model goes on with one class more, which starts from the prior.
+"""A class that was not declared: the model goes on with one class more, which starts from the prior.
 
 Softmax sees only differences between latent functions. So a binary model, whose one latent function f is the log odds
 of class 1 over class 0, becomes a model with the two latent functions -f/2 and f/2: means halved, and each with half
@@ -40,10 +40,10 @@ def add_class(model: Online) -> Online:
 
 
 def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
-    drifting = ensemble.drift_ratio[:, None, None] > 0.0
+    drifting, layout = ensemble.drift_ratio > 0.0, ensemble.layout
     # A covariance is halved, a square-root information factor grows by sqrt(2), and so does its image of the mean.
-    matrix = state.matrix * np.where(drifting, 0.5, np.sqrt(2.0))
-    half = state.vector * np.where(drifting, 0.5, np.sqrt(0.5))
+    matrix = state.matrix * np.repeat(np.where(drifting, 0.5, np.sqrt(2.0)), np.diff(layout.matrix))
+    half = state.vector * np.repeat(np.where(drifting, 0.5, np.sqrt(0.5)), layout.n_features)[:, None]
     grown = ensemble._replace(
         likelihood=likelihood_code("categorical"),
         drift_ratio=0.5 * ensemble.drift_ratio,
@@ -53,7 +53,7 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
         nodes=_one_more_row(ensemble.nodes),
     )
     scale = np.ones((ensemble.n_experts, 2))
-    return grown, state._replace(matrix=matrix, vector=np.concatenate([-half, half], axis=2), noise_scale=scale)
+    return grown, state._replace(matrix=matrix, vector=np.concatenate([-half, half], axis=1), noise_scale=scale)
 
 
 def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
@@ -63,9 +63,9 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
         link=np.concatenate([ensemble.link, np.zeros((n_beliefs, 1))], axis=1),
         nodes=_one_more_row(ensemble.nodes),
     )
-    new = np.zeros((*state.vector.shape[:2], 1))
+    new = np.zeros((len(state.vector), 1))
     return grown, state._replace(
-        vector=np.ascontiguousarray(np.concatenate([state.vector, new], axis=2)),
+        vector=np.concatenate([state.vector, new], axis=1),
         noise_scale=np.concatenate([state.noise_scale, np.ones((ensemble.n_experts, 1))], axis=1),
     )
 

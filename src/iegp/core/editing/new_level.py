@@ -1,4 +1,4 @@
-"""A level between, below or above ordered classes that nobody declared: the model goes on with one cut-point more.
+"""A level between, below or above ordered classes that was not declared: the model goes on with one cut-point more.
 
 The latent function and everything learned about it stay. Only a piece of the line is given to the new level. Between
 two others it lies around the cut-point where they were hard to tell apart, wide enough to become the most probable one

@@ -16,7 +16,7 @@ from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
-from iegp.core.state import Ensemble
+from iegp.core.state import Ensemble, layout_of
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
 
@@ -79,7 +79,7 @@ def fit_experts(settings: Settings, keys: Sequence[int], x: Float, y: Float, n_o
 
 
 def with_other_ladders(settings: Settings, experts: Experts, keys: Sequence[int], noise_var: Float) -> Experts:
-    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise ladder of ``settings``.
+    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise models of ``settings``.
 
     ``noise_var`` (n_kernels, D) is where the noise starts.
     """
@@ -145,23 +145,25 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    rungs = np.array([_rung(value) for value in settings.noise_forgetting])
-    sharpness = np.ones(len(rungs))
+    noise = np.array([noise_numbers(value) for value in settings.noise_forgetting])
+    sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
-        # No noise to learn; rungs are degrees of sharpness.
+        # No noise to learn; in place of noise models there are degrees of sharpness.
         sharpness = np.array(settings.sharpness)
-        rungs = np.full((len(sharpness), 2), np.nan)
-    n_experts = drift_ratio.size * len(rungs)
+        noise = np.full((len(sharpness), 2), np.nan)
+    n_experts = drift_ratio.size * len(noise)
     link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
     n_latents = noise_var.shape[1]
     switching = settings.weights == "switching"
+    frequencies = [expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]
     return Ensemble(
-        frequencies=np.stack([expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]),
+        frequencies=np.concatenate(frequencies),
+        layout=layout_of([len(own) for own in frequencies], len(drifts)),
         drift_ratio=drift_ratio.ravel(),
         prior_ratio=np.repeat([fit.prior_ratio for fit in fits], len(drifts)),
         noise_var=np.repeat(noise_var, len(drifts), axis=0),
-        forgetting=rungs[:, 0].copy(),
-        tails=rungs[:, 1].copy(),
+        forgetting=noise[:, 0].copy(),
+        tails=noise[:, 1].copy(),
         rule=RULES.index(settings.weights),
         transitions=transition_matrix(settings.switch_array(), n_experts) if switching else np.ones((1, 1)),
         rate=settings.stacking_rate,
@@ -174,8 +176,8 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     )
 
 
-def _rung(forgetting: Rung) -> tuple[float, float]:
-    """Forgetting and tails of one rung of the noise ladder, NaN where there is none."""
+def noise_numbers(forgetting: Rung) -> tuple[float, float]:
+    """Forgetting and tails of one noise model, NaN where there is none."""
     if forgetting is None:
         return np.nan, np.nan
     return forgetting if isinstance(forgetting, tuple) else (forgetting, np.nan)

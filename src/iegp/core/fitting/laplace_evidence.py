@@ -12,6 +12,7 @@ a new likelihood needs no third derivatives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,7 @@ class Search:
     """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
 
     def __init__(self, y: Float, phi: Float, link: Link) -> None:
-        self.address, self.y, self.phi, self.link = link.likelihood.derivatives_address, y, phi, link
+        self.y, self.phi, self.link = y, phi, link
         self.theta = np.zeros(phi.shape[1])
 
     def evidence(self, log_var: float, free: Float) -> tuple[float, float, Float]:
@@ -95,7 +96,7 @@ class Search:
         link = self.link.parameters(free)
         root = float(np.exp(0.5 * log_var))
         b = root * self.phi
-        mode = _find_mode(self.address, self.y, b, link, self.theta / root)
+        mode = _find_mode(self._rows, b, link, self.theta / root)
         self.theta = root * mode.a
         value = mode.height - float(np.log(np.diagonal(mode.factor[0])).sum())
         whitened = cho_solve(mode.factor, b.T, check_finite=False)
@@ -118,25 +119,33 @@ class Search:
             d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
         return value, d_log_var, d_free
 
+    def _rows(self, z: Float, link: Float) -> Float:
+        """Log probability, slope and curvature of every row: (3, n)."""
+        likelihood = self.link.likelihood
+        rows = derivative_rows(likelihood.derivatives_address, self.y, z, link)
+        if not likelihood.is_trusted:
+            likelihood.require_sound(rows, np.where(rows[2] < 0.0, np.nan, 0.0))
+        return rows
+
     def _slope_of_curvature(self, z: Float, link: Float) -> Float:
-        above = derivative_rows(self.address, self.y, z + _DIFFERENCE, link)[2]
-        below = derivative_rows(self.address, self.y, z - _DIFFERENCE, link)[2]
+        above = self._rows(z + _DIFFERENCE, link)[2]
+        below = self._rows(z - _DIFFERENCE, link)[2]
         return np.asarray((above - below) / (2.0 * _DIFFERENCE))
 
     def _change_with_link(self, z: Float, free: Float, j: int) -> Float:
         step = np.zeros(len(free))
         step[j] = _DIFFERENCE
-        above = derivative_rows(self.address, self.y, z, self.link.parameters(free + step))
-        below = derivative_rows(self.address, self.y, z, self.link.parameters(free - step))
+        above = self._rows(z, self.link.parameters(free + step))
+        below = self._rows(z, self.link.parameters(free - step))
         return np.asarray((above - below) / (2.0 * _DIFFERENCE))
 
 
-def _find_mode(address: int, y: Float, b: Float, link: Float, a: Float) -> _Mode:
+def _find_mode(derivatives: Callable[[Float, Float], Float], b: Float, link: Float, a: Float) -> _Mode:
     """Newton's method in the F parameters, with steps halved until they climb: the posterior is log-concave."""
 
     def height_at(a: Float) -> tuple[float, Float, Float]:
         z = b @ a
-        rows = derivative_rows(address, y, z, link)
+        rows = derivatives(z, link)
         return float(rows[0].sum()) - 0.5 * float(a @ a), z, rows
 
     height, z, rows = height_at(a)

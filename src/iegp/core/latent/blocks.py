@@ -133,24 +133,28 @@ def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) ->
     add_transposed_matmul(weighted, rows, belief.cross)
 
 
+class RowBlock(NamedTuple):
+    """Rows that are embedded one after another."""
+
+    rows: Float
+    """(b, D)"""
+    products: Float
+    """(b, b): of the rows with each other; not looked at where nothing is learned."""
+    neighbours: Int
+    """(b, k): numbers of earlier rows."""
+
+
 @compiled
 def learn_block(
-    belief: Belief,
-    problem: RowProblem,
-    rows: Float,
-    row_products: Float,
-    neighbours: Int,
-    positions: Float,
-    first: int,
-    n_steps: int,
-    forgetting: float,
-    log_scores: Float,
+    belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, first: int, log_scores: Float
 ) -> None:
-    """Embed and learn the rows (b, D) of a block, in place.
+    """Embed and learn the rows of a block, in place.
 
-    ``neighbours`` (b, k) are numbers of earlier rows, in ``positions`` (n, d), where row t of the block writes its own
-    position at ``first + t``. ``log_scores`` (b,) are log predictive densities before learning.
+    ``positions`` (n, d) holds those of earlier rows, and row t of the block writes its own at ``first + t``.
+    ``log_scores`` (b,) are log predictive densities before learning.
     """
+    rows, row_products, neighbours = block
+    forgetting = problem.forgetting
     b, n_features = len(rows), len(belief.gram)
     d, k = positions.shape[1], neighbours.shape[1]
     space = make_workspace(len(problem.frequencies), d)
@@ -165,7 +169,7 @@ def learn_block(
         symmetric_times(belief.inverse, crossed[t], theta_y)
         start_from(neighbours[t], positions, starts)
         row = Row(theta_y, row_products[t, t], float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, n_steps, space, positions[first + t])
+        log_scores[t] = locate(problem, row, starts, problem.n_steps, space, positions[first + t])
         _add_scaled(1.0, space.waves[0], phis[t])
         absorb(belief, row, space)
     _add_to_sums(belief, phis, rows, forgetting)
@@ -173,16 +177,10 @@ def learn_block(
 
 @compiled
 def place_block(
-    belief: Belief,
-    problem: RowProblem,
-    rows: Float,
-    neighbours: Int,
-    positions: Float,
-    n_steps: int,
-    placed: Float,
-    log_scores: Float,
+    belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, placed: Float, log_scores: Float
 ) -> None:
     """Embed rows (b, D) without learning: positions into ``placed`` (b, d), log predictive densities alongside."""
+    rows, _, neighbours = block
     b, n_features = len(rows), len(belief.gram)
     d, k = positions.shape[1], neighbours.shape[1]
     space = make_workspace(len(problem.frequencies), d)
@@ -196,4 +194,4 @@ def place_block(
         for c in range(rows.shape[1]):
             square += rows[t, c] ** 2
         row = Row(theta_y, square, float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, n_steps, space, placed[t])
+        log_scores[t] = locate(problem, row, starts, problem.n_steps, space, placed[t])

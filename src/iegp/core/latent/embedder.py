@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.latent.blocks import learn_block, place_block, refresh
+from iegp.core.latent.blocks import RowBlock, learn_block, place_block, refresh
 from iegp.core.latent.experts import FirstPicture, LatentExperts, fit_latent_experts
 from iegp.core.latent.initial import RowScaling, filled_rows, fit_scaling, search_axes
 from iegp.core.latent.memory import Memory, digests_of
@@ -60,8 +60,8 @@ class Embedder:
         return len(self.log_weights)
 
 
-class Learned(NamedTuple):
-    """What happened to rows that were learned, each before it was learned."""
+class EmbeddedRows(NamedTuple):
+    """Where rows that were learned were put, each before it was learned."""
 
     positions: Float
     """(M, n, d): where every expert put them."""
@@ -71,7 +71,7 @@ class Learned(NamedTuple):
     """(n,): log predictive density, in scaled units; NaN for rows of the warm-up."""
 
 
-def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple[Embedder, Learned]:
+def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple[Embedder, EmbeddedRows]:
     """A model whose warm-up rows (n, D) these are; NaN marks entries that are missing."""
     with one_blas_thread():
         scaling = fit_scaling(rows)
@@ -85,24 +85,24 @@ def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple
         memory.append(_vectors(scaled, axes), stitched, digests_of(rows), 0)
     log_weights = np.full(n_experts, -math.log(n_experts))
     embedder = Embedder(settings, scaling, experts, axes, memory, log_weights, settings.transitions(), n, n)
-    return embedder, Learned(positions, stitched, np.full(n, np.nan))
+    return embedder, EmbeddedRows(positions, stitched, np.full(n, np.nan))
 
 
-def learn(model: Embedder, rows: Float) -> Learned:
+def learn(model: Embedder, rows: Float) -> EmbeddedRows:
     """Embed and learn rows (n, D) in order; the model changes in place. Rows are checked before anything changes."""
     n, d = len(rows), model.settings.n_components
     for piece in _pieces(n):
         model.scaling.check(rows[piece])
-    learned = Learned(np.empty((model.n_experts, n, d)), np.empty((n, d)), np.empty(n))
+    learned = EmbeddedRows(np.empty((model.n_experts, n, d)), np.empty((n, d)), np.empty(n))
     with one_blas_thread():
         # In pieces: scaled copies of a long stream would not fit into the processor's caches, nor always into memory.
         for piece in _pieces(n):
-            part = Learned(learned.positions[:, piece], learned.stitched[piece], learned.log_score[piece])
+            part = EmbeddedRows(learned.positions[:, piece], learned.stitched[piece], learned.log_score[piece])
             _learn_piece(model, rows[piece], part)
     return learned
 
 
-def _learn_piece(model: Embedder, rows: Float, learned: Learned) -> None:
+def _learn_piece(model: Embedder, rows: Float, learned: EmbeddedRows) -> None:
     scaled, digests = model.scaling.scaled(rows), digests_of(rows)
     has_gaps: Bool = np.asarray(np.isnan(scaled).any(axis=1))
     t = 0
@@ -152,22 +152,12 @@ def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     settings, memory = model.settings, model.memory
     vectors = _vectors(rows, model.axes)
     neighbours = memory.neighbours.nearest_in_order(vectors, settings.n_neighbors)
-    row_products = rows @ rows.T
+    block = RowBlock(rows, rows @ rows.T, neighbours)
     positions = memory.room_for(len(rows))
     log_scores = np.empty((model.n_experts, len(rows)))
     for m in range(model.n_experts):
-        learn_block(
-            model.experts.belief(m),
-            model.experts.problem(m, settings),
-            rows,
-            row_products,
-            neighbours,
-            positions[m],
-            memory.size,
-            settings.n_steps,
-            settings.forgetting,
-            log_scores[m],
-        )
+        problem = model.experts.problem(m, settings)
+        learn_block(model.experts.belief(m), problem, block, positions[m], memory.size, log_scores[m])
     return np.ascontiguousarray(log_scores.T), vectors
 
 
@@ -178,20 +168,14 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     positions = memory.room_for(1)
     log_scores, completed = np.empty((1, model.n_experts)), np.empty((model.n_experts, rows.shape[1]))
     for m in range(model.n_experts):
+        problem = model.experts.problem(m, settings)
         log_scores[0, m], completed[m] = learn_partial(
-            model.experts.belief(m),
-            model.experts.problem(m, settings),
-            rows[0],
-            neighbours,
-            positions[m],
-            memory.size,
-            settings.n_steps,
-            settings.forgetting,
+            model.experts.belief(m), problem, rows[0], neighbours, positions[m], memory.size
         )
     return log_scores, _vectors(completed[model.trusted][None, :], model.axes)
 
 
-def _weigh(model: Embedder, log_scores: Float, learned: Learned, block: slice) -> None:
+def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: slice) -> None:
     """Let the meta-learner follow the block, and note what it chose."""
     settings, first = model.settings, model.memory.size
     positions = model.memory.room_for(0)[:, first : first + len(log_scores)]
@@ -262,16 +246,15 @@ def _ahead(model: Embedder, m: int) -> LatentExperts:
 def _place_whole(model: Embedder, m: int, rows: Float, neighbours: Int, placed: Float, scores: Float) -> None:
     experts, settings = _ahead(model, m), model.settings
     positions = model.memory.positions[m]
-    place_block(
-        experts.belief(m), experts.problem(m, settings), rows, neighbours, positions, settings.n_steps, placed, scores
-    )
+    block = RowBlock(rows, rows[:0], neighbours)
+    place_block(experts.belief(m), experts.problem(m, settings), block, positions, placed, scores)
 
 
 def _place_gappy(model: Embedder, m: int, row: Float, neighbours: Int, placed: Float) -> float:
     experts, settings = _ahead(model, m), model.settings
     positions = model.memory.positions[m]
     problem = experts.problem(m, settings)
-    return place_partial(experts.belief(m), problem, row, neighbours, positions, settings.n_steps, placed)[0]
+    return place_partial(experts.belief(m), problem, row, neighbours, positions, placed)[0]
 
 
 def log_densities(model: Embedder, rows: Float) -> Float:

@@ -54,6 +54,8 @@ class LatentExperts(NamedTuple):
             float(self.noise_var[m]),
             float(settings.latent_var),
             scale,
+            settings.n_steps,
+            float(settings.forgetting),
         )
 
 

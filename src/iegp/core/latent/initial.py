@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_VALUE
+from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_IN_FLOAT32
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -30,7 +30,7 @@ class RowScaling(NamedTuple):
 
     def check(self, rows: Float) -> None:
         """Refuse values whose squares would overflow."""
-        largest = math.sqrt(FARTHEST_VALUE) * self.scale[0]
+        largest = FARTHEST_IN_FLOAT32 * self.scale[0]
         with np.errstate(over="ignore", invalid="ignore"):
             # Written so that a NaN, which marks a gap, passes.
             is_far = np.abs(rows - self.mean) > largest

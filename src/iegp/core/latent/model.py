@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from iegp.core.latent import embedder as latent
-from iegp.core.latent.embedder import Embedder, Learned
+from iegp.core.latent.embedder import EmbeddedRows, Embedder
 from iegp.core.latent.experts import FirstPicture
 from iegp.core.latent.settings import LatentSettings
 from iegp.typing import Float
@@ -41,7 +41,7 @@ def begin(settings: LatentSettings, n_columns: int) -> LatentOnline:
     return LatentOnline(settings, np.empty((0, n_columns)))
 
 
-def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> Learned | None:
+def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedRows | None:
     """Learn rows (n, D) in order, in place. What happened to the last ones; None while the warm-up lasts.
 
     If the warm-up ends among these rows, the answer is about all of its rows and those after it.
@@ -57,7 +57,7 @@ def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> Learned |
     # Nothing of the model has changed until all rows are known to be usable.
     later = latent.learn(embedder, rows[n_missing:])
     model.embedder, model.provisional, model.kept = embedder, None, np.empty((0, model.n_columns))
-    return Learned(
+    return EmbeddedRows(
         np.concatenate([first.positions, later.positions], axis=1),
         np.concatenate([first.stitched, later.stitched]),
         np.concatenate([first.log_score, later.log_score]),

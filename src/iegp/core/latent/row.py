@@ -33,6 +33,10 @@ class RowProblem(NamedTuple):
     latent_var: float
     """Variance of the latent prior around zero."""
     longest_step: float
+    n_steps: int
+    """Steps by which the best start is improved."""
+    forgetting: float
+    """What is left of the weight of earlier rows when a row is learned."""
 
 
 @compiled_fast_sums

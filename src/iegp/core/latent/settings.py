@@ -89,4 +89,4 @@ class LatentSettings:
 
 _WHOLE = {"n_components": 1, "n_frequencies": 1, "warmup": 1, "n_neighbors": 1, "n_steps": 0, "warmup_iter": 0}
 # A row costs memory and time for each of them, and a model file may say any number.
-_MOST = {"n_neighbors": 1000, "n_steps": 1000}
+_MOST = {"n_neighbors": 1000, "n_steps": 1000, "n_frequencies": 5000, "n_components": 1000}

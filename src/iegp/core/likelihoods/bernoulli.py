@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from iegp._compile import compiled
-from iegp.core.likelihoods.logistic import log_expected_sigmoid, probit_shrinkage
-from iegp.core.likelihoods.normal import interval, log_normal_cdf
+from iegp.core.compute.logistic import log_expected_sigmoid, probit_shrinkage
+from iegp.core.compute.newton import newton
+from iegp.core.compute.normal import interval, log_normal_cdf
 from iegp.core.likelihoods.protocol import Likelihood
-from iegp.core.likelihoods.search import newton
 from iegp.typing import Float
 
 
@@ -67,7 +67,10 @@ class BernoulliLogit(Likelihood):
     """Two classes and a sigmoid."""
 
     name = "bernoulli-logit"
+    is_trusted = True
     has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
     derivatives = staticmethod(logit_derivatives)
     site = staticmethod(newton("bernoulli-logit", logit_derivatives).site)
     log_predictive = staticmethod(logit_log_predictive)
@@ -78,7 +81,10 @@ class BernoulliProbit(Likelihood):
     """Two classes and the normal distribution function."""
 
     name = "bernoulli-probit"
+    is_trusted = True
     has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
     derivatives = staticmethod(probit_derivatives)
     site = staticmethod(newton("bernoulli-probit", probit_derivatives).site)
     log_predictive = staticmethod(probit_log_predictive)

@@ -23,8 +23,8 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.exponential import exp_negative
-from iegp.core.likelihoods.logistic import hermite, probit_shrinkage
-from iegp.core.likelihoods.normal import normal_cdf
+from iegp.core.compute.logistic import hermite, probit_shrinkage
+from iegp.core.compute.normal import normal_cdf
 from iegp.core.likelihoods.protocol import Likelihood, indicators
 from iegp.typing import Float, Int
 
@@ -223,7 +223,7 @@ def _narrow(shares: Float, total_share: float, var: float, laguerre: Float, rule
     """The integral over ``v = exp(-a)``, whose integrand is close to ``exp(-v total_share)``."""
     room = _room(shares.size, var, rule)
     for i in range(laguerre.shape[1]):
-        _add_node(laguerre[0, i] / total_share, laguerre[1, i], shares, var, rule[1], room, sums)
+        _add_node((laguerre[0, i] / total_share, laguerre[1, i]), shares, var, rule[1], room, sums)
 
 
 @compiled
@@ -235,7 +235,7 @@ def _trapezoidal(shares: Float, var: float, rule: Float, sums: Float) -> None:
     added = 0.0
     while a > lowest:
         v = math.exp(-a)
-        last = _add_node(v, v, shares, var, rule[1], room, sums)
+        last = _add_node((v, v), shares, var, rule[1], room, sums)
         added += last
         if a < 0.0 and last < _NEGLIGIBLE * added:
             break
@@ -252,18 +252,18 @@ def _room(n_classes: int, var: float, rule: Float) -> tuple[Float, Float, Float,
 
 @compiled
 def _add_node(
-    v: float,
-    weight: float,
+    node: tuple[float, float],
     shares: Float,
     var: float,
     chances: Float,
     room: tuple[Float, Float, Float, Int, Float],
     sums: Float,
 ) -> float:
-    """One value of ``v = exp(-a)``: add ``weight * prod F * (f / F)`` of every class, shares left out.
+    """One value of ``v = exp(-a)`` and its weight: add ``weight * prod F * (f / F)`` of every class, shares left out.
 
     Returns ``weight * prod F``. A class whose share of ``v`` is tiny needs only the first terms of its series.
     """
+    v, weight = node
     factors, exponents, falls, bits, ratios = room
     n_nodes = chances.size
     largest, average = factors[n_nodes - 1], math.exp(0.5 * var)
@@ -329,7 +329,10 @@ class Categorical(Likelihood):
     """K classes with a latent function each."""
 
     name = "categorical"
+    is_trusted = True
     has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
     site = staticmethod(site)
     log_predictive = staticmethod(log_predictive)
     probit_log_predictive = staticmethod(probit_log_predictive)

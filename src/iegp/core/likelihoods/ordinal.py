@@ -9,10 +9,10 @@ import numpy as np
 from scipy import stats
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import logistic, normal
+from iegp.core.compute import logistic, normal
+from iegp.core.compute.newton import newton
 from iegp.core.likelihoods.links import FARTHEST, PRIOR_SPREAD, Link
 from iegp.core.likelihoods.protocol import Likelihood
-from iegp.core.likelihoods.search import newton
 from iegp.typing import Float
 
 # Gaps between cut-points are in units of the latent function.
@@ -110,7 +110,9 @@ class Ordinal(Likelihood):
     """Ordered classes; subclasses say which noise blurs the latent value."""
 
     has_classes = True
+    is_ordinal = True
     has_free_link = True
+    max_curvature = 1.0
     noise: ClassVar[Any]
     """Distribution of the noise, from :mod:`scipy.stats`."""
 
@@ -134,6 +136,7 @@ class OrdinalLogit(Ordinal):
     """Cumulative logit."""
 
     name = "ordinal-logit"
+    is_trusted = True
     noise = stats.logistic
     derivatives = staticmethod(logit_derivatives)
     site = staticmethod(newton("ordinal-logit", logit_derivatives).site)
@@ -145,6 +148,7 @@ class OrdinalProbit(Ordinal):
     """Cumulative probit."""
 
     name = "ordinal-probit"
+    is_trusted = True
     noise = stats.norm
     derivatives = staticmethod(probit_derivatives)
     site = staticmethod(newton("ordinal-probit", probit_derivatives).site)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable
 from functools import cached_property
@@ -14,11 +15,11 @@ from iegp._compile import CallForm, address_of
 from iegp.core.compute.tolerances import MAX_LATENT_VAR
 from iegp.core.likelihoods import forms
 from iegp.core.likelihoods.links import Link
-from iegp.core.likelihoods.logistic import hermite
+from iegp.core.likelihoods.mixture import Latent, LatentMixture
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
-_NODES, _WEIGHTS = hermite(40)
+LARGEST_FLOAT = sys.float_info.max
 
 
 class Likelihood:
@@ -34,12 +35,21 @@ class Likelihood:
 
     name: ClassVar[str]
     """The name under which settings and model files know the likelihood."""
+    is_trusted: ClassVar[bool] = False
+    """Whether functions never fail and their results are always numbers; they are not checked then."""
     has_classes: ClassVar[bool] = False
     """Whether labels are the numbers of classes, 0 to K - 1."""
+    is_ordinal: ClassVar[bool] = False
+    """Whether the order of the classes means something."""
     has_free_link: ClassVar[bool] = False
     """Whether the evidence of the warm-up rows finds the parameters; otherwise they stay where they start."""
     max_prior_var: ClassVar[float] = MAX_LATENT_VAR
     """The largest prior variance of ``z`` that evidence may find."""
+    link_low: ClassVar[float | tuple[float, ...]] = -1e12
+    link_high: ClassVar[float | tuple[float, ...]] = 1e12
+    """Where the parameters lie that experts keep: model files are checked for it."""
+    max_curvature: ClassVar[float] = 1e60
+    """The largest curvature of a label, likewise."""
 
     # -- for compiled code -------------------------------------------------------------------------------------------
 
@@ -84,12 +94,18 @@ class Likelihood:
         del n_link
         return 2 if self.has_classes else 0
 
-    def allowed(self, y: Float) -> Bool:
-        """Which labels (n,) are possible, where labels are numbers; any finite number by default."""
-        return np.asarray(np.isfinite(y))
+    label_low: ClassVar[float] = -LARGEST_FLOAT
+    label_high: ClassVar[float] = LARGEST_FLOAT
+    """The smallest and the largest label, where labels are numbers."""
 
-    wanted: ClassVar[str] = "a finite number"
-    """What :meth:`allowed` allows, in words."""
+    def allowed(self, y: Float) -> Bool:
+        """Which numbers (n,) between the smallest and the largest label are possible; all by default."""
+        return np.ones(len(y), dtype=bool)
+
+    @property
+    def wanted(self) -> str:
+        """What a label is, in words for an error."""
+        return f"a label of {self.name!r} from {self.label_low:g} to {self.label_high:g}"
 
     def check(self, y: Float, n_classes: int) -> None:
         """Refuse labels (n, columns) that are not possible: compiled code trusts them."""
@@ -97,7 +113,8 @@ class Likelihood:
             fine = (y[:, 0] >= 0.0) & (y[:, 0] < n_classes) & (y[:, 0] == np.floor(y[:, 0]))
             wanted = f"a class number from 0 to {n_classes - 1}"
         else:
-            fine = np.asarray(self.allowed(y[:, 0]), dtype=bool) & (y[:, 1] > 0.0) & (y[:, 1] < np.inf)
+            fine = (y[:, 0] >= self.label_low) & (y[:, 0] <= self.label_high) & (y[:, 1] > 0.0) & (y[:, 1] < np.inf)
+            fine &= np.asarray(self.allowed(y[:, 0]), dtype=bool)
             wanted = f"{self.wanted} with a positive exposure"
         if not fine.all():
             row = int(np.flatnonzero(~fine)[0])
@@ -138,13 +155,27 @@ class Likelihood:
             "of the label given z; write it, so that labels can be predicted"
         )
 
-    def predictive_moments(self, mean: Float, var: Float, link: Float, exposure: Float) -> tuple[Float, Float]:
-        """The same for z ~ N(mean, var), by quadrature; arrays of one shape."""
-        z = mean[..., None] + np.sqrt(var)[..., None] * _NODES
-        centre, spread = self.moments(z, link[..., None], np.broadcast_to(exposure[..., None], z.shape))
-        average = np.asarray(centre) @ _WEIGHTS
-        within = np.asarray(spread) @ _WEIGHTS
-        return average, within + np.square(centre - average[..., None]) @ _WEIGHTS
+    def predictive(self, latent: Latent, link: Float, exposure: Float) -> Any:
+        """Predictive distribution of n labels that are numbers, from latent values, parameters (M, P), exposures."""
+        return LatentMixture(self, latent, link, exposure)
+
+    # -- errors of users' functions ----------------------------------------------------------------------------------
+
+    def require_sound(self, *arrays: Float) -> None:
+        """Raise what a function of this likelihood has raised, or say that its numbers cannot be used."""
+        if self.is_trusted or not any(np.isnan(array).any() for array in arrays):
+            return
+        error = self.failures.pop() if self.failures else None
+        if error is not None and not isinstance(error, Exception):
+            raise error  # an interruption
+        if error is not None:
+            raise InputError(
+                f"a function of the likelihood {self.name!r} failed: {error!r}; the model is unchanged"
+            ) from error
+        raise InputError(
+            f"the likelihood {self.name!r} gave numbers that cannot be used: a log density, slope or curvature is not "
+            "a number, or the curvature is negative (the density must be log-concave in z); the model is unchanged"
+        )
 
     # -- addresses ---------------------------------------------------------------------------------------------------
 
@@ -188,6 +219,13 @@ class Likelihood:
 
     def _note(self, error: BaseException) -> None:
         self.failures[:] = [error]
+
+    def __copy__(self) -> Likelihood:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Likelihood:
+        # Copies of a model share it: there is one of a name.
+        return self
 
     def __reduce__(self) -> Any:
         # Addresses are of this process.

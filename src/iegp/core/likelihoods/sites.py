@@ -10,14 +10,16 @@ The functions of a likelihood are called through their addresses, so that what c
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iegp._compile import call_at, compiled
-from iegp.core.likelihoods.protocol import Likelihood
-from iegp.core.likelihoods.search import log_average, log_integral, site_at
+from iegp.core.compute.newton import log_average, log_integral, site_at
 from iegp.typing import Float
+
+if TYPE_CHECKING:
+    from iegp.core.likelihoods.protocol import Likelihood
 
 INTEGRATIONS = ("quadrature", "probit", "monte-carlo")
 N_DRAWS = 256

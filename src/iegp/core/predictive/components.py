@@ -1,12 +1,27 @@
-"""One row and one output of a mixture: a small table of the components that matter, and its distribution function."""
+"""The components of a mixture; of one row and output, a small table of those that matter, and its distribution."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from iegp._compile import compiled
 from iegp.core.predictive.student import student_cdf_pdf, student_log_normaliser
 from iegp.typing import Float
+
+
+class Components(NamedTuple):
+    """Arrays of a mixture of n rows, M experts, D outputs, for compiled code; see :class:`.mixture.Mixture`."""
+
+    weights: Float
+    """(n, M)"""
+    loc: Float
+    """(n, M, D)"""
+    scale: Float
+    """(n, M, D)"""
+    dof: Float
+    """(n, M, D)"""
+
 
 # Columns of the small table of the components that matter in one row and output.
 WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
-from iegp.core.likelihoods.poisson import log_poisson
-from iegp.core.likelihoods.search import LARGEST_VAR, LEAST_VAR
-from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
+from iegp.core.compute.newton import LARGEST_VAR, LEAST_VAR
+from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
+from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -96,17 +96,27 @@ class CountMixture:
     @property
     def mean(self) -> Float:
         """``sum_m w_m exp(log_mean_m + log_var_m / 2)``; a component's mean is at most exp(350). O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[0]
+        return count_moments(self.weights, self.log_mean, self.log_var)[0]
 
     @property
     def var(self) -> Float:
         """Variance, Poisson noise included; a component's is at most exp(700), so that it stays a number. O(n M)."""
-        return _moments(self.weights, self.log_mean, self.log_var)[1]
+        return count_moments(self.weights, self.log_mean, self.log_var)[1]
 
     @property
     def std(self) -> Float:
         """Square root of :attr:`var`."""
         return np.sqrt(self.var)
+
+    def moments(self) -> tuple[Float, Float]:
+        """Mean and variance at once."""
+        return count_moments(self.weights, self.log_mean, self.log_var)
+
+    def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
+        """Ends of central intervals, and the predicted probability of a smaller count than ``y`` (n,), ties halved."""
+        mixture = self.weights, self.log_mean, self.log_var
+        lower, upper = count_quantiles(*mixture, np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
+        return lower, upper, mid_cdf(*mixture, np.ascontiguousarray(y))
 
     def pmf(self, k: ArrayLike) -> Float:
         """Probability of the count ``k``: the exponential of :meth:`logpmf`, which see."""
@@ -213,7 +223,7 @@ def _probabilities(q: ArrayLike) -> Float:
 
 
 @compiled
-def _moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
+def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Float, Float]:
     """Mean and variance, both (n,).
 
     A component has mean ``e = exp(mu + v/2)`` and variance ``e + exp(2 mu + 2 v) (1 - exp(-v))``: the second factorial

@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from iegp.errors import ModelFileError
 from iegp.fleet.fleet import Fleet
 from iegp.storage import model_file as modelfile
+from iegp.storage.schema import Field, check_arrays, count
 from iegp.typing import Arrays, Float
 
 Answer = dict[str, Float]
@@ -49,11 +52,7 @@ def load(folder: Path, shard: int) -> Checkpoint:
     while True:
         try:
             path = _newest(folder, shard)
-            header, arrays = modelfile.read(path.with_suffix(_ANSWERS))
-            answers: dict[int, Answer] = {number: {} for number in header["answers"]}
-            for name, array in arrays.items():
-                number, field = name.split(".")
-                answers[int(number)][field] = array
+            answers = _answers(path.with_suffix(_ANSWERS))
             return Checkpoint(Fleet.load(path, n_jobs=1), _applied(path), answers)
         except FileNotFoundError:
             # Network file systems show a folder as it was a while ago, and a predecessor that is not quite dead may
@@ -61,6 +60,20 @@ def load(folder: Path, shard: int) -> Checkpoint:
             if time.monotonic() > until:
                 raise
             time.sleep(0.5)
+
+
+def _answers(path: Path) -> dict[int, Answer]:
+    """By number of the batch; they are only told again."""
+    header, arrays = modelfile.read(path)
+    try:
+        answers: dict[int, Answer] = {count("a batch", number): {} for number in header["answers"]}
+        for name, array in arrays.items():
+            number, field = name.split(".")
+            check_arrays({name: Field((None,) * array.ndim, -np.inf, np.inf, gaps=True)}, arrays)
+            answers[int(number)][field] = array
+    except (LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} is damaged ({error}); try an older copy") from error
+    return answers
 
 
 def _newest(folder: Path, shard: int) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from iegp._imports import optional
-from iegp.fleet.cluster import compiled_code
+from iegp._processes import actor_environment
 from iegp.fleet.cluster.shard import Shard
 
 
@@ -32,7 +32,7 @@ def start_shards(
         )
     actor = ray.remote(max_restarts=-1, max_task_retries=-1, num_cpus=cpus, scheduling_strategy="SPREAD")(Shard)
     return [
-        actor.options(runtime_env={"env_vars": compiled_code.environment_of(folder, shard)}).remote(
+        actor.options(runtime_env={"env_vars": actor_environment(folder, shard)}).remote(
             str(states), shard, window, filled_cache
         )
         for shard in range(n_shards)

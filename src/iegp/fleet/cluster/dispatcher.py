@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from iegp._processes import CACHE
 from iegp.errors import ModelFileError, ShardError
 from iegp.fleet.checks import Key
-from iegp.fleet.cluster import compiled_code, layout
+from iegp.fleet.cluster import layout
 from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.cluster import need_ray, start_shards
 from iegp.fleet.cluster.journal import Journal
@@ -42,7 +43,7 @@ class Dispatcher:
         self._entered = found.began_after
         self._pending: dict[int, Pending] = {}
         filled = options.filled_cache
-        cache = compiled_code.folder_of_this_process() if filled is None else os.fspath(filled)
+        cache = os.environ.get(CACHE) if filled is None else os.fspath(filled)
         actors = start_shards(folder, found.shards(folder), found.n_shards, self._kept, options.cpus_per_shard, cache)
         self.lines: list[Line] = []
         try:

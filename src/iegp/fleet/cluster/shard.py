@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from iegp._processes import copy_cache
 from iegp.fleet.checks import Key
-from iegp.fleet.cluster import checkpoint, compiled_code
+from iegp.fleet.cluster import checkpoint
 from iegp.fleet.cluster.checkpoint import Answer, Checkpoint
 from iegp.fleet.run import FleetRun
 from iegp.typing import Float
@@ -30,7 +31,7 @@ class Shard:
     """``window`` is how many of the last answers are kept for a driver that may not have received them."""
 
     def __init__(self, folder: str, number: int, window: int, filled_cache: str | None) -> None:
-        compiled_code.take(filled_cache)
+        copy_cache(filled_cache)
         self._folder, self._number, self._window = Path(folder), number, window
         self._restore()
 

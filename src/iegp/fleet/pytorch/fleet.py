@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.predictive.quantiles import quantiles
@@ -396,7 +396,7 @@ class TorchFleet:
         x = (self._moved(rows) - x_mean) / x_scale
         y = y_mean[None] if labels is None else (self._moved(labels) - y_mean) / y_scale
         # Written so that a NaN fails.
-        if not bool((x.abs() <= FARTHEST_VALUE).all() & (y.abs() <= FARTHEST_VALUE).all()):
+        if not bool((x.abs() <= FARTHEST_INPUT).all() & (y.abs() <= FARTHEST_VALUE).all()):
             self._complain(rows, labels)
         return x, y
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
-from iegp.errors import InputError
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.digest.known_classes import MOST_CLASSES
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.digest.stored import fill, prefixed
+from iegp.stream.stored import fill, prefixed, take
 from iegp.typing import Arrays, Float, Int
 
 COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log")
 RELIABILITY_BINS = 10
+# Of the columns of rows that wait; classes are numbers up to that of all others, and there is at least one.
+_RANGES = {
+    "row": (0.0, FARTHEST - 1.0),
+    "label": (0.0, MOST_CLASSES),
+    "log_score": (-np.inf, np.inf),
+    "predicted": (0.0, MOST_CLASSES),
+    "confidence": (0.0, 1.0 + 1e-9),
+    "n_known": (1.0, MOST_CLASSES + 1.0),
+    "right": (0.0, 1.0),
+}
 
 
 class ClassScores:
@@ -63,14 +75,19 @@ class ClassScores:
 
     def check(self, waiting: Float) -> None:
         """Refuse stored rows that could not have been waiting."""
-        row, numbers = waiting[:, 0], np.concatenate([waiting[:, [1, 3]].ravel(), self.tallies["last"] + 1.0])
-        known = np.all((numbers >= 0.0) & (numbers <= MOST_CLASSES + 1))
-        if not known or np.any(waiting[:, [1, 3]] > MOST_CLASSES) or not np.all((row >= 0.0) & (row < FARTHEST)):
-            raise InputError("rows waiting in the stored digest are impossible; the checkpoint is damaged")
+        low, high = np.array(list(_RANGES.values())).T
+        take({"rows waiting": waiting}, "rows waiting", Field((None, len(COLUMNS)), low, high, gaps=True))
+        codes = waiting[:, [i for i, name in enumerate(COLUMNS) if name not in ("log_score", "confidence")]]
+        take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
 
     def arrays(self, prefix: str) -> Arrays:
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies)}
+        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, copy.deepcopy(self.tallies))}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")
-        fill(self.tallies, arrays, prefix)
+        fields = {
+            "last": Field((1,), -1, MOST_CLASSES, np.int64),
+            "confusion": Field(self.tallies["confusion"].shape, 0, LARGEST_COUNT, np.int64),
+            "reliability": Field(self.tallies["reliability"].shape, 0.0, LARGEST_COUNT),
+        }
+        fill(self.tallies, arrays, prefix, fields)

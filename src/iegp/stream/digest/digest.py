@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from iegp.errors import InputError
+from iegp.storage.schema import count
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores, uniform
+from iegp.stream.digest.block_buffer import BlockBuffer
 from iegp.stream.digest.class_scores import ClassScores
 from iegp.stream.digest.key_scores import KeyScores
 from iegp.stream.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.stream.digest.number_scores import NumberScores
-from iegp.stream.digest.pending import Pending
 from iegp.stream.digest.results import Curves, Points, Results, Table
 from iegp.stream.digest.thinned import Thinned
 from iegp.typing import Arrays, Float, Int
@@ -40,11 +41,12 @@ class Digest:
     Examples
     --------
     >>> import numpy as np
-    >>> from iegp.stream.answers import Answers
+    >>> from iegp.stream.answers import Answers, predictions_of
     >>> zero, one = np.zeros(4), np.ones(4)
     >>> digest = Digest("regression")
     >>> y = np.array([-1.0, 1.0, 0.5, -0.5])
-    >>> digest.add(Answers(np.arange(4), y, log_score=-one, mean=zero, std=one, lower=-2 * one, upper=2 * one))
+    >>> predicted = predictions_of(log_score=-one, mean=zero, std=one, lower=-2 * one, upper=2 * one)
+    >>> digest.add(Answers(predicted, np.arange(4), y))
     >>> digest.results().n_rows, digest.results().coverage
     (4, 1.0)
     """
@@ -62,7 +64,7 @@ class Digest:
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
         self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
-        self._pending = Pending(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
+        self._pending = BlockBuffer(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
         self._points = Thinned(MOST_POINTS, len(NUMBER_POINTS if self._is_number else CLASS_POINTS))
         self._strip = Thinned(MOST_MOMENTS, 0)
         self._weights: Thinned | None = None
@@ -125,6 +127,11 @@ class Digest:
             reliability=_mean_reliability(tallies.get("reliability", np.zeros((0, 3)))),
         )
 
+    @property
+    def n_experts(self) -> int | None:
+        """How many experts have weights in the table; None if there is none yet."""
+        return None if self._weights is None else self._weights.width
+
     def config(self) -> dict[str, Any]:
         """What is not an array, ready for JSON."""
         config = {
@@ -134,7 +141,7 @@ class Digest:
             "n_labelled": self.n_labelled,
             "last_row": self.last_row,
             "classes": self._known.config(),
-            "n_experts": None if self._weights is None else self._weights.width,
+            "n_experts": self.n_experts,
             "strip_width": self._strip.width,
         }
         return config if self.keys is None else config | {"keys": self.keys.config()}
@@ -154,19 +161,19 @@ class Digest:
     @classmethod
     def restore(cls, config: dict[str, Any], arrays: Arrays) -> Digest:
         """The digest of :meth:`config` and :meth:`arrays`, to the bit; ``ValueError`` if they are damaged."""
-        counts = {name: _whole(config, name) for name in ("n_rows", "n_labelled", "strip_width")}
+        counts = {name: count(name, config.get(name)) for name in ("n_rows", "n_labelled", "strip_width")}
         level = config.get("level")
         if not isinstance(level, float):
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
         digest = cls(config.get("task", ""), level)
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
         # None yet is stored as -1.
-        digest.last_row = -1 if config.get("last_row") == -1 else _whole(config, "last_row")
+        digest.last_row = -1 if config.get("last_row") == -1 else count("last_row", config.get("last_row"))
         digest._known = KnownClasses.restore(config.get("classes"))
         digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
         digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
         if config.get("n_experts") is not None:
-            digest._weights = Thinned.restore(MOST_MOMENTS, _whole(config, "n_experts"), arrays, "weights")
+            digest._weights = Thinned.restore(MOST_MOMENTS, count("n_experts", config["n_experts"]), arrays, "weights")
         if config.get("keys") is not None:
             digest._begin_keys(KeyScores.restore(config["keys"], arrays, "keys"))
         digest._pending.load(arrays, "pending")
@@ -181,7 +188,7 @@ class Digest:
             raise InputError(f"models by key are of numbers; the stored digest is of a {self.task}")
         self.keys = keys
         self._scores = NumberScores(self.task, has_keys=True)
-        self._pending = Pending(len(number_scores.KEYED_COLUMNS))
+        self._pending = BlockBuffer(len(number_scores.KEYED_COLUMNS))
 
     def _check_keys(self, answers: Answers) -> None:
         """Rows have keys from the first on, or never; classes are not compared by key."""
@@ -205,8 +212,9 @@ class Digest:
         """Columns of ``NUMBER_POINTS`` and of ``number_scores.COLUMNS``, (n, ...) each."""
         label = np.asarray(answers.label, dtype=np.float64)
         bands = [_column(answers, name) for name in ("mean", "std", "lower", "upper")]
-        pit = np.full(len(label), np.nan) if answers.pit is None else answers.pit
-        labelled = np.column_stack([answers.row, label, answers.log_score, *bands, pit])
+        pit = answers.number("pit")
+        pit = np.full(len(label), np.nan) if pit is None else pit
+        labelled = np.column_stack([answers.row, label, answers.predictions.log_score, *bands, pit])
         return np.column_stack([label, *bands]), labelled
 
     def _classes(self, answers: Answers) -> tuple[Float, Float]:
@@ -220,14 +228,14 @@ class Digest:
         points = np.column_stack([label, predicted, confidence, p_label])
         named = answers.predicted
         right = np.array([name is not None and name == own for name, own in zip(named, answers.label, strict=True)])
-        numbers = [answers.row, label, answers.log_score, predicted, confidence, n_known, right]
+        numbers = [answers.row, label, answers.predictions.log_score, predicted, confidence, n_known, right]
         return points, np.column_stack(numbers)
 
     def _columns(self, answers: Answers) -> tuple[Int, Float]:
         """Numbers of the classes, and their probabilities; before any class is known, all goes to the others."""
         if not answers.classes:
             return np.array([OTHER]), np.zeros((len(answers), 1))
-        return self._known.numbers(answers.classes), _column(answers, "proba")
+        return self._known.numbers(answers.classes), answers.predictions.proba
 
     def _label_numbers(self, answers: Answers) -> tuple[Int, Int]:
         """Number of each label, and how many classes were known when it came."""
@@ -245,9 +253,10 @@ class Digest:
                 self._points.amend(row, column, points[:, column])
 
     def _keep_tables(self, row: Int, answers: Answers) -> None:
-        if answers.weights is not None:
-            self._weights = self._weights or Thinned(MOST_MOMENTS, answers.weights.shape[1])
-            self._weights.add(row, answers.weights)
+        weights = answers.predictions.weights
+        if weights.shape[1]:
+            self._weights = self._weights or Thinned(MOST_MOMENTS, weights.shape[1])
+            self._weights.add(row, weights)
         if not self._is_number:
             columns, proba = self._columns(answers)
             if answers.classes:
@@ -264,13 +273,13 @@ class Digest:
             raise InputError(f"rows {row[0]} to {row[-1]} do not follow row {self.last_row}; add rows in order, once")
 
     def _check_experts(self, answers: Answers) -> None:
-        given = None if answers.weights is None else answers.weights.shape[1]
-        if self._weights is not None and given is not None and given != self._weights.width:
+        given = answers.predictions.weights.shape[1]
+        if given and self._weights is not None and given != self._weights.width:
             raise InputError(f"{given} experts after {self._weights.width}: begin a new digest for a new ensemble")
 
 
 def _column(answers: Answers, name: str) -> Float:
-    values = getattr(answers, name)
+    values = answers.number(name)
     if values is None:
         raise InputError(f"answers have no {name}, which this task needs")
     return np.asarray(values, dtype=np.float64)
@@ -296,10 +305,3 @@ def _mean_reliability(sums: Float) -> Float:
     n = sums[:, :1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.hstack([n, np.where(n > 0.0, sums[:, 1:] / n, np.nan)])
-
-
-def _whole(config: dict[str, Any], name: str) -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name}={value!r} of the stored digest is no count; the checkpoint is damaged")
-    return value

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp.errors import InputError
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.answers import Answers
 from iegp.stream.digest.recent import Recent
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.
 ENOUGH_LABELS = 20
 _SUMS = ("rows", "scored", "centre", "deviation", "square", "loss", "covered", "n_log", "log")
+_COUNTS = ("rows", "scored", "covered", "n_log")
 
 
 class KeyScore(NamedTuple):
@@ -52,9 +54,8 @@ class KeyScores:
         Returns the slots of their keys: numbers in the order of appearance.
         """
         slots = self._slots(answers.keys or ())
-        label, mean, lower, upper = (
-            np.asarray(getattr(answers, name), dtype=np.float64) for name in ("label", "mean", "lower", "upper")
-        )
+        label, log_score = np.asarray(answers.label, dtype=np.float64), answers.predictions.log_score
+        mean, lower, upper = (np.asarray(answers.number(name)) for name in ("mean", "lower", "upper"))
         if not late:
             np.add.at(self._sums["rows"], slots, 1.0)
         scored = ~np.isnan(label) & ~np.isnan(mean)
@@ -66,8 +67,8 @@ class KeyScores:
             covered = (lower <= label) & (label <= upper)
             self._sum(slots, scored, deviation=deviation, square=deviation**2, loss=(label - mean) ** 2)
             self._sum(slots, scored, scored=np.ones(len(label)), covered=covered)
-            compared = scored & ~np.isnan(answers.log_score)
-            self._sum(slots, compared, n_log=np.ones(len(label)), log=answers.log_score)
+            compared = scored & ~np.isnan(log_score)
+            self._sum(slots, compared, n_log=np.ones(len(label)), log=log_score)
         return slots
 
     def _slots(self, keys: tuple[str, ...]) -> Int:
@@ -137,9 +138,9 @@ class KeyScores:
         if len(set(config)) != len(config):
             raise InputError("a key of the stored digest is there twice; the checkpoint is damaged")
         scores = cls()
-        sums = {name: take(arrays, f"{prefix}.{name}", np.float64, (len(config),)) for name in _SUMS}
-        if not all(np.all((sums[name] >= 0.0) & (sums[name] <= 2.0**53)) for name in ("rows", "scored")):
-            raise InputError("the keys of the stored digest are not counted; the checkpoint is damaged")
+        counted = Field((len(config),), 0.0, LARGEST_COUNT, whole=True)
+        fields = dict.fromkeys(_SUMS, Field((len(config),), **ANY_NUMBER)) | dict.fromkeys(_COUNTS, counted)
+        sums = {name: take(arrays, f"{prefix}.{name}", field) for name, field in fields.items()}
         scores._slot_of = {key: slot for slot, key in enumerate(config)}
         scores._sums = sums
         scores._recent.load(arrays, prefix, len(config))

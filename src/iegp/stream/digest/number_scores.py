@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.special import gammaln
 
-from iegp.errors import InputError
 from iegp.evaluate.naive import count_log_score
+from iegp.storage.schema import LARGEST_COUNT, Field
 from iegp.stream.digest import uniform
-from iegp.stream.digest.key_moments import KeyMoments
 from iegp.stream.digest.moments import Before, Moments
 from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.digest.stored import fill, prefixed
+from iegp.stream.stored import fill, prefixed, take
 from iegp.typing import Arrays, Bool, Float
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
@@ -35,31 +36,26 @@ class NumberScores:
     def __init__(self, task: str, has_keys: bool = False) -> None:
         self.task, self.spells = task, Spells(SUMS)
         self.labels, self.scored = Moments(), Moments()
-        self.by_key = KeyMoments() if has_keys else None
+        self.by_key = Moments(0) if has_keys else None
         self.tallies: Arrays = {
-            "last": np.full(1, np.nan),
             "pit": np.zeros(uniform.PIT_BINS),
             "inside": np.zeros(len(uniform.LEVELS)),
             "residuals": np.zeros(len(RESIDUAL_EDGES) + 1, dtype=np.int64),
-            "labels": self.labels.state,
-            "scored": self.scored.state,
         }
 
     def absorb(self, block: Float) -> None:
         row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
         before = self.labels.advance(y)
-        last = np.concatenate([self.tallies["last"], y])[:-1]
-        self.tallies["last"][:] = y[-1:]
         # Rows that waited for their label may have been predicted before there was any: their mean is NaN.
         scored = (before.n >= NEEDED[self.task]) & ~np.isnan(mean)
         if self.by_key is not None:
-            before, last = self.by_key.advance(block[:, -1].astype(np.int64), y)
+            before = self.by_key.advance(y, block[:, -1].astype(np.int64))
             scored &= before.n >= 1.0
         self.scored.advance(y[scored])
         naive_log = self._naive_log_score(y, before)
         compared = scored & ~np.isnan(naive_log) & ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, naive_log, 0.0)
-        errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - last) ** 2
+        errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - before.last) ** 2
         covered = (lower <= y) & (y <= upper)
         columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
         self.spells.add(row[scored].astype(np.int64), columns[scored])
@@ -86,19 +82,27 @@ class NumberScores:
 
     def check(self, waiting: Float) -> None:
         """Refuse stored rows that could not have been waiting."""
-        row = waiting[:, 0]
-        if not np.all((row >= 0.0) & (row < FARTHEST)):
-            raise InputError("rows waiting in the stored digest have impossible numbers; the checkpoint is damaged")
+        take({"rows waiting": waiting[:, 0]}, "rows waiting", Field((None,), 0.0, FARTHEST - 1.0, whole=True))
+
+    def _schema(self) -> dict[str, Field]:
+        shares = {name: Field(self.tallies[name].shape, 0.0, LARGEST_COUNT) for name in ("pit", "inside")}
+        return shares | {"residuals": Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)}
 
     def arrays(self, prefix: str) -> Arrays:
-        keyed = {} if self.by_key is None else self.by_key.arrays(prefix)
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, self.tallies), **keyed}
+        arrays = self.spells.arrays(f"{prefix}.spells") | prefixed(prefix, copy.deepcopy(self.tallies))
+        for name, moments in self._moments().items():
+            arrays |= moments.arrays(f"{prefix}.{name}")
+        return arrays
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.spells.load(arrays, f"{prefix}.spells")
-        fill(self.tallies, arrays, prefix)
-        if self.by_key is not None:
-            self.by_key.load(arrays, prefix)
+        fill(self.tallies, arrays, prefix, self._schema())
+        for name, moments in self._moments().items():
+            moments.load(arrays, f"{prefix}.{name}", None if moments is self.by_key else 1)
+
+    def _moments(self) -> dict[str, Moments]:
+        found = {"labels": self.labels, "scored": self.scored}
+        return found if self.by_key is None else found | {"by_key": self.by_key}
 
 
 def _student_log_density(y: Float, before: Before) -> Float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from iegp.storage.schema import Field
 from iegp.stream.digest.grouping import group
-from iegp.stream.digest.stored import take
+from iegp.stream.stored import ANY_NUMBER, take
 from iegp.typing import Arrays, Float, Int
 
 # A key's first labels, which say how it was to begin and not how well it is predicted now.
@@ -63,4 +64,4 @@ class Recent:
         return {f"{prefix}.recent": self._sums[:n_keys].copy()}
 
     def load(self, arrays: Arrays, prefix: str, n_keys: int) -> None:
-        self._sums = take(arrays, f"{prefix}.recent", np.float64, (n_keys, 2, 4))
+        self._sums = take(arrays, f"{prefix}.recent", Field((n_keys, 2, 4), **ANY_NUMBER))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.storage.schema import Field
+from iegp.stream.stored import ANY_NUMBER, POWER, take
 from iegp.typing import Arrays, Float, Int
 
 MOST_SPELLS = 512
@@ -41,7 +41,5 @@ class Spells:
         return {f"{prefix}.sums": self.sums.copy(), f"{prefix}.length": np.array([self.length], dtype=np.int64)}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self.sums = take(arrays, f"{prefix}.sums", np.float64, self.sums.shape)
-        self.length = int(take(arrays, f"{prefix}.length", np.int64, (1,))[0])
-        if self.length < 1 or self.length & (self.length - 1):
-            raise InputError(f"spells of {self.length} rows in the stored digest: the checkpoint is damaged")
+        self.sums = take(arrays, f"{prefix}.sums", Field(self.sums.shape, **ANY_NUMBER))
+        self.length = int(take(arrays, f"{prefix}.length", POWER)[0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.stream.digest.stored import take
+from iegp.storage.schema import INCREASING, LARGEST_COUNT, Field
+from iegp.stream.stored import ANY_NUMBER, POWER, take
 from iegp.typing import Arrays, Float, Int
 
 # More experts or classes than anyone has; an array of no rows could claim any width.
@@ -81,11 +82,10 @@ class Thinned:
     @classmethod
     def restore(cls, capacity: int, width: int, arrays: Arrays, prefix: str) -> Thinned:
         """The twin of :meth:`arrays`. They are checked before memory is taken: ``width`` may be a lie."""
-        row = take(arrays, f"{prefix}.row", np.int64, (None,))
-        values = take(arrays, f"{prefix}.values", np.float64, (len(row), width))
-        step = int(take(arrays, f"{prefix}.step", np.int64, (1,))[0])
-        ordered = bool(np.all(np.diff(row) > 0)) and bool(np.all(row >= 0))
-        if len(row) >= capacity or not ordered or step < 1 or step & (step - 1) or width > MOST_COLUMNS:
+        row = take(arrays, f"{prefix}.row", Field((None,), 0, LARGEST_COUNT, np.int64, rules=(INCREASING,)))
+        values = take(arrays, f"{prefix}.values", Field((len(row), width), **ANY_NUMBER))
+        step = int(take(arrays, f"{prefix}.step", POWER)[0])
+        if len(row) >= capacity or np.any(row % step) or width > MOST_COLUMNS:
             raise InputError(f"the rows kept in {prefix!r} of the stored digest are damaged")
         kept = cls(capacity, width)
         kept.step = step

@@ -1,0 +1,91 @@
+"""Constructors of River models, made from those of the estimators they wrap: the same arguments, defaults and words.
+
+River reads arguments from the signature of ``__init__`` (to copy a model, to print it), and so do editors and ``help``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+# River's name for scikit-learn's argument.
+SEED = {"random_state": "seed"}
+
+
+def arguments_of(estimator: type, fixed: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Parameter]:
+    """Arguments of an estimator but those that are ``fixed``, in River's names; some have ``defaults`` of their own."""
+    return [
+        own.replace(
+            name=SEED.get(name, name),
+            kind=Parameter.POSITIONAL_OR_KEYWORD,
+            default=defaults.get(name, own.default),
+            annotation="int | None" if name in SEED else own.annotation,
+        )
+        for name, own in inspect.signature(estimator).parameters.items()
+        if name not in fixed
+    ]
+
+
+def constructor(arguments: Iterable[Parameter]) -> Callable[..., None]:
+    """An ``__init__`` with these arguments, which become attributes; then it calls ``self._start()``."""
+    signature = Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *arguments])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != "self":
+                setattr(self, name, frozen(value))
+        self._start()
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def frozen(value: Any) -> Any:
+    """Lists and arrays as tuples: an argument cannot be changed once it was given."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(frozen(item) for item in value) if isinstance(value, list | tuple) else value
+
+
+# -- docstrings ------------------------------------------------------------------------------------------------------
+
+_SECTION = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
+
+
+def documented(own: str | None, estimator: str | None, arguments: Iterable[Parameter]) -> str:
+    """A model's docstring with a section Parameters: its own entries, then those of the estimator that it shares."""
+    sections = _sections(own)
+    entries = _entries(sections.get("Parameters", ""))
+    wanted = {argument.name: argument.default for argument in arguments if argument.name not in entries}
+    for names, text in _entries(_sections(estimator).get("Parameters", "")).items():
+        shown = [SEED.get(name, name) for name in names.split(", ") if SEED.get(name, name) in wanted]
+        if shown:
+            entries[", ".join(shown)] = _with_default(text, wanted[shown[0]])
+    text = "\n".join(f"{names}{rest}" for names, rest in entries.items())
+    order = {"": sections[""], "Parameters": f"{text}\n\n"} | {n: t for n, t in sections.items() if n != "Parameters"}
+    return "".join(f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in order.items())
+
+
+def _sections(doc: str | None) -> dict[str, str]:
+    """Text of a docstring by section; what stands before the first has no name."""
+    first, *rest = _SECTION.split(inspect.cleandoc(doc or "") + "\n")
+    return {"": first} | dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _entries(section: str) -> dict[str, str]:
+    """What a section says, by the names that stand before it: type and text."""
+    found = re.findall(r"^([\w, ]+?)((?: :.*)?\n(?:[ \n].*\n?)*)", section, re.MULTILINE)
+    return {names: text.rstrip() for names, text in found}
+
+
+def _with_default(text: str, default: Any) -> str:
+    """The entry of an argument, with the default that it has here."""
+    is_plain = isinstance(default, int | float)
+    return re.sub(r"default=\S+$", f"default={default!r}", text, count=1, flags=re.MULTILINE) if is_plain else text

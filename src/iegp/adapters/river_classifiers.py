@@ -1,0 +1,151 @@
+"""Online ensemble GP classification, of classes and of ordered levels, as River models."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base
+
+from iegp.adapters.columns import Columns
+from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, one_per_row, series
+from iegp.core import model as online
+from iegp.estimators.classifier import IEGPClassifier
+from iegp.estimators.ordinal import IEGPOrdinalClassifier
+from iegp.labels import ClassLabels, as_labels, grow
+from iegp.typing import Float
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
+    """A River classifier around an estimator of classes: a label that was never seen becomes a class."""
+
+    @property
+    def known_classes(self) -> tuple[Hashable, ...]:
+        """Labels known so far, in the order of their class numbers."""
+        return self._estimator.labels_.classes  # type: ignore[no-any-return]
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Features, y: Any) -> None:
+        """Learn a row. A label that was never seen becomes a class."""
+        self._learn(Columns.read_row, x, as_labels([y]))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn rows in order, as if one by one but quicker."""
+        if len(X):
+            self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)))
+
+    def _learn(self, read: Read, x: Any, found: list[Any]) -> None:
+        """Learn rows; nothing changes unless every row went well."""
+        model, columns, rows = self._ready(read, x)
+        labels: ClassLabels = self._estimator.labels_
+        if len(found) > 1:
+            model = as_draft(model)
+        for start, stop, is_new in labels.stretches(found):
+            if is_new:
+                model, labels = grow(model, labels, found[start], start)
+            online.absorb(model, rows[start:stop], labels.encode(found[start:stop]))
+        self._keep(model, columns)
+        self._estimator.labels_ = labels
+
+    # -- predicting ------------------------------------------------------------------------------------------------
+
+    def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
+        """Probability of every label known so far; none are known before the first, unless they were declared."""
+        return dict(zip(self.known_classes, self._probabilities(Columns.read_row, x)[0].tolist(), strict=True))
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probabilities of the labels, a column each, for every row as if it came next."""
+        return frame(self._probabilities(Columns.read_frame, X), list(self.known_classes), X)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The most probable label of every row; None before the first label."""
+        if not self.known_classes:
+            return series([None] * len(X), X)
+        best = self._probabilities(Columns.read_frame, X).argmax(axis=1)
+        return series(self._estimator.labels_.decode(best).tolist(), X)
+
+    def _probabilities(self, read: Read, x: Any) -> Float:
+        """(n, labels known so far)"""
+        estimator, rows = self._asked(read, x)
+        n_named = len(self.known_classes)
+        return np.ones((len(rows), n_named)) if n_named < 2 else estimator.predict_proba(rows, check_input=False)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+
+# A model of two classes grows a third with the logistic link alone.
+_FIXED_LINK = FIXED | {"link": "logit"}
+_CLASSES = Parameter("classes", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Sequence[Any] | None")
+
+
+class RiverClassifier(LabelModel, estimator=IEGPClassifier, fixed=_FIXED_LINK, first=(_CLASSES,)):
+    """Gaussian-process classification that learns row by row, with honest probabilities, for River.
+
+    The model of :class:`iegp.IEGPClassifier` with ``features="random"``, for two classes or more. Features may appear
+    and vanish, as for :class:`RiverRegressor`, and so may labels appear: a label that was never seen becomes a class
+    that starts from the prior. The odds between the others stay as they were.
+
+    Parameters
+    ----------
+    classes : sequence of labels, default=None
+        Labels that are known beforehand. They have a probability before they are seen, and before any label is.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from iegp.adapters import RiverClassifier
+    >>> from iegp.kernels import RBF
+    >>> model = RiverClassifier(kernels=[RBF("dimension")], n_frequencies=20, warmup=50, seed=0)
+    >>> evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.Accuracy())
+    Accuracy: 8...
+    >>> x, y = next(iter(datasets.Phishing()))
+    >>> sorted(model.predict_proba_one(x))
+    [False, True]
+    """
+
+    classes: Sequence[Any] | None
+
+    def _first_codec(self) -> ClassLabels:
+        return ClassLabels.declared(() if self.classes is None else self.classes)
+
+
+class RiverOrdinalClassifier(LabelModel, estimator=IEGPOrdinalClassifier):
+    """Gaussian-process classification of *ordered* classes that learns row by row, for River.
+
+    The model of :class:`iegp.IEGPOrdinalClassifier` with ``features="random"``. Features may appear and vanish, as for
+    :class:`RiverRegressor`. Without ``order``, labels sort, and a label that was never seen takes its place among the
+    others: a piece of what lay between its neighbours, or at the end.
+
+    Parameters
+    ----------
+    order : sequence of labels, default=None
+        The labels from lowest to highest; another label is then an error. ``None`` sorts them as they come: right for
+        numbers, rarely for words.
+
+    Examples
+    --------
+    >>> from iegp.adapters import RiverOrdinalClassifier
+    >>> from iegp.kernels import RBF
+    >>> model = RiverOrdinalClassifier(kernels=[RBF(1.0)], n_frequencies=10, warmup=50, seed=0)
+    >>> for i in range(100):
+    ...     model.learn_one({"heat": i % 10}, (i % 10) // 4)
+    >>> [model.predict_one({"heat": heat}) for heat in (1, 5, 9)]
+    [0, 1, 2]
+    """
+
+    order: Sequence[Any] | None
+
+    def _first_codec(self) -> ClassLabels:
+        if self.order is None:
+            return ClassLabels(is_ordered=True, argument="order")
+        codec = ClassLabels.declared(self.order, "order", is_ordered=True, is_fixed=True)
+        codec.require(2)
+        return codec

@@ -1,0 +1,86 @@
+"""What runs over a source have in common: checks before they start, what a resumed one must keep, and the loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from iegp.cli.flags import UsageError
+from iegp.cli.options import RunOptions, parse_every
+from iegp.cli.progress import Watcher
+from iegp.cli.signals import StopSignals
+from iegp.errors import InputError
+from iegp.stream.checkpoint import Where, prefix_of
+from iegp.stream.runner import AnyJob, Every, Files, Runner
+
+
+def console(quiet: bool) -> Console:
+    """Standard error for people. Without markup, because names of columns and files may look like it."""
+    return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def check_options(options: RunOptions, **files: str | None) -> None:
+    """What can be refused before anything is read; ``files`` are written to, by flag."""
+    parse_every(options.checkpoint_every)
+    if options.limit is not None and options.limit < 0:
+        raise UsageError(f"--limit {options.limit} must be at least 0")
+    if options.resume and options.save is None:
+        raise UsageError("--resume continues the run saved with --save MODEL; say which")
+    for flag, name in {**files, "save": options.save}.items():
+        if name is not None and name != "-" and not Path(name).absolute().parent.is_dir():
+            raise UsageError(f"--{flag} {name}: the folder {Path(name).parent} does not exist; make it first")
+
+
+def can_resume(options: RunOptions, say: Console) -> bool:
+    """Whether there is a run to go on with; an existing model must be meant."""
+    if options.save is None:
+        return False
+    exists = Path(options.save).exists()
+    if exists and not options.resume and not options.overwrite:
+        raise UsageError(f"--save {options.save} exists; say --resume to continue it, or --overwrite to start anew")
+    if options.resume and not exists:
+        say.print(f"{options.save} does not exist yet: starting at the first row")
+    return exists and options.resume
+
+
+def check_unchanged(options: RunOptions, where: Where, is_pipe: bool = False) -> None:
+    """Refuse a resumed run with other options that change its answers, or with another source."""
+    recorded = options.recorded()
+    for name in options.given & recorded.keys():
+        before, now = (
+            list(value) if isinstance(value, tuple) else value for value in (where.config.get(name), recorded[name])
+        )
+        if before != now:
+            raise UsageError(
+                f"--{name.replace('_', '-')} {now} differs from {before} in {options.save}, and a resumed run keeps "
+                "what it was started with; leave the flag out, or start anew with --overwrite"
+            )
+    if is_pipe != where.was_pipe:
+        kinds = ("a file", "a pipe") if is_pipe else ("a pipe", "a file")
+        raise InputError(
+            f"{options.save} was reading {kinds[0]}, and {options.source} is {kinds[1]}; resume with the same source"
+        )
+    if not is_pipe and not Path(options.source).is_file():
+        raise InputError(f"{options.source} does not exist; resume with the same source")
+    if not is_pipe and prefix_of(Path(options.source), where.prefix[0]) != where.prefix:
+        raise InputError(
+            f"{options.source} begins differently from what {options.save} has read; resume with the same source"
+        )
+    where.source = options.source
+
+
+def runner_of(
+    options: RunOptions, job: AnyJob, where: Where, files: Files, stop: StopSignals, watcher: Watcher
+) -> Runner:
+    """The loop as the options want it."""
+    return Runner(
+        job,
+        where,
+        files,
+        skips_bad=options.skips_bad,
+        every=Every(*parse_every(options.checkpoint_every)),
+        limit=options.limit,
+        should_stop=stop,
+        watch=watcher,
+    )

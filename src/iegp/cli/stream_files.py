@@ -1,0 +1,108 @@
+"""The files that a run of ``iegp stream`` writes to: opened anew, or cut back to the last checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from iegp.cli.flags import as_usage, check_free
+from iegp.cli.options import StreamOptions
+from iegp.cli.sources import is_live
+from iegp.errors import InputError
+from iegp.stream import checkpoint
+from iegp.stream.checkpoint import Where
+from iegp.stream.job import Job
+from iegp.stream.journal import Journal
+from iegp.stream.outputs import AnswerFile, Output, format_of
+from iegp.stream.parquet_out import spool_of, unfold_parquet
+from iegp.stream.runner import Files
+
+
+def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool) -> Files:
+    """Everything the run writes to; cut back to the checkpoint if it is resumed.
+
+    The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
+    """
+    if not is_resumed:
+        _refuse_existing(options)
+    files = Files(model=None if options.save is None else Path(options.save))
+    if files.model is not None:
+        files.journal = _open_journal(_beside(files.model, ".journal"), where, is_live(options), is_resumed)
+        if not is_resumed:
+            checkpoint.write(files.model, job, where)
+            if files.journal is not None:
+                files.journal.clear()
+    out = where.out if is_resumed else options.out
+    if out is not None:
+        if files.model is not None and where.is_finished and format_of(out) == "parquet":
+            _unfinish(Path(out), files.model, job, where)
+        output = _open_output(out, where.out_position, is_resumed, options.overwrite)
+        files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
+        if format_of(out) == "parquet":
+            # From here on it is there only if the run is finished and the file complete. What replaces it is open.
+            Path(out).unlink(missing_ok=True)
+    if options.skips_bad:
+        base = files.model or (Path(out) if out not in (None, "-") else None)
+        if base is not None:
+            bad = _beside(base, ".bad.jsonl")
+            files.bad = Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
+    return files
+
+
+def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> Journal | None:
+    """The journal of a live source, or one that was left behind: rows of a file that was followed must not come twice.
+
+    What a journal holds of a run that is started anew stays until the first checkpoint has replaced the old one; the
+    new one counts on from there, so that it is not taken for its own.
+    """
+    if not is_live and not path.is_file():
+        return None
+    journal = Journal(path, where.sequence)
+    if not is_resumed:
+        journal.skip()
+        where.sequence = journal.sequence
+    return journal
+
+
+def _unfinish(out: Path, model: Path, job: Job, where: Where) -> None:
+    """Parquet cannot be continued: the answers of a finished run become what they were made from again.
+
+    The Parquet file stays until they, and then a checkpoint that says so, are on disk.
+    """
+    running = replace(where, out_position=_collected(out, job), is_finished=False)
+    checkpoint.write(model, job, running)
+    vars(where).update(vars(running))
+
+
+def _collected(out: Path, job: Job) -> int:
+    """Bytes of all answers of a finished run, collected again from Parquet where that was written already."""
+    spool, n_rows = spool_of(out), job.counters.rows
+    if spool.is_file():
+        return spool.stat().st_size
+    if not out.is_file() and n_rows:
+        raise InputError(
+            f"{out} is gone, but the run has written {n_rows:,} rows to it; bring it back, or start anew with "
+            "--overwrite instead of --resume"
+        )
+    return unfold_parquet(out, job.plan.key_field) if out.is_file() else 0
+
+
+def _refuse_existing(options: StreamOptions) -> None:
+    """Before a model is written: would the answers find their place taken?"""
+    if options.out not in (None, "-"):
+        for path in (Path(options.out or ""), spool_of(Path(options.out or ""))):
+            check_free("out", path, options.overwrite)
+
+
+def _open_output(out: str, position: int, is_resumed: bool, overwrite: bool) -> Output:
+    if out == "-":
+        return Output.standard()
+    path = spool_of(Path(out))
+    if is_resumed:
+        return Output.reopen(path, position)
+    check_free("out", out, overwrite)
+    return as_usage(lambda: Output.create(path, overwrite))
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

@@ -1,0 +1,42 @@
+"""What regressors share, be their targets any numbers or counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_array
+
+from iegp.core import model as online
+from iegp.core.compute.threads import n_threads_from
+from iegp.errors import InputError
+from iegp.estimators.base import StreamEstimator
+from iegp.estimators.checks import check_level, named_cells, unchanged_on_error
+from iegp.evaluate.runs import PrequentialRun
+from iegp.labels import CountLabels, Labels, NumberLabels
+
+
+class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
+    """Learning from numbers."""
+
+    labels_: NumberLabels | CountLabels
+
+    def _run(self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool) -> PrequentialRun:
+        check_level(level)
+        with unchanged_on_error(self):
+            rows, columns = self._continue(X, y, extra, check_input)
+            n_blind = 1 if self.model_.n_seen == 0 and self.model_.is_warming_up else 0
+            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level))
+        targets = columns[:, : self.labels_.n_outputs]
+        single = self.labels_.single_output
+        return PrequentialRun.of_predictions(predictions, targets, single, level=float(level), n_blind=n_blind)
+
+    def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
+        del extra, reset
+        with named_cells(y, "y"):
+            labels = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        if labels.ndim not in (1, 2) or labels.shape[1:] == (0,):
+            raise InputError(f"y has shape {labels.shape}; pass {self._label} per row of X")
+        return np.asarray(labels)

@@ -1,0 +1,1 @@
+"""Runs of the command in this process, in which one call to the operating system fails."""

@@ -1,0 +1,256 @@
+"""A small valid file of every kind, how it is loaded, and how it is used: predictions, learning, both at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from stream_runs import sources
+from stream_runs.jobs import absorb, job_of
+
+import iegp
+from iegp.errors import InputError
+from iegp.fleet.cluster import checkpoint as shards
+from iegp.fleet.keyed_learner import Fleets
+from iegp.kernels import RBF
+from iegp.preprocessing.encoder import Problem
+from iegp.readers import Batch
+from iegp.storage import model_file as modelfile
+from iegp.stream import checkpoint
+from iegp.stream.answers import Answers
+from iegp.stream.checkpoint import Where
+from iegp.stream.job import Job
+
+Answered = dict[str, Any]
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(120, 2))
+Y = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * RNG.normal(size=120)
+MORE = RNG.normal(size=(9, 2))
+SHAPE: dict[str, Any] = {"kernels": [RBF(0.7), RBF(2.0)], "n_frequencies": 3, "warmup": 40, "random_state": 0}
+
+
+class Kind(NamedTuple):
+    """A file, and what can be done with it."""
+
+    file_name: str
+    header: dict[str, Any]
+    arrays: dict[str, Any]
+    load: Callable[[Path], Any]
+    use: Callable[[Any], Answered]
+    """All numbers that were answered."""
+    has_checksum: bool = False
+
+
+def _stored(
+    path: Path, load: Callable[[Path], Any], use: Callable[[Any], Answered], has_checksum: bool = False
+) -> Kind:
+    header, arrays = modelfile.read(path)
+    return Kind(path.name, header, arrays, load, use, has_checksum)
+
+
+def _of_run(run: Any, *names: str) -> Answered:
+    return {name: getattr(run, name) for name in names}
+
+
+def classes(n: int) -> Any:
+    return np.digitize(Y, np.quantile(Y, np.arange(1, n) / n))
+
+
+# -- estimators --------------------------------------------------------------------------------------------------------
+
+
+def _estimator(model: Any, y: Any, use: Callable[[Any], Answered], n: int = 120) -> Callable[[Path], Kind]:
+    def make(folder: Path) -> Kind:
+        model.fit(X[:n], y[:n]).save(folder / "model")
+        return _stored(folder / "model", iegp.load, use)
+
+    return make
+
+
+def use_regressor(model: iegp.IEGPRegressor) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    n_outputs = model.model_.n_outputs
+    y = Y[:9] if model.single_output_ else np.tile(Y[:9, None], n_outputs)
+    mean, std = model.predict(MORE, return_std=True)
+    model.partial_fit(MORE[:2], y[:2])
+    model.partial_fit(MORE, y)
+    run = model.prequential(MORE, y)
+    return {"predicted": mean, "predicted std": std} | _of_run(
+        run, "mean", "std", "lower", "upper", "log_score", "weights"
+    )
+
+
+def use_classifier(model: Any) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    labels = np.resize(model.classes_, 9)
+    proba = model.predict_proba(MORE)
+    model.partial_fit(MORE[:2], labels[:2])
+    model.partial_fit(MORE, labels)
+    run = model.prequential(MORE, labels)
+    return {"proba": proba, "weights": run.weights, "log_score": run.log_score, "proba of run": run.proba}
+
+
+def use_counts(model: iegp.IEGPCountRegressor) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    y, exposure = np.arange(9), np.ones(9) if model._has_exposure else None
+    mean = model.predict(MORE, exposure=exposure)
+    model.partial_fit(MORE[:2], y[:2], exposure=None if exposure is None else exposure[:2])
+    model.partial_fit(MORE, y, exposure=exposure)
+    run = model.prequential(MORE, y, exposure=exposure)
+    return {"predicted": mean} | _of_run(run, "mean", "std", "lower", "upper", "log_score", "weights")
+
+
+# -- maps --------------------------------------------------------------------------------------------------------------
+
+WIDE = X @ RNG.normal(size=(2, 5)) + 0.1 * RNG.normal(size=(120, 5))
+
+
+def _map(n: int, **options: Any) -> Callable[[Path], Kind]:
+    def make(folder: Path) -> Kind:
+        model = iegp.IEGPLVM(**(SHAPE | {"init": "pca", "n_components": 2, "warmup_iter": 5} | options))
+        model.fit(WIDE[:n]).save(folder / "map")
+        return _stored(folder / "map", iegp.load, use_map)
+
+    return make
+
+
+def use_map(model: iegp.IEGPLVM) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    rows = WIDE[:9].copy()
+    rows[4, 1] = np.nan
+    answers = {"positions": model.transform(rows), "scores": model.score_samples(rows)}
+    model.partial_fit(rows)
+    answers |= {"embedding": model.embedding_, "stitched": model.stitched_embedding_, "weights": model.expert_weights_}
+    return answers | {"back": model.inverse_transform(model.embedding_[:3])}
+
+
+# -- fleets ------------------------------------------------------------------------------------------------------------
+
+
+def _fleet(dtype: str) -> iegp.Fleet:
+    model = iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.98))
+    fleet = iegp.Fleet(model.warm_up(X[:60], Y[:60]), dtype=dtype)
+    fleet.learn([f"k{i % 3}" for i in range(60)], X[60:], Y[60:])
+    return fleet
+
+
+def _fleet_file(dtype: str) -> Callable[[Path], Kind]:
+    def make(folder: Path) -> Kind:
+        _fleet(dtype).save(folder / "fleet")
+        return _stored(folder / "fleet", iegp.Fleet.load, use_fleet)
+
+    return make
+
+
+def use_fleet(fleet: iegp.Fleet) -> Answered:
+    keys = [*fleet.keys[:3], "new"] * 3
+    y = Y[:9] if fleet.single_output else Y[:9, None]
+    dist = fleet.predict_dist(keys[:9], MORE)
+    run = fleet.learn(keys[:9], MORE, y, level=0.9)
+    names = ("mean", "std", "lower", "upper", "log_score", "weights")
+    return {"predicted": dist.mean, "predicted std": dist.std} | _of_run(run, *names)
+
+
+def _shard(folder: Path) -> Kind:
+    fleet = _fleet("float64")
+    run = fleet.learn(["k0", "k1"], MORE[:2], Y[:2])
+    answer = {"mean": run.mean, "std": run.std, "weights": run.weights}
+    shards.save(folder, 0, shards.Checkpoint(fleet, 4, {3: answer, 4: answer}))
+    (path,) = folder.glob("*.answers")
+    return _stored(path, lambda path: shards.load(path.parent, 0), lambda _: {})
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def _run(task: str, records: list[dict[str, Any]], **plan: Any) -> Callable[[Path], Kind]:
+    """A run in the middle, with rows that wait for their labels."""
+
+    def make(folder: Path) -> Kind:
+        job = job_of(task, **plan)
+        named = [{"id": f"r{i}", **record} for i, record in enumerate(records)]
+        absorb(job, [{**record, "y": None} if 90 <= i < 93 else record for i, record in enumerate(named)])
+        checkpoint.write(folder / "run", job, Where(source="in.jsonl", schema={}, config={}))
+        again = records[:6]
+
+        def use(job: Job) -> Answered:
+            return use_job(job, again)
+
+        return _stored(folder / "run", lambda path: checkpoint.read(path, by_key=Fleets())[0], use, has_checksum=True)
+
+    return make
+
+
+def use_job(job: Job, records: list[dict[str, Any]]) -> Answered:
+    """Predict, learn, teach a label that came late."""
+    late = [{"id": "r91", "y": records[0]["y"]}]
+    more = [{"id": f"n{i}", **record} for i, record in enumerate(records)]
+    answers: list[Answers] = []
+    columns = {name: _column([record[name] for record in more]) for name in more[0]}
+    batch = Batch(columns, np.arange(len(more)))
+    if job.learner is not None and not job.problems(batch):
+        answers.append(job.predict(batch))
+        job.counters.rows -= len(batch)
+    _absorb(job, [*more, *late], answers)
+    job.digest.results()
+    shown = [answer.predictions for answer in answers if answer.note != "late"]
+    return {"answers": np.concatenate([part.ravel() for p in shown for part in (p.mean, p.std, p.proba)])}
+
+
+def _absorb(job: Job, records: list[dict[str, Any]], answers: list[Answers]) -> None:
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: _column([record.get(name) for record in records]) for name in names}
+    lines = np.arange(len(records))
+    job.absorb(Batch(columns, lines), answers.append, _bad)
+
+
+def _bad(index: int, problem: Problem) -> None:
+    raise InputError(f"record {index}: {problem}")
+
+
+def _column(values: list[Any]) -> Any:
+    if any(isinstance(value, str) for value in values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.array(values, dtype=np.float64)
+
+
+def _whole(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [record | {"y": float(abs(round(3 * record["y"])))} for record in records]
+
+
+LADDER = {"drift_var": (0.0, 1e-3), "noise_forgetting": (None, 0.95, 1.0, (0.75, 5.0))}
+KINDS: dict[str, Callable[[Path], Kind]] = {
+    "static": _estimator(iegp.IEGPRegressor(**SHAPE, drift_var=0.0, weights="bayes", shutdown=1e-16), Y, use_regressor),
+    "ladder": _estimator(iegp.IEGPRegressor(**SHAPE, **LADDER, weights="stacking"), Y, use_regressor),
+    "switching": _estimator(iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-2), weights="switching"), Y, use_regressor),
+    "two outputs": _estimator(iegp.IEGPRegressor(**SHAPE, drift_var=1e-3), np.stack([Y, -Y], axis=1), use_regressor),
+    "warm-up": _estimator(iegp.IEGPRegressor(**SHAPE, **LADDER), Y, use_regressor, n=21),
+    "two classes": _estimator(iegp.IEGPClassifier(**SHAPE, sharpness=(1.0, 2.0)), classes(2), use_classifier),
+    "three classes": _estimator(
+        iegp.IEGPClassifier(**SHAPE, sharpness=(1.0, 2.0), drift_var=(0.0, 1e-2)), classes(3), use_classifier
+    ),
+    "draws": _estimator(iegp.IEGPClassifier(**SHAPE, integration="monte-carlo"), classes(3), use_classifier),
+    "classes in the warm-up": _estimator(iegp.IEGPClassifier(**SHAPE), classes(3), use_classifier, n=21),
+    "levels": _estimator(iegp.IEGPOrdinalClassifier(**SHAPE, drift_var=(0.0, 1e-2)), classes(4), use_classifier),
+    "counts": _estimator(iegp.IEGPCountRegressor(**SHAPE, drift_var=(0.0, 1e-2)), classes(6), use_counts),
+    "map": _map(120),
+    "map that forgets": _map(120, forgetting=0.95, max_stored=60, weights="switching", switch_prob=0.1),
+    "map in the warm-up": _map(21),
+    "fleet": _fleet_file("float64"),
+    "fleet in float32": _fleet_file("float32"),
+    "shard": _shard,
+    "run": _run("regression", sources.mixed(120), time="when"),
+    "run of classes": _run("classification", sources.classes(120)),
+    "run of levels": _run("ordinal", _whole(sources.numbers(120))),
+    "run of counts": _run("count", _whole(sources.numbers(120))),
+    "run by key": _run("regression", sources.keyed(120), key="sensor"),
+    "run by key in the warm-up": _run("regression", sources.keyed(21), key="sensor"),
+}

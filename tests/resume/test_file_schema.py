@@ -1,0 +1,226 @@
+"""Numbers in a file that compiled code would use as an index or divide by: refused by name, with a right checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from contracts.models import stream
+
+import iegp
+from iegp.errors import ModelFileError
+from iegp.kernels import RBF
+from iegp.storage import model_file as modelfile
+
+X, Y = stream(80)
+SHAPE: dict[str, Any] = {"kernels": [RBF(1.0)], "n_frequencies": 3, "random_state": 0}
+Altered = Callable[..., str]
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Altered:
+    """Save a model, put ``value`` at ``place`` of an array, expect a ModelFileError; its message."""
+
+    def check(model: Any, name: str, value: float, place: Any = 0) -> str:
+        model.save(tmp_path / "m")
+        header, arrays = modelfile.read(tmp_path / "m")
+        arrays[name] = arrays[name].copy()
+        arrays[name][place] = value
+        modelfile.write(tmp_path / "m", header, arrays)
+        with pytest.raises(ModelFileError) as caught:
+            iegp.load(tmp_path / "m")
+        return str(caught.value)
+
+    return check
+
+
+def classes(n: int) -> Any:
+    """Numbers of as many classes."""
+    return np.digitize(Y, np.quantile(Y, np.arange(1, n) / n))
+
+
+def models_of_labels() -> dict[str, Any]:
+    """One of each, after its warm-up."""
+    shape = SHAPE | {"warmup": 40}
+    return {
+        "two classes": iegp.IEGPClassifier(**shape).fit(X, classes(2)),
+        "three classes": iegp.IEGPClassifier(**shape).fit(X, classes(3)),
+        "levels": iegp.IEGPOrdinalClassifier(**shape).fit(X, classes(3)),
+        "counts": iegp.IEGPCountRegressor(**shape).fit(X, classes(4)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("y_mean", 1e18), ("y_mean", -2000.0), ("y_mean", 0.5), ("y_scale", -1.0), ("y_scale", 0.0), ("y_scale", np.nan)],
+)
+def test_labels_are_not_moved_out_of_range(refused, name, value):
+    """Labels are checked as they are given, so no file may say that they are to be shifted afterwards."""
+    for model in models_of_labels().values():
+        assert f"scaling.{name}" in refused(model, f"scaling.{name}", value)
+
+
+def ladder() -> Any:
+    """Static and drifting experts, noise that is fixed, learned and heavy-tailed, weights that switch."""
+    rungs: dict[str, Any] = {"noise_forgetting": (None, 0.95, (0.75, 5.0)), "drift_var": (0.0, 1e-3), "warmup": 40}
+    return iegp.IEGPRegressor(**SHAPE, **rungs, weights="switching").fit(X, Y)
+
+
+WRONG = [
+    ("scaling.x_mean", np.inf),
+    ("scaling.x_scale", 0.0),
+    ("scaling.y_mean", np.nan),
+    ("scaling.y_scale", -1.0),
+    ("ensemble.frequencies", np.nan),
+    ("ensemble.drift_ratio", -1.0),
+    ("ensemble.prior_ratio", 0.0),
+    ("ensemble.noise_var", -1.0),
+    ("ensemble.forgetting", 0.5),
+    ("ensemble.tails", 3.0),
+    ("ensemble.transitions", 0.5),
+    ("ensemble.transitions", -0.1),
+    ("ensemble.sharpness", 2.0),
+    ("state.vector", np.nan),
+    ("state.noise_shape", 1.0),
+    ("state.noise_scale", -1.0),
+    ("state.noise_scale", 0.0),
+    ("state.log_weights", np.nan),
+    ("state.log_weights", np.inf),
+    ("state.rows", -1.0),
+    ("state.rows", 0.5),
+    ("state.rows", 1e300),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_numbers_that_cannot_be(refused, name, value):
+    """An error that names the array and the number."""
+    message = refused(ladder(), name, value)
+    assert name in message
+    assert "must" in message
+
+
+def test_weights_that_are_none(refused):
+    """An expert may have lost all of its weight, but not every one."""
+    assert "state.log_weights" in refused(ladder(), "state.log_weights", -np.inf, slice(None))
+
+
+@pytest.mark.parametrize(
+    ("belief", "place", "value"),
+    [
+        (0, (0, 0), 0.0),
+        (0, (0, 0), -1.0),
+        (0, (1, 0), 1e-3),
+        (0, (0, 1), np.nan),
+        (0, (0, 1), 1e6),
+        (1, (0, 0), 0.0),
+        (1, (0, 1), 1e6),
+        (1, (2, 2), np.inf),
+    ],
+)
+def test_beliefs_that_cannot_be(refused, belief, place, value):
+    """Zero factors, what is not triangular, what is no covariance."""
+    assert "state.matrix" in refused(ladder(), "state.matrix", value, (belief, *place))
+
+
+def test_links_that_cannot_be(refused):
+    levels = iegp.IEGPOrdinalClassifier(**SHAPE).fit(X, classes(4))
+    assert "ensemble.link" in refused(levels, "ensemble.link", 1e6, (0, 0))
+    counts = iegp.IEGPCountRegressor(**SHAPE).fit(X, classes(4))
+    assert "ensemble.link" in refused(counts, "ensemble.link", -1.0, (0, 1))
+    assert "ensemble.link" in refused(iegp.IEGPClassifier(**SHAPE).fit(X, classes(2)), "ensemble.link", 1.0)
+
+
+@pytest.mark.parametrize("value", [-1.0, 3.0, 0.5, np.nan])
+def test_kept_codes_are_whole_numbers_in_range(refused, value):
+    model = iegp.IEGPClassifier(**SHAPE, warmup=100).fit(X, classes(3))
+    assert "kept.y" in refused(model, "kept.y", value, (5, 0))
+
+
+MAP_WRONG = [
+    ("scaling.scale", 0.0),
+    ("experts.noise_var", 0.0),
+    ("experts.prior_var", -1.0),
+    ("experts.gram", -1.0),
+    ("experts.inverse", -1.0),
+    ("experts.second", np.nan),
+    ("memory.vectors", np.nan),
+    ("memory.positions", np.inf),
+    ("memory.numbers", 10**6),
+    ("memory.numbers", -1),
+    ("log_weights", 0.5),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), MAP_WRONG)
+def test_maps_that_cannot_be(refused, name, value):
+    rows = X @ np.random.default_rng(0).normal(size=(X.shape[1], 5))
+    model = iegp.IEGPLVM(**SHAPE, warmup=40, init="pca").fit(rows)
+    place = (0,) * {"gram": 3, "inverse": 3, "second": 3, "vectors": 2, "positions": 3}.get(name.split(".")[-1], 1)
+    assert name in refused(model, name, value, place)
+
+
+@pytest.mark.parametrize("field", ["noise_scale", "log_weights", "matrix", "rows"])
+def test_fleets_that_cannot_be(tmp_path, field):
+    fleet = iegp.Fleet(iegp.IEGPRegressor(**SHAPE).warm_up(X[:40], Y[:40]))
+    fleet.learn(["a", "b"] * 20, X[40:], Y[40:])
+    fleet.save(tmp_path / "f")
+    header, arrays = modelfile.read(tmp_path / "f")
+    arrays[f"page.0.{field}"][1].reshape(-1)[0] = -1.0
+    modelfile.write(tmp_path / "f", header, arrays)
+    with pytest.raises(ModelFileError, match=f"page.0.{field}"):
+        iegp.Fleet.load(tmp_path / "f")
+
+
+@pytest.mark.parametrize("entry", [{"warmup": 10}, {"warmup": 40}])
+def test_a_warm_up_that_never_ends_is_refused(tmp_path, entry):
+    """More rows are kept than the warm-up has: the next refit would be never."""
+    iegp.IEGPRegressor(**SHAPE, warmup=64).fit(X[:40], Y[:40]).save(tmp_path / "m")
+    header, arrays = modelfile.read(tmp_path / "m")
+    header["online"]["settings"] |= entry
+    modelfile.write(tmp_path / "m", header, arrays)
+    with pytest.raises(ModelFileError, match="warm-up"):
+        iegp.load(tmp_path / "m")
+
+
+def test_counts_are_not_sharpened(tmp_path):
+    """They have no classes: sharpening would read probabilities that are not there."""
+    iegp.IEGPCountRegressor(**SHAPE).fit(X, classes(4)).save(tmp_path / "m")
+    header, arrays = modelfile.read(tmp_path / "m")
+    header["online"]["settings"]["sharpness"] = [2.0]
+    arrays["ensemble.sharpness"] = np.array([2.0])
+    modelfile.write(tmp_path / "m", header, arrays)
+    with pytest.raises(ModelFileError, match="sharpened"):
+        iegp.load(tmp_path / "m")
+
+
+# -- whatever the library writes, it reads --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["bayes", "switching", "stacking"])
+@pytest.mark.parametrize("absurd", [1e6, 1e150, -1e299])
+def test_a_model_that_has_learned_an_absurd_label_loads_again(tmp_path, weights, absurd):
+    y = Y.copy()
+    y[70] = absurd
+    rungs = {"noise_forgetting": (None, 0.5, 1.0, (0.75, 5.0)), "drift_var": (0.0, 1e-3, 1.0)}
+    model = iegp.IEGPRegressor(**SHAPE, **rungs, weights=weights, warmup=40, shutdown=1e-16)
+    for n in (20, 65, 72, 80):
+        model.fit(X[:n], y[:n]).save(tmp_path / "m")
+        assert iegp.load(tmp_path / "m").n_samples_seen_ == n
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e199])
+def test_units_far_from_one_load_again(tmp_path, scale):
+    for model in (iegp.IEGPRegressor(**SHAPE, warmup=40), iegp.IEGPRegressor(**SHAPE, warmup=200)):
+        model.fit(scale * X, scale * Y).save(tmp_path / "m")
+        assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
+
+
+@pytest.mark.parametrize(("prior_var", "noise_var"), [(1e8, 1e-6), (1e-8, 1.0), (1.0, 1e-100), (1e-100, 1e100)])
+def test_extreme_settings_load_again(tmp_path, prior_var, noise_var):
+    variances = {"prior_var": prior_var, "noise_var": noise_var}
+    iegp.IEGPRegressor(**SHAPE, **variances, drift_var=(0.0, 1e-3)).fit(X, Y).save(tmp_path / "m")
+    assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
