@@ -5,6 +5,7 @@
     IegpError
     ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
+    │   └── UnregisteredLikelihoodError  a model file needs a likelihood that is not registered
     ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
     ├── MissingPackageError (ImportError)  an optional package is not installed
     ├── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; what was accepted is in its journal
@@ -26,6 +27,10 @@ class InputError(IegpError, ValueError):
 
 class ModelFileError(IegpError, ValueError):
     """A model file is damaged, of an unknown format, or not a model file at all."""
+
+
+class UnregisteredLikelihoodError(ModelFileError):
+    """A model file needs a user's likelihood that is not registered in this process; the message names it."""
 
 
 class DatasetError(IegpError, LookupError):

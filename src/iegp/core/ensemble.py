@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,12 @@ from iegp.core.expert.sweep import (
     sweep_blocks,
     sweep_rows,
 )
-from iegp.core.likelihoods import GAUSSIAN
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
 from iegp.core.predictive.components import Components
-from iegp.core.predictive.count_cdf import mid_cdf
-from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.counts import CountMixture, count_moments
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import Ensemble, State, active_experts, belief_at, label_model, weight_rule
@@ -119,6 +117,7 @@ def predict_classes(ensemble: Ensemble, state: State, x: Float) -> Float:
     """Class probabilities (n, K) of every row, were it the next one. Changes nothing."""
     proba = np.empty((len(x), ensemble.n_classes))
     _predict_classes(ensemble, state, label_model(ensemble), x, proba)
+    likelihood_of(ensemble.likelihood).require_sound(proba)
     return proba
 
 
@@ -130,9 +129,9 @@ def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Fl
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
-def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> CountMixture:
+def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> Any:
     """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
-    return _counts(ensemble, *_predict_latent(ensemble, state, x), exposure)
+    return _numbers(ensemble, *_predict_latent(ensemble, state, x), exposure)
 
 
 @compiled
@@ -158,11 +157,9 @@ def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float
                 log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 
 
-def _counts(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> CountMixture:
-    offset, extra, most = ensemble.link.T
-    variances = np.minimum(ahead.variances, most[:, None])
-    log_mean = ahead.means[:, :, 0].T + (offset - 0.5 * extra) + np.log(exposure)[:, None]
-    return CountMixture.trusted(used, np.ascontiguousarray(log_mean), np.ascontiguousarray(variances.T + extra))
+def _numbers(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+    means, variances = np.ascontiguousarray(ahead.means[:, :, 0].T), np.ascontiguousarray(ahead.variances.T)
+    return likelihood_of(ensemble.likelihood).predictive(Latent(used, means, variances), ensemble.link, exposure)
 
 
 # -- predict, then learn ---------------------------------------------------------------------------------------------
@@ -203,6 +200,7 @@ def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
 def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
     predictions = allocate_predictions(ensemble, len(x))
     work = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    _require_sound(ensemble, state, work)
     return completed(ensemble, work, predictions, level)
 
 
@@ -214,7 +212,14 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
+    _require_sound(ensemble, state, work)
     return completed(ensemble, work, predictions, options.level)
+
+
+def _require_sound(ensemble: Ensemble, state: State, work: Workspace) -> None:
+    """A likelihood of a user may have failed; the state is then of no use."""
+    if ensemble.likelihood != GAUSSIAN:
+        likelihood_of(ensemble.likelihood).require_sound(work.belief_scores, state.vector, state.matrix)
 
 
 def labels_of(ensemble: Ensemble) -> LabelModel | None:
@@ -307,7 +312,7 @@ def completed(ensemble: Ensemble, work: Workspace, predictions: Predictions, lev
     if ensemble.n_classes:
         return predictions
     if ensemble.likelihood != GAUSSIAN:
-        return _completed_counts(ensemble, work, predictions, level)
+        return _completed_numbers(ensemble, work, predictions, level)
     if level is None:
         return predictions
     shape = work.scales.shape
@@ -337,18 +342,16 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
     return predictions._replace(lower=lower, upper=upper, pit=pit)
 
 
-def _completed_counts(
+def _completed_numbers(
     ensemble: Ensemble, work: Workspace, predictions: Predictions, level: float | None
 ) -> Predictions:
-    counts = _counts(ensemble, predictions.weights, Ahead(work.means, work.variances), work.y[:, 1])
-    mixture = counts.weights, counts.log_mean, counts.log_var
-    mean, var = count_moments(*mixture)
+    dist = _numbers(ensemble, predictions.weights, Ahead(work.means, work.variances), work.y[:, 1])
+    mean, var = dist.moments()
     predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
     if level is None:
         return predictions
-    lower, upper = count_quantiles(*mixture, _tails(level))[:, :, None]
-    pit = mid_cdf(*mixture, np.ascontiguousarray(work.y[:, 0]))[:, None]
-    return predictions._replace(lower=lower, upper=upper, pit=pit)
+    lower, upper, pit = dist.with_intervals(level, work.y[:, 0])
+    return predictions._replace(lower=lower[:, None], upper=upper[:, None], pit=pit[:, None])
 
 
 def _tails(level: float) -> Float:

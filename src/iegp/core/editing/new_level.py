@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from iegp.core.compute.tolerances import NARROWEST_LEVEL, NEW_LEVEL_HALF_WIDTH
-from iegp.core.likelihoods import ORDINAL_LOGIT, ORDINAL_PROBIT
+from iegp.core.likelihoods import LIKELIHOODS
+from iegp.core.likelihoods.ordinal import Ordinal
 from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -25,9 +25,7 @@ def add_level(model: Online, place: int) -> Online:
 
     ``model`` itself is left as it was, but shares its beliefs with the result.
     """
-    _require_order(model)
-    ensemble = model.experts.ensemble
-    noise = stats.logistic if ensemble.likelihood == ORDINAL_LOGIT else stats.norm
+    noise, ensemble = _ordinal(model).noise, model.experts.ensemble
     # Latent function and noise together, before any row: they have the shape of the noise, more or less.
     spread = np.sqrt(1.0 + ensemble.prior_ratio / noise.var())
     far = spread * noise.isf(1.0 / (model.n_seen + ensemble.n_classes + 1))
@@ -41,7 +39,7 @@ def add_level(model: Online, place: int) -> Online:
 
 def mirrored(model: Online) -> Online:
     """The same model with its levels in the opposite order: latent function and cut-points change their sign."""
-    _require_order(model)
+    _ordinal(model)
     ensemble = model.experts.ensemble
     return replace(
         model,
@@ -51,9 +49,11 @@ def mirrored(model: Online) -> Online:
     )
 
 
-def _require_order(model: Online) -> None:
-    if model.experts.ensemble.likelihood not in (ORDINAL_LOGIT, ORDINAL_PROBIT):
+def _ordinal(model: Online) -> Ordinal:
+    likelihood = LIKELIHOODS.get(model.settings.likelihood)
+    if not isinstance(likelihood, Ordinal):
         raise InputError(f"a model with the likelihood {model.settings.likelihood!r} has no ordered levels")
+    return likelihood
 
 
 def _with_level(cuts: Float, far: float, place: int) -> Float:

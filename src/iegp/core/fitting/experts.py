@@ -14,8 +14,7 @@ from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import Kernel
-from iegp.core.likelihoods import CATEGORICAL, POISSON, Likelihood, likelihood_code, named
-from iegp.core.likelihoods.links import link_from
+from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
 from iegp.core.state import Ensemble, layout_of
@@ -60,7 +59,7 @@ def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: 
     else:
         likelihood = named(settings.likelihood)
         known = np.empty((0, likelihood.label_columns)) if y is None else y
-        link = link_from(likelihood.code, known, n_outputs, settings.overdispersion).start
+        link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
         prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
@@ -95,16 +94,14 @@ def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
         exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
         return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
-    link = link_from(likelihood.code, y, n_outputs, settings.overdispersion)
+    link = likelihood.link_from(y, n_outputs, settings.overdispersion)
     found = laplace_evidence.fit(y, phi, link, settings.prior_var)
     return _latent_fit(likelihood, found.prior_var, found.link, n_outputs)
 
 
 def _latent_fit(likelihood: Likelihood, prior_var: float, link: Float, n_outputs: int) -> _Fit:
     """In units of the latent function, as if the noise were one."""
-    if likelihood.code == POISSON:
-        link = np.append(link, prior_var)
-    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
+    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), likelihood.finished_link(link, prior_var))
 
 
 def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
@@ -114,13 +111,7 @@ def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
     """
     if settings.likelihood == "gaussian":
         return y
-    likelihood = named(settings.likelihood)
-    if likelihood.code == POISSON:
-        targets = np.log((y[:, :1] + 0.5) / y[:, 1:])
-    elif likelihood.code == CATEGORICAL:
-        targets = (y[:, :1] == np.arange(n_outputs)).astype(np.float64)
-    else:
-        targets = y[:, :1]
+    targets = named(settings.likelihood).targets(y, n_outputs)
     spread = targets.std(axis=0)
     return np.asarray((targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 

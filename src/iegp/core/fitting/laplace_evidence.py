@@ -12,6 +12,7 @@ a new likelihood needs no third derivatives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +20,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
-from iegp._compile import compiled
-from iegp.core.compute.tolerances import MAX_LATENT_VAR, MAX_LOG_RATE_VAR, MIN_LATENT_VAR
-from iegp.core.likelihoods import CATEGORICAL, POISSON
+from iegp._compile import call_for_three, compiled
+from iegp.core.compute.tolerances import MAX_LATENT_VAR, MIN_LATENT_VAR
 from iegp.core.likelihoods.links import Link
-from iegp.core.likelihoods.sites import derivatives
 from iegp.typing import Float
 
 START_VAR = 4.0
@@ -60,12 +59,11 @@ class _Mode(NamedTuple):
 
 def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> LaplaceFit:
     """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over ``prior_var`` (unless given) and the link."""
-    if link.kind == CATEGORICAL:
+    if link.likelihood.n_latents(3) > 1:
         return _fit_categorical(y, phi, link.start, prior_var)
     searched = Search(y, phi, link)
     own_start = [np.log(START_VAR)] if prior_var is None else []
-    most = MAX_LOG_RATE_VAR if link.kind == POISSON else MAX_LATENT_VAR
-    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(most))] if prior_var is None else []
+    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(link.likelihood.max_prior_var))] if prior_var is None else []
     n_own = len(own_start)
 
     def unpack(parameters: Float) -> tuple[float, Float]:
@@ -90,7 +88,7 @@ class Search:
     """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
 
     def __init__(self, y: Float, phi: Float, link: Link) -> None:
-        self.kind, self.y, self.phi, self.link = link.kind, y, phi, link
+        self.y, self.phi, self.link = y, phi, link
         self.theta = np.zeros(phi.shape[1])
 
     def evidence(self, log_var: float, free: Float) -> tuple[float, float, Float]:
@@ -98,7 +96,7 @@ class Search:
         link = self.link.parameters(free)
         root = float(np.exp(0.5 * log_var))
         b = root * self.phi
-        mode = _find_mode(self.kind, self.y, b, link, self.theta / root)
+        mode = _find_mode(self._rows, b, link, self.theta / root)
         self.theta = root * mode.a
         value = mode.height - float(np.log(np.diagonal(mode.factor[0])).sum())
         whitened = cho_solve(mode.factor, b.T, check_finite=False)
@@ -121,25 +119,33 @@ class Search:
             d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
         return value, d_log_var, d_free
 
+    def _rows(self, z: Float, link: Float) -> Float:
+        """Log probability, slope and curvature of every row: (3, n)."""
+        likelihood = self.link.likelihood
+        rows = derivative_rows(likelihood.derivatives_address, self.y, z, link)
+        if not likelihood.is_trusted:
+            likelihood.require_sound(rows, np.where(rows[2] < 0.0, np.nan, 0.0))
+        return rows
+
     def _slope_of_curvature(self, z: Float, link: Float) -> Float:
-        above = derivative_rows(self.kind, self.y, z + _DIFFERENCE, link)[2]
-        below = derivative_rows(self.kind, self.y, z - _DIFFERENCE, link)[2]
+        above = self._rows(z + _DIFFERENCE, link)[2]
+        below = self._rows(z - _DIFFERENCE, link)[2]
         return np.asarray((above - below) / (2.0 * _DIFFERENCE))
 
     def _change_with_link(self, z: Float, free: Float, j: int) -> Float:
         step = np.zeros(len(free))
         step[j] = _DIFFERENCE
-        above = derivative_rows(self.kind, self.y, z, self.link.parameters(free + step))
-        below = derivative_rows(self.kind, self.y, z, self.link.parameters(free - step))
+        above = self._rows(z, self.link.parameters(free + step))
+        below = self._rows(z, self.link.parameters(free - step))
         return np.asarray((above - below) / (2.0 * _DIFFERENCE))
 
 
-def _find_mode(kind: int, y: Float, b: Float, link: Float, a: Float) -> _Mode:
+def _find_mode(derivatives: Callable[[Float, Float], Float], b: Float, link: Float, a: Float) -> _Mode:
     """Newton's method in the F parameters, with steps halved until they climb: the posterior is log-concave."""
 
     def height_at(a: Float) -> tuple[float, Float, Float]:
         z = b @ a
-        rows = derivative_rows(kind, y, z, link)
+        rows = derivatives(z, link)
         return float(rows[0].sum()) - 0.5 * float(a @ a), z, rows
 
     height, z, rows = height_at(a)
@@ -171,11 +177,11 @@ def _factor(b: Float, curvatures: Float) -> tuple[Float, bool]:
 
 
 @compiled
-def derivative_rows(kind: int, y: Float, z: Float, link: Float) -> Float:
-    """Log probability, slope and curvature of every row: (3, n)."""
+def derivative_rows(address: int, y: Float, z: Float, link: Float) -> Float:
+    """Log probability, slope and curvature of every row: (3, n), by the function at this address."""
     out = np.empty((3, z.size))
     for t in range(z.size):
-        out[0, t], out[1, t], out[2, t] = derivatives(kind, y[t], z[t], link)
+        out[0, t], out[1, t], out[2, t] = call_for_three(address, (y[t], z[t], link))
     return out
 
 

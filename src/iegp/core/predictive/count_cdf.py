@@ -18,8 +18,8 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.likelihoods.logistic import hermite
-from iegp.core.likelihoods.normal import normal_cdf
+from iegp.core.compute.logistic import hermite
+from iegp.core.compute.normal import normal_cdf
 from iegp.typing import Float
 
 # exp() of more than this overflows; half of it is the largest log of a mean whose square is still a float.

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp.core.compute.newton import LARGEST_VAR, LEAST_VAR
 from iegp.core.compute.tolerances import FARTHEST_LOG_MEAN, HUGE_LABEL, WEIGHT_SUM_SLACK
-from iegp.core.likelihoods import POISSON
-from iegp.core.likelihoods.sites import QUADRATURE, LabelModel, log_predictive
-from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
+from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
+from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -103,6 +103,16 @@ class CountMixture:
     def std(self) -> Float:
         """Square root of :attr:`var`."""
         return np.sqrt(self.var)
+
+    def moments(self) -> tuple[Float, Float]:
+        """Mean and variance at once."""
+        return count_moments(self.weights, self.log_mean, self.log_var)
+
+    def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
+        """Ends of central intervals, and the predicted probability of a smaller count than ``y`` (n,), ties halved."""
+        mixture = self.weights, self.log_mean, self.log_var
+        lower, upper = count_quantiles(*mixture, np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
+        return lower, upper, mid_cdf(*mixture, np.ascontiguousarray(y))
 
     def pmf(self, k: ArrayLike) -> Float:
         """Probability of the count ``k``: the exponential of :meth:`logpmf`, which see."""
@@ -262,7 +272,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return -0.5 * (math.log(k) - mean) ** 2 / total - 0.5 * math.log(total) - math.log(_ROOT_TWO_PI * k)
     if mean != mean or var != var:
         return math.nan
-    centre = np.array([min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)])
-    label, unused = np.array([k, 1.0]), np.empty((1, 0))
-    score = log_predictive(LabelModel(POISSON, QUADRATURE, np.zeros(1), unused), label, centre, var, unused[0])
+    centre = min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)
+    score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
     return min(score, 0.0)  # rounding may leave a hair above
