@@ -22,6 +22,10 @@ LARGEST_ROOT = 1.0e150
 LARGEST_SQUARE = 1.0e300
 # From here on 1 + t² is t² to the last digit.
 LARGE_ARGUMENT = 1.0e9
+# The least number of which a logarithm is taken, and the least that sums of products are kept above: nearer to zero,
+# float64 keeps fewer digits.
+SMALLEST = 1.0e-300
+LEAST_SAFE = 1.0e-280
 # Beyond this many standard deviations the density of a Gaussian underflows.
 NO_DENSITY = 40.0
 
@@ -93,6 +97,8 @@ DEFAULT_NOISE_VAR = 0.1
 STACKING_FLOOR = 1.0e-12
 # By how much the weights of a mixture may miss one: those that a user gives are rarely exact.
 WEIGHT_SUM_SLACK = 1.0e-6
+# The same for the rows of a matrix of switching probabilities, which are then made exact.
+TRANSITION_SLACK = 1.0e-8
 
 # --- evidence: hyperparameters from the warm-up rows ----------------------------------------------
 
@@ -115,6 +121,50 @@ EVIDENCE_GRID_POINTS = 65
 EVIDENCE_RESOLUTION = 1.0e-4
 # From here on four terms of Stirling's series are exact to 1e-15.
 STIRLING_FROM = 100.0
+
+# --- Laplace's approximation and its evidence -----------------------------------------------------
+
+# Newton's method on the mode of one row: the most steps, where it starts at the farthest, and the share of the last
+# step that a step must not exceed, else the bracket is halved.
+MODE_MAX_STEPS = 200
+FARTHEST_MODE = 1.0e6
+SHRINKING_STEP = 0.9
+# The likelihoods vary on a scale of one, and Newton squares the error: after a step this small it is rounding.
+MODE_CONVERGED = 1.0e-8
+# The same for the modes of classes, which are found together.
+CLASS_MODE_CONVERGED = 1.0e-9
+# An integral over z cannot tell variances beyond these from these.
+LEAST_VAR, LARGEST_VAR = 1.0e-14, 1.0e8
+# The trapezoidal rule squares its error when its step is halved: after a change this small it is below 1e-10.
+INTEGRAL_SETTLED = 1.0e-6
+INTEGRAL_HALVINGS = 8
+# Terms below this share of the integrand's peak are left out; no more than so many are added (a guard).
+NEGLIGIBLE_TERM = 1.0e-17
+INTEGRAL_TERMS = 5000
+# Draws of the Monte Carlo integral over classes.
+N_DRAWS = 256
+# The variance of a latent function (log odds, log rates) before there are enough rows for evidence; its search begins
+# here.
+START_LATENT_VAR = 4.0
+# The log of a variance is not known better than this.
+LATENT_VAR_RESOLUTION = 0.1
+# Newton's method on the modes of the warm-up rows: the most steps, the change at which it stops, and the shortest step.
+LAPLACE_MAX_STEPS = 100
+LAPLACE_CONVERGED = 1.0e-9
+LAPLACE_LINE_TOLERANCE = 1.0e-10
+# The search around it: step of a numerical derivative, the most steps, the relative change at which it stops.
+LAPLACE_DIFFERENCE = 1.0e-5
+LAPLACE_MAX_SEARCH = 40
+LAPLACE_SEARCH_TOLERANCE = 1.0e-7
+# With many classes this many rows settle one variance well enough.
+LAPLACE_CLASS_ROWS = 512
+# A broad prior around the base rates, in units of the free numbers: what the warm-up rows do not show (an absent
+# level, no events at all) is not impossible, it has only not been seen yet.
+LINK_SPREAD = 1.5
+# How far the average rate or the first cut-point may move from where it starts.
+FARTHEST_LINK = 20.0
+# Gaps between cut-points are in units of the latent function.
+MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
 
 # --- length scales --------------------------------------------------------------------------------
 
@@ -161,6 +211,16 @@ CRPS_CANCELLATION = 1.0e-8
 
 # Beyond this the log probability of a count loses all digits.
 LARGEST_COUNT = 1.0e15
+# exp() of more than this overflows; half of it is the largest log of a mean whose square is still a float.
+MAX_LOG_RATE = 700.0
+# Overdispersion is the variance of a log rate.
+START_DISPERSION = 0.1
+MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
+# Components that together weigh less than the error of the distribution function are not looked at.
+NEGLIGIBLE_COUNT_WEIGHT = 1.0e-9
+# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: error of the distribution
+# function below 2e-7 (where the variance is as small as 1/k, else far less).
+HUGE_COUNT = 1.0e12
 # Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: relative error of a
 # probability below 1e-5.
 HUGE_LABEL = 1.0e10

@@ -20,15 +20,8 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.logistic import hermite
 from iegp.core.compute.normal import normal_cdf
+from iegp.core.compute.tolerances import HUGE_COUNT, MAX_LOG_RATE, NEGLIGIBLE_COUNT_WEIGHT
 from iegp.typing import Float
-
-# exp() of more than this overflows; half of it is the largest log of a mean whose square is still a float.
-MAX_LOG = 700.0
-# Components that together weigh less than the error of the cdf are not looked at.
-NEGLIGIBLE_WEIGHT = 1e-9
-# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: error of the cdf below
-# 2e-7 (where v is as small as 1/k, else far less).
-HUGE_COUNT = 1e12
 
 # Columns of the small table of the components that matter in one row.
 WEIGHT, LOG_MEAN, LOG_VAR = 0, 1, 2
@@ -90,7 +83,7 @@ def gather(weights: Float, log_mean: Float, log_var: Float, table: Float) -> Flo
     """The components that matter in one row as rows of ``table`` (M, 3), weights normalised; a view of it."""
     count, total = 0, 0.0
     for m in range(weights.size):
-        if weights[m] > NEGLIGIBLE_WEIGHT / weights.size:
+        if weights[m] > NEGLIGIBLE_COUNT_WEIGHT / weights.size:
             table[count, WEIGHT] = weights[m]
             table[count, LOG_MEAN] = log_mean[m]
             table[count, LOG_VAR] = log_var[m]
@@ -148,7 +141,7 @@ def poisson_cdf_pmf(k: float, log_rate: float) -> tuple[float, float]:
     0.7358 0.3679
     """
     if k < _SUMMED_COUNTS:
-        rate = math.exp(min(log_rate, MAX_LOG))
+        rate = math.exp(min(log_rate, MAX_LOG_RATE))
         term = math.exp(-rate)
         total = term
         for j in range(1, int(k) + 1):

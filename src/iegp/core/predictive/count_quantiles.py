@@ -18,18 +18,11 @@ from iegp.core.compute.tolerances import (
     COUNT_QUANTILE_SMOOTH_STEPS,
     COUNT_START_TOLERANCE,
     COUNT_SUM_ROUNDING,
+    HUGE_COUNT,
+    MAX_LOG_RATE,
     QUANTILE_TOLERANCE,
 )
-from iegp.core.predictive.count_cdf import (
-    HUGE_COUNT,
-    LOG_MEAN,
-    MAX_LOG,
-    MAX_NODES,
-    WEIGHT,
-    cdf_pmf,
-    gather,
-    smooth_tail,
-)
+from iegp.core.predictive.count_cdf import LOG_MEAN, MAX_NODES, WEIGHT, cdf_pmf, gather, smooth_tail
 from iegp.typing import Float
 
 # log(k + 1/2) of the smallest count, and how often the two searches may look before they give up.
@@ -60,7 +53,7 @@ def count_quantiles(weights: Float, log_mean: Float, log_var: Float, q: Float) -
             if x != x:
                 out[j, i] = math.nan
             elif x > _LOG_HUGE:
-                out[j, i] = np.floor(math.exp(min(x, MAX_LOG)))
+                out[j, i] = np.floor(math.exp(min(x, MAX_LOG_RATE)))
             else:
                 out[j, i] = _search(parts, q[j], np.floor(math.exp(x) + 0.5), grid)
     return out
@@ -107,15 +100,15 @@ def _smooth_quantile(parts: Float, q: float) -> float:
     """``log(k + 1/2)`` of the quantile, from :func:`smooth_tail`: where to start, and the answer for huge counts.
 
     Newton's method on the log of the smaller tail, nearly straight in Gaussian tails, inside a bracket. What lies
-    outside of _LOWEST to MAX_LOG is a count of 0 or exp(MAX_LOG) anyway.
+    outside of _LOWEST to MAX_LOG_RATE is a count of 0 or exp(MAX_LOG_RATE) anyway.
     """
     side, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
     x = float(np.sum(parts[:, WEIGHT] * parts[:, LOG_MEAN]))
     if parts.shape[0] == 0 or x != x:
         return math.nan
-    low, high = _LOWEST - 2.0, MAX_LOG + 2.0
+    low, high = _LOWEST - 2.0, MAX_LOG_RATE + 2.0
     for step in range(COUNT_QUANTILE_SMOOTH_STEPS):
-        x = min(max(x, _LOWEST - 1.0), MAX_LOG + 1.0)
+        x = min(max(x, _LOWEST - 1.0), MAX_LOG_RATE + 1.0)
         if not low < x < high or step % 8 == 7:
             x = 0.5 * low + 0.5 * high
         tail, slope = smooth_tail(x, parts, side)
@@ -127,7 +120,7 @@ def _smooth_quantile(parts: Float, q: float) -> float:
         else:
             high = x
         close = abs(gap) < (QUANTILE_TOLERANCE if x > _LOG_HUGE else COUNT_START_TOLERANCE)
-        if close or high < _LOWEST or low > MAX_LOG or high - low < COUNT_BRACKET * high:
+        if close or high < _LOWEST or low > MAX_LOG_RATE or high - low < COUNT_BRACKET * high:
             break
         x -= side * (gap * tail / slope if slope > 0.0 else math.copysign(math.inf, gap))
     return x

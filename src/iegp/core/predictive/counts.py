@@ -15,9 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
-from iegp.core.compute.newton import LARGEST_VAR, LEAST_VAR
-from iegp.core.compute.tolerances import FARTHEST_LOG_MEAN, HUGE_LABEL, WEIGHT_SUM_SLACK
-from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf, mid_cdf
+from iegp.core.compute.tolerances import (
+    FARTHEST_LOG_MEAN,
+    HUGE_COUNT,
+    HUGE_LABEL,
+    LARGEST_VAR,
+    LEAST_VAR,
+    MAX_LOG_RATE,
+    WEIGHT_SUM_SLACK,
+)
+from iegp.core.predictive.count_cdf import cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
 from iegp.core.predictive.poisson_log_normal import log_poisson
@@ -163,7 +170,7 @@ class CountMixture:
         rows = np.arange(len(self))
         spread = np.sqrt(self.log_var[rows, expert])
         log_rate = self.log_mean[rows, expert] + spread * generator.standard_normal(expert.shape)
-        rate = np.exp(np.minimum(log_rate, MAX_LOG))
+        rate = np.exp(np.minimum(log_rate, MAX_LOG_RATE))
         # NumPy's generator takes no larger rates; there the noise is below the spacing of floats, or close to it.
         counts: Float = generator.poisson(np.minimum(rate, HUGE_COUNT)).astype(np.float64)
         counts[rate > HUGE_COUNT] = np.floor(rate[rate > HUGE_COUNT])
@@ -231,11 +238,11 @@ def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Floa
     for i in range(n):
         for m in range(n_experts):
             if weights[i, m] > 0.0:
-                centres[m] = math.exp(min(log_mean[i, m] + 0.5 * log_var[i, m], 0.5 * MAX_LOG))
+                centres[m] = math.exp(min(log_mean[i, m] + 0.5 * log_var[i, m], 0.5 * MAX_LOG_RATE))
                 mean[i] += weights[i, m] * centres[m]
         for m in range(n_experts):
             if weights[i, m] > 0.0:
-                squared = math.exp(min(2.0 * (log_mean[i, m] + log_var[i, m]), MAX_LOG))
+                squared = math.exp(min(2.0 * (log_mean[i, m] + log_var[i, m]), MAX_LOG_RATE))
                 within = centres[m] - squared * math.expm1(-log_var[i, m])
                 var[i] += weights[i, m] * (within + (centres[m] - mean[i]) ** 2)
     return mean, var
