@@ -129,6 +129,11 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
+def with_floats(config: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The same with whole numbers as floats: for others compiled code would be compiled anew, which takes a minute."""
+    return config | {name: float(config[name]) for name in names if type(config.get(name)) is int}
+
+
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError
 from iegp.run import online_schema
-from iegp.run.schema import check_arrays, count, flag
+from iegp.run.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -46,7 +46,7 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
 def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     try:
-        settings = Settings.from_config(config["settings"])
+        settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
         sizes = online_schema.check(settings, arrays)
