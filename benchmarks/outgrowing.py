@@ -29,8 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from iegp import Fleet, IEGPRegressor
+from iegp.core.compute.tolerances import BLOCK_FEATURES
 from iegp.core.ensemble import start
-from iegp.core.expert.bulk_learning import BLOCK_FEATURES, absorb_in_any_order
+from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.history import fit_history
 from iegp.kernels import RBF
 from iegp.parallel import ProcessEnsemble

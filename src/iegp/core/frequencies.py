@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from iegp.core.compute.tolerances import LEAST_UNIFORM
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -87,4 +88,4 @@ def _orthogonal_directions(n: int, n_columns: int, rng: np.random.Generator) -> 
 def _stratified(n: int, rng: np.random.Generator) -> Float:
     """One uniform number in each of n equal intervals, in random order: each is uniform on (0, 1)."""
     points = (rng.permutation(n) + rng.random(n)) / n
-    return np.asarray(np.clip(points, 1e-12, 1.0 - 1e-12))
+    return np.asarray(np.clip(points, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))

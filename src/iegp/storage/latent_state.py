@@ -17,8 +17,10 @@ from iegp.core.compute.tolerances import (
     MAX_NOISE_VAR,
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
+    REFRESH_FORGETTING,
+    SEARCH_AXES,
 )
-from iegp.core.latent.embedder import REFRESH_FORGETTING, SEARCH_AXES, Embedder
+from iegp.core.latent.embedder import Embedder
 from iegp.core.latent.experts import LatentExperts
 from iegp.core.latent.initial import RowScaling
 from iegp.core.latent.memory import Memory

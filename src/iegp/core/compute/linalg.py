@@ -14,15 +14,10 @@ from scipy.linalg import solve_triangular
 from iegp import _compile
 from iegp._compile import compiled
 from iegp.core.compute.substitution import forward_column, forward_rows
+from iegp.core.compute.tolerances import FEW_SIDES, PANEL_SIDES, PANEL_UNKNOWNS, STRIP_ROWS
 from iegp.typing import Float
 
 _N, _T, _L, _R, _U = (ord(letter) for letter in "NTLRU")
-# Rows of a strip when two triangles are multiplied: few enough to skip most zeros, many enough for a fast product.
-_STRIP = 32
-# Unknowns solved for between two products, and right-hand sides that are laid out anew at a time: they fit the cache.
-_PANEL, _SIDES = 24, 64
-# Fewer right-hand sides than this are left to BLAS.
-_FEW_SIDES = 8
 
 if _compile.COMPILED:
     from iegp._compile import by_reference_char as char
@@ -93,14 +88,14 @@ if _compile.COMPILED:
     def solve_from_right(upper: Float, b: Float) -> None:
         """``b = b @ inv(upper)`` in place."""
         m, n = b.shape
-        if m < _FEW_SIDES:
+        if m < FEW_SIDES:
             _dtrsm(
                 char(_L), char(_L), char(_N), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data,
                 integer(n), b.ctypes.data, integer(n),
             )  # fmt: skip
             return
-        for start in range(0, m, _SIDES):
-            sides = min(_SIDES, m - start)
+        for start in range(0, m, PANEL_SIDES):
+            sides = min(PANEL_SIDES, m - start)
             x = np.empty((n, sides))
             for i in range(n):
                 for t in range(sides):
@@ -114,14 +109,14 @@ if _compile.COMPILED:
     def solve_lower(lower: Float, b: Float) -> None:
         """``b = inv(lower) @ b`` in place."""
         m, n = b.shape
-        if n < _FEW_SIDES:
+        if n < FEW_SIDES:
             _dtrsm(
                 char(_R), char(_U), char(_N), char(_N), integer(n), integer(m), double(1.0), lower.ctypes.data,
                 integer(m), b.ctypes.data, integer(n),
             )  # fmt: skip
             return
-        for begin in range(0, m, _PANEL):
-            end = min(m, begin + _PANEL)
+        for begin in range(0, m, PANEL_UNKNOWNS):
+            end = min(m, begin + PANEL_UNKNOWNS)
             if begin > 0:
                 _dgemm(
                     char(_N), char(_N), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
@@ -133,7 +128,7 @@ if _compile.COMPILED:
     @compiled
     def solve_upper_transposed(upper: Float, b: Float) -> None:
         """``b = inv(upper.T) @ b`` in place."""
-        if b.shape[1] >= _FEW_SIDES:
+        if b.shape[1] >= FEW_SIDES:
             _solve_upper_transposed(upper, b)
             return
         for d in range(b.shape[1]):
@@ -144,8 +139,8 @@ if _compile.COMPILED:
     @compiled
     def _solve_upper_transposed(upper: Float, b: Float) -> None:
         m, n = b.shape
-        for begin in range(0, m, _PANEL):
-            end = min(m, begin + _PANEL)
+        for begin in range(0, m, PANEL_UNKNOWNS):
+            end = min(m, begin + PANEL_UNKNOWNS)
             if begin > 0:
                 _dgemm(
                     char(_N), char(_T), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
@@ -168,8 +163,8 @@ if _compile.COMPILED:
         """The same where ``b`` is upper triangular too, with zeros below: less than half of the work, in strips."""
         n = b.shape[0]
         left, right = upper.ctypes.data, b.ctypes.data
-        for i in range(0, n, _STRIP):
-            rows = min(_STRIP, n - i)
+        for i in range(0, n, STRIP_ROWS):
+            rows = min(STRIP_ROWS, n - i)
             j = i + rows
             corner = 8 * (i * n + i)
             _dtrmm(

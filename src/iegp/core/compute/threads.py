@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from iegp.core.compute.tolerances import PLAN_SLACK
 from iegp.errors import InputError
 
 
@@ -100,7 +101,7 @@ Piece(task=2, begin=0, stop=100)]]
     room = length
     for task, (cost, block) in enumerate(zip(costs, blocks, strict=True)):
         # Rows that still fit into this thread, counted from the task's end.
-        later = n_rows if cost <= room * (1.0 + 1e-12) else int(room / cost * n_rows)
+        later = n_rows if cost <= room * (1.0 + PLAN_SLACK) else int(room / cost * n_rows)
         cut = -(-(n_rows - later) // block) * block
         if cut < n_rows:
             plan[-1].append(Piece(task, max(cut, 0), n_rows))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
@@ -20,9 +21,6 @@ from iegp.core.state import Ensemble, layout_of
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
 
-# Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
-DEFAULT_PRIOR_VAR = 1.0
-DEFAULT_NOISE_VAR = 0.1
 # The same for latent functions (log odds, log rates).
 DEFAULT_LATENT_VAR = laplace_evidence.START_VAR
 

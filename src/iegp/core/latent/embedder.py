@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import GAP_CANDIDATES, MAP_PIECE_ROWS, REFRESH, REFRESH_FORGETTING, SEARCH_AXES
 from iegp.core.latent.blocks import RowBlock, learn_block, place_block, refresh
 from iegp.core.latent.experts import FirstPicture, LatentExperts, fit_latent_experts
 from iegp.core.latent.initial import RowScaling, filled_rows, fit_scaling, search_axes
@@ -25,15 +26,6 @@ from iegp.core.latent.settings import LatentSettings
 from iegp.core.latent.weights import choose_and_weigh
 from iegp.core.weights import RULES, WeightRule, diffuse, log_sum_exp
 from iegp.typing import Bool, Float, Int
-
-# Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
-REFRESH, REFRESH_FORGETTING = 256, 64
-# Neighbours are looked for in at most this many principal axes of the first rows.
-SEARCH_AXES = 64
-# Candidates among which the neighbours of a row with gaps are chosen.
-_CANDIDATES = 32
-# Rows that are scaled and worked on at once.
-_PIECE = 512
 
 
 @dataclass
@@ -121,8 +113,8 @@ def _learn_piece(model: Embedder, rows: Float, learned: EmbeddedRows) -> None:
 
 def _pieces(n: int) -> Iterator[slice]:
     """A few blocks at a time."""
-    for begin_at in range(0, n, _PIECE):
-        yield slice(begin_at, min(begin_at + _PIECE, n))
+    for begin_at in range(0, n, MAP_PIECE_ROWS):
+        yield slice(begin_at, min(begin_at + MAP_PIECE_ROWS, n))
 
 
 def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
@@ -199,7 +191,9 @@ def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
     """Neighbours of a row (D,) with gaps: near it with gaps at the mean, and of these, near in what was observed."""
     neighbours, observed = model.memory.neighbours, ~np.isnan(row)
     filled = np.where(observed, row, 0.0)
-    found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(_CANDIDATES, model.settings.n_neighbors))[0]
+    found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(GAP_CANDIDATES, model.settings.n_neighbors))[
+        0
+    ]
     candidates = neighbours.rows_at(found) @ model.axes[observed].T
     order = np.argsort(np.sum((candidates - row[observed]) ** 2, axis=1), kind="stable")
     nearest: Int = np.ascontiguousarray(found[order[: model.settings.n_neighbors]])

@@ -14,14 +14,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from iegp.core.compute.tolerances import MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR
+from iegp.core.compute.tolerances import (
+    ALWAYS_KEPT_COLUMNS,
+    LEFT_OUT_VARIANCE,
+    MAX_NOISE_VAR,
+    MAX_PRIOR_RATIO,
+    MIN_NOISE_VAR,
+)
 from iegp.core.features import feature_rows
 from iegp.typing import Float
-
-# What the leading columns may leave out of the variance of the first rows. It is still counted, as noise.
-_LEFT_OUT = 0.02
-# Fewer columns than this are all kept: rows of few columns may have less noise than what would be left out.
-_ALWAYS_KEPT = 64
 
 
 class FirstRows(NamedTuple):
@@ -56,8 +57,8 @@ def leading_columns(rows: Float) -> FirstRows:
     gram = rows.T @ rows if n_outputs <= n else rows @ rows.T
     values, vectors = np.linalg.eigh(gram)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    kept = 1 + int(np.searchsorted(np.cumsum(values), (1.0 - _LEFT_OUT) * total)) if total > 0.0 else 1
-    kept = min(max(kept, _ALWAYS_KEPT), len(values))
+    kept = 1 + int(np.searchsorted(np.cumsum(values), (1.0 - LEFT_OUT_VARIANCE) * total)) if total > 0.0 else 1
+    kept = min(max(kept, ALWAYS_KEPT_COLUMNS), len(values))
     columns = rows @ vectors[:, :kept] if n_outputs <= n else vectors[:, :kept] * np.sqrt(values[:kept])
     return FirstRows(np.ascontiguousarray(columns), total, n_outputs)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp.core.compute.tolerances import FIRST_MAP_NOISE
 from iegp.core.features import feature_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.latent.blocks import Belief, refresh
@@ -15,9 +16,6 @@ from iegp.core.latent.initial import principal_positions, rotation_onto, standar
 from iegp.core.latent.row import RowProblem
 from iegp.core.latent.settings import LatentSettings
 from iegp.typing import Float
-
-# Noise assumed before the evidence is asked, in units of the scaled rows' variance.
-_FIRST_NOISE = 0.5
 
 FirstPicture = Callable[[Float], Float | None]
 """Positions (n, d) for the principal components (n, q) of the first rows; None to take the leading ones of these."""
@@ -79,7 +77,7 @@ def fit_latent_experts(
             kernel, settings.n_frequencies, settings.n_components, settings.features, (settings.seed, m)
         )
         drawn_frequencies = np.ascontiguousarray(drawn_frequencies / kernel.scales(settings.n_components))
-        start = fit_start(first, drawn_frequencies, begin, _FIRST_NOISE, settings.latent_var, settings.warmup_iter)
+        start = fit_start(first, drawn_frequencies, begin, FIRST_MAP_NOISE, settings.latent_var, settings.warmup_iter)
         begin = start.positions if settings.chain else common
         rotation = rotation_onto(start.positions, common)
         starts.append(start._replace(positions=np.ascontiguousarray(start.positions @ rotation)))

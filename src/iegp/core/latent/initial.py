@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_IN_FLOAT32
+from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_IN_FLOAT32, GAP_DONORS
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# A missing entry of the first rows becomes the mean of so many nearest rows that have it.
-_DONORS = 5
 
 
 class RowScaling(NamedTuple):
@@ -71,7 +68,7 @@ def filled_rows(scaled: Float) -> Float:
         distances[~shared.any(axis=1)] = np.inf
         order = np.argsort(distances, kind="stable")
         for column in np.flatnonzero(is_missing[t]):
-            donors = order[~is_missing[order, column]][:_DONORS]
+            donors = order[~is_missing[order, column]][:GAP_DONORS]
             rows[t, column] = scaled[donors, column].mean() if len(donors) else 0.0
     return rows
 

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import FEW_STORED_ROWS
 from iegp.core.latent.neighbours import Neighbours, Vectors
 from iegp.typing import Float, Int
 
 Digests = NDArray[np.uint64]
-# So few rows are looked for one by one: sorting all that are stored would cost more.
-_FEW = 16
 
 
 class Memory:
@@ -86,7 +85,7 @@ class Memory:
         """Where each of these rows is stored, or -1; of several equal rows, the latest."""
         if self.size == 0:
             return np.full(len(digests), -1)
-        if len(digests) <= _FEW:
+        if len(digests) <= FEW_STORED_ROWS:
             places = (np.flatnonzero(self.digests == digest) for digest in digests)
             return np.array([place[-1] if len(place) else -1 for place in places], dtype=np.int64)
         order = np.argsort(self.digests, kind="stable")

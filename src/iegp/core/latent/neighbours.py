@@ -12,12 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp._imports import on_demand
+from iegp.core.compute.tolerances import GRAPH_BLOCK, GRAPH_CONNECTIVITY, GRAPH_EXPANSION_ADD, GRAPH_EXPANSION_SEARCH
 from iegp.typing import Float, Int
-
-# Rows enter the graph in blocks of this many.
-BLOCK = 64
-# Measured on 12,000 rows of MNIST: the nearest row is found in 99 % of queries.
-_CONNECTIVITY, _EXPANSION_ADD, _EXPANSION_SEARCH = 16, 48, 32
 
 Vectors = NDArray[np.float32]
 
@@ -31,9 +27,9 @@ class Neighbours:
             ndim=n_columns,
             metric="l2sq",
             dtype="f32",
-            connectivity=_CONNECTIVITY,
-            expansion_add=_EXPANSION_ADD,
-            expansion_search=_EXPANSION_SEARCH,
+            connectivity=GRAPH_CONNECTIVITY,
+            expansion_add=GRAPH_EXPANSION_ADD,
+            expansion_search=GRAPH_EXPANSION_SEARCH,
         )
         self._n_in_graph = 0
         self._waiting: Vectors = np.empty((0, n_columns), dtype=np.float32)
@@ -52,7 +48,7 @@ class Neighbours:
     def add(self, rows: Vectors) -> None:
         """Append rows (n, columns)."""
         waiting = np.concatenate([self._waiting, rows])
-        n_full = len(waiting) // BLOCK * BLOCK
+        n_full = len(waiting) // GRAPH_BLOCK * GRAPH_BLOCK
         if n_full:
             keys = np.arange(self._n_in_graph, self._n_in_graph + n_full, dtype=np.uint64)
             # One thread: with several, the order of insertion and hence the graph would be a matter of chance.
@@ -79,7 +75,7 @@ class Neighbours:
 
     def room(self) -> int:
         """Rows that still fit into the block that is being filled."""
-        return BLOCK - len(self._waiting)
+        return GRAPH_BLOCK - len(self._waiting)
 
     def rows(self) -> Vectors:
         """All rows, in order."""

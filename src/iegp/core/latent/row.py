@@ -14,10 +14,8 @@ import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.sincos import sincos
+from iegp.core.compute.tolerances import DAMPING, DAMPING_DOWN, DAMPING_UP, LEAST_PIVOT
 from iegp.typing import Float
-
-_DAMPING = 1e-2
-_DAMPING_UP, _DAMPING_DOWN = 8.0, 0.25
 
 
 class RowProblem(NamedTuple):
@@ -227,7 +225,7 @@ def damped_step(gradient: Float, curvature: Float, damping: float, longest: floa
             total = curvature[c, e] * (1.0 + damping if c == e else 1.0)
             for k in range(e):
                 total -= lower[c, k] * lower[e, k]
-            lower[c, e] = math.sqrt(max(total, 1e-12 * curvature[c, c])) if c == e else total / lower[e, e]
+            lower[c, e] = math.sqrt(max(total, LEAST_PIVOT * curvature[c, c])) if c == e else total / lower[e, e]
     for c in range(d):
         total = -gradient[c]
         for k in range(c):
@@ -254,7 +252,7 @@ def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Wo
     d = x.size
     start = starts[best_start(problem, row, starts, space.angles)]
     trial, step, gradient, curvature = np.empty(d), np.zeros(d), np.empty(d), np.empty((d, d))
-    best, best_loss, damping, is_current = math.inf, math.inf, _DAMPING, False
+    best, best_loss, damping, is_current = math.inf, math.inf, DAMPING, False
     # The first evaluation is at the start, then one per step; one more if the last step was not taken.
     for number in range(n_steps + 2):
         if number == n_steps + 1 and is_current:
@@ -270,6 +268,6 @@ def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Wo
                 for e in range(d):
                     curvature[c, e] = space.curvature[c, e]
         if number > 0:
-            damping *= _DAMPING_DOWN if is_current else _DAMPING_UP
+            damping *= DAMPING_DOWN if is_current else DAMPING_UP
         damped_step(gradient, curvature, damping, problem.longest_step, step)
     return -best_loss

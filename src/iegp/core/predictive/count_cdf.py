@@ -6,7 +6,9 @@ One component is ``y ~ Poisson(exp(z))``, ``z ~ N(mu, v)``. With G a Gamma varia
 
 Q the regularised upper incomplete gamma function. The log of G is about ``1 / sqrt(k + 1)`` wide. Whichever of z and
 log G is narrower is integrated over, because the other one makes a smooth integrand: z by Gauss-Hermite nodes
-(:func:`_narrow`), log G by the trapezoidal rule (:func:`_wide`). All terms are positive; absolute error below 1e-9.
+(:func:`_narrow`), log G by the trapezoidal rule (:func:`_wide`). All terms are positive; absolute error below 1e-9. The
+trapezoidal rule over ``scipy.special.pdtr`` takes 12 times as long to be as exact
+(``python benchmarks/own_code.py count_cdf``).
 """
 
 from __future__ import annotations

@@ -12,6 +12,14 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import (
+    COUNT_BRACKET,
+    COUNT_QUANTILE_MAX_EVALUATIONS,
+    COUNT_QUANTILE_SMOOTH_STEPS,
+    COUNT_START_TOLERANCE,
+    COUNT_SUM_ROUNDING,
+    QUANTILE_TOLERANCE,
+)
 from iegp.core.predictive.count_cdf import (
     HUGE_COUNT,
     LOG_MEAN,
@@ -26,7 +34,6 @@ from iegp.typing import Float
 
 # log(k + 1/2) of the smallest count, and how often the two searches may look before they give up.
 _LOWEST, _LOG_HUGE = math.log(0.5), math.log(HUGE_COUNT)
-_MAX_SMOOTH_STEPS, _MAX_EVALUATIONS = 200, 300
 
 
 @compiled
@@ -66,9 +73,9 @@ def _search(parts: Float, q: float, start: float, grid: Float) -> float:
     An evaluation gives the probability up to k - 1 too, so a right guess costs no more than one. After a few steps
     every other one halves the bracket (in logs while it is wide), so that no mixture can make it crawl.
     """
-    target = min(q, 1.0 - 1e-12)  # as much as rounding lets the sums reach
+    target = min(q, 1.0 - COUNT_SUM_ROUNDING)
     low, high, k = -1.0, math.inf, start
-    for evaluation in range(_MAX_EVALUATIONS):
+    for evaluation in range(COUNT_QUANTILE_MAX_EVALUATIONS):
         cdf, pmf = cdf_pmf(k, parts, grid)
         if cdf != cdf:
             return math.nan
@@ -107,7 +114,7 @@ def _smooth_quantile(parts: Float, q: float) -> float:
     if parts.shape[0] == 0 or x != x:
         return math.nan
     low, high = _LOWEST - 2.0, MAX_LOG + 2.0
-    for step in range(_MAX_SMOOTH_STEPS):
+    for step in range(COUNT_QUANTILE_SMOOTH_STEPS):
         x = min(max(x, _LOWEST - 1.0), MAX_LOG + 1.0)
         if not low < x < high or step % 8 == 7:
             x = 0.5 * low + 0.5 * high
@@ -119,8 +126,8 @@ def _smooth_quantile(parts: Float, q: float) -> float:
             low = x
         else:
             high = x
-        close = abs(gap) < (1e-13 if x > _LOG_HUGE else 1e-3)
-        if close or high < _LOWEST or low > MAX_LOG or high - low < 1e-15 * high:
+        close = abs(gap) < (QUANTILE_TOLERANCE if x > _LOG_HUGE else COUNT_START_TOLERANCE)
+        if close or high < _LOWEST or low > MAX_LOG or high - low < COUNT_BRACKET * high:
             break
         x -= side * (gap * tail / slope if slope > 0.0 else math.copysign(math.inf, gap))
     return x

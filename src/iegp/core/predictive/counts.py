@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
 from iegp.core.compute.newton import LARGEST_VAR, LEAST_VAR
+from iegp.core.compute.tolerances import FARTHEST_LOG_MEAN, HUGE_LABEL, WEIGHT_SUM_SLACK
 from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
@@ -23,11 +24,6 @@ from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: relative error of a
-# probability below 1e-5.
-HUGE_LABEL = 1e10
-# A log probability is an integral over z that cannot tell means beyond this from this.
-_FARTHEST_MEAN = 1e5
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
@@ -200,7 +196,7 @@ def _check_values(mixture: CountMixture) -> None:
     weights, used = mixture.weights, mixture.weights > 0.0
     # Written so that a NaN fails.
     fine = (np.abs(mixture.log_mean) < np.inf) & (mixture.log_var >= 0.0) & (mixture.log_var < np.inf)
-    good = np.all((weights >= 0.0) & (fine | ~used), axis=1) & (np.abs(weights.sum(axis=1) - 1.0) < 1e-6)
+    good = np.all((weights >= 0.0) & (fine | ~used), axis=1) & (np.abs(weights.sum(axis=1) - 1.0) < WEIGHT_SUM_SLACK)
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(
@@ -276,6 +272,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return -0.5 * (math.log(k) - mean) ** 2 / total - 0.5 * math.log(total) - math.log(_ROOT_TWO_PI * k)
     if mean != mean or var != var:
         return math.nan
-    centre = min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)
+    centre = min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)
     score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
     return min(score, 0.0)  # rounding may leave a hair above

@@ -7,17 +7,17 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import (
+    CRPS_CANCELLATION,
+    CRPS_MAX_HALVINGS,
+    CRPS_MAX_PANELS,
+    CRPS_PANEL_TOLERANCE,
+    CRPS_TAIL_TOLERANCE,
+    NO_DENSITY,
+)
 from iegp.core.predictive.components import DOF, LOC, LOG_NORM, SCALE, WEIGHT, cdf_pdf_slope, gather
 from iegp.core.predictive.student import student_cdf_pdf
 from iegp.typing import Float
-
-# CRPS by quadrature: relative tolerances of a panel and of the tail cut off, panels, halvings of one panel.
-PANEL_TOLERANCE = 1e-7
-TAIL_TOLERANCE = 1e-8
-MAX_PANELS = 320
-MAX_HALVINGS = 60
-# Below this share of its two terms the closed form of the CRPS has lost half of its digits.
-CANCELLATION = 1e-8
 
 # Gauss-Kronrod rule on [-1, 1], 7 and 15 points: node, Kronrod weight, Gauss weight (0 where Gauss has no node).
 _KRONROD = np.array(
@@ -39,7 +39,7 @@ def crps_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) ->
     n, n_experts, n_outputs = loc.shape
     out = np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
-    stack = np.empty((MAX_HALVINGS + 2, 2))
+    stack = np.empty((CRPS_MAX_HALVINGS + 2, 2))
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
@@ -53,7 +53,7 @@ def _crps_one(parts: Float, y: float, stack: Float) -> float:
         return abs(y) + math.inf  # infinite, and NaN stays NaN
     if np.min(parts[:, DOF]) == math.inf:
         distance, score = _crps_gaussian(parts, y)
-        if score > CANCELLATION * distance:
+        if score > CRPS_CANCELLATION * distance:
             return score
     return _crps_integral(parts, y, stack)
 
@@ -74,7 +74,7 @@ def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
 def _mean_absolute(mean: float, std: float) -> float:
     """``E|Z|`` of a Gaussian."""
     r = mean / std
-    density = math.exp(-0.5 * r * r) if abs(r) < 40.0 else 0.0
+    density = math.exp(-0.5 * r * r) if abs(r) < NO_DENSITY else 0.0
     return std * math.sqrt(2.0 / math.pi) * density + mean * math.erf(r * math.sqrt(0.5))
 
 
@@ -98,10 +98,10 @@ def _add_tail(parts: Float, y: float, total: float, stack: Float) -> float:
     """``total`` plus the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest cannot matter."""
     unit = np.sum(parts[:, WEIGHT] * parts[:, SCALE])
     rest = math.inf
-    for panel in range(MAX_PANELS):
+    for panel in range(CRPS_MAX_PANELS):
         total = _add_panel(parts, y, unit, float(panel), total, stack)
         rest = _rest_of_tail(parts, y - unit * math.sinh(panel + 1.0))
-        if rest <= TAIL_TOLERANCE * total:
+        if rest <= CRPS_TAIL_TOLERANCE * total:
             return total
     return total + rest  # only with less than 0.53 degrees of freedom; the bound is then also a good estimate
 
@@ -118,7 +118,7 @@ def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, 
         size -= 1
         start, width = stack[size, 0], stack[size, 1]
         fine, coarse = _gauss_kronrod(parts, y, unit, start, width)
-        if abs(fine - coarse) <= PANEL_TOLERANCE * (total + fine) or width < 2.0**-MAX_HALVINGS:
+        if abs(fine - coarse) <= CRPS_PANEL_TOLERANCE * (total + fine) or width < 2.0**-CRPS_MAX_HALVINGS:
             total += fine
         else:
             half = 0.5 * width

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
 from iegp.core.predictive.quantiles import quantiles
@@ -232,7 +233,7 @@ def _first_bad_row(weights: Float, loc: Float, scale: Float, dof: Float) -> int:
                 fine = abs(loc[i, m, d]) < np.inf and 0.0 < scale[i, m, d] < np.inf and dof[i, m, d] > 0.0
                 if weights[i, m] > 0.0 and not fine:
                     return i
-        if not abs(total - 1.0) < 1e-6:
+        if not abs(total - 1.0) < WEIGHT_SUM_SLACK:
             return i
     return -1
 

@@ -7,17 +7,15 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import (
+    NEAR_QUANTILE,
+    NEGLIGIBLE_QUANTILE_WEIGHT,
+    QUANTILE_MAX_EVALUATIONS,
+    QUANTILE_TOLERANCE,
+    SHORT_STEP,
+)
 from iegp.core.predictive.components import DOF, LOC, LOG_NORM, SCALE, WEIGHT, cdf_pdf_slope, gather, inflation
 from iegp.typing import Float
-
-# Components that together weigh less than this cannot be seen in a quantile.
-NEGLIGIBLE_WEIGHT = 1e-12
-# Quantiles: relative error of the probability at which the search stops, and the most evaluations it may take. Halving
-# every other step, the bracket has shrunk by 2^300 by then: more than all of float64's useful range.
-PROBABILITY_TOLERANCE = 1e-13
-MAX_EVALUATIONS = 600
-# A step this short, in units of the narrowest component, leaves an error of its third power: no need to look again.
-SHORT_STEP = 1e-4
 
 
 @compiled
@@ -36,7 +34,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     n, n_experts, n_outputs = loc.shape
     out = np.empty((q.size, n, n_outputs))
     table = np.empty((n_experts, 5))
-    floor = NEGLIGIBLE_WEIGHT / n_experts
+    floor = NEGLIGIBLE_QUANTILE_WEIGHT / n_experts
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
@@ -85,17 +83,17 @@ def _solve(parts: Float, level: float, start: float, spread: float) -> float:
     x = start
     nudge = 2.0**-52 * abs(start)  # to the next float, for components narrower than the spacing of floats
     reach = max(spread, nudge)
-    for evaluation in range(MAX_EVALUATIONS):
+    for evaluation in range(QUANTILE_MAX_EVALUATIONS):
         cdf, pdf, slope = cdf_pdf_slope(x, parts)
         gap = math.log(cdf / level) if cdf > 0.0 else -math.inf
-        if abs(gap) < PROBABILITY_TOLERANCE:
+        if abs(gap) < QUANTILE_TOLERANCE:
             return x
         if gap < 0.0:
             low = x
         else:
             high = x
         step = _halley_step(gap, cdf, pdf, slope)
-        if abs(gap) < 0.01 and abs(step) < SHORT_STEP * finest:
+        if abs(gap) < NEAR_QUANTILE and abs(step) < SHORT_STEP * finest:
             return x + step
         if abs(step) > reach:
             step = math.copysign(reach, step)

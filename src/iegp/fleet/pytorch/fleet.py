@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
+from iegp.core.compute.tolerances import BLOCKS_PER_SYMMETRISING, FARTHEST_INPUT, FARTHEST_VALUE, PREDICT_ROWS
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.predictive.quantiles import quantiles
@@ -34,10 +34,6 @@ from iegp.typing import Float, Int
 
 # States that are turned into those of the CPU, or back, at once.
 CONVERT_BYTES = 256 * 2**20
-# Products leave covariances symmetric up to rounding; from time to time that is made exact.
-BLOCKS_PER_SYMMETRISING = 16
-# Rows that the template predicts at once.
-PREDICT_ROWS = 4096
 
 
 class TorchFleet:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from iegp.core.compute.tolerances import LARGEST_SQUARE
 from iegp.core.weights import BAYES
 from iegp.fleet.pytorch import drifting, noise, static, weights
 from iegp.fleet.pytorch.experts import DeviceExperts, DeviceState
@@ -62,7 +63,7 @@ def learn(
         ]
     )
     residuals = y[:, :, None, :] - ahead.means
-    squares = (residuals.square() / ahead.variances).clamp_max(noise.LARGEST_SQUARE)
+    squares = (residuals.square() / ahead.variances).clamp_max(LARGEST_SQUARE)
 
     n_rungs = len(experts.rungs)
     last = None if counts is None else (counts - 1)
