@@ -112,7 +112,7 @@ def find_files(dataset: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
 
 
 def columns_of(path: str, target: str, features: Sequence[str] | None) -> Columns:
-    """Return the target and the features, by default all other columns, of a Parquet file; raise unless they are numbers."""
+    """Return the target and the features of a Parquet file, by default all other columns if they are numbers."""
     return columns_among(_schema(path), target, features, path)
 
 

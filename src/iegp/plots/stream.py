@@ -116,7 +116,7 @@ def draw_run(
 
 
 def visible(n: int, first_row: int, zoom: tuple[int, int] | None) -> tuple[Int, slice]:
-    """Return the numbers of the rows to show, counted from the stream's start, and their slice of the run's ``n`` rows."""
+    """Return the numbers of the rows to show, counted from the stream's start, and their slice of the run."""
     begin, end = (first_row, first_row + n) if zoom is None else zoom
     shown = slice(max(begin - first_row, 0), min(max(end - first_row, 0), n))
     if shown.stop <= shown.start:
