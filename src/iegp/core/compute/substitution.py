@@ -1,7 +1,7 @@
 """Forward substitution for many right-hand sides at once: BLAS's own is slow for the small triangles of an expert.
 
-Right-hand sides lie in rows, so that the inner loop runs along memory. Two unknowns are solved for at a time and four
-known ones are taken in at a time: each value that is fetched is used twice, each sum is stored a quarter as often.
+Right-hand sides lie in rows, so that the inner loop runs along memory. Two unknowns are solved for at a time, from four
+known ones at a time: each value that is loaded is used twice, each sum is stored a quarter as often.
 """
 
 from __future__ import annotations

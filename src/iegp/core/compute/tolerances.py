@@ -1,4 +1,4 @@
-"""Every tolerance, floor and bound of the package, with the reason beside it."""
+"""Tolerances, floors and bounds of the package, each with its reason."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 EPS = float(np.finfo(np.float64).eps)
 
 # Evidence may not make prior_var more than this many times noise_var: the flattest kernels of a wide dictionary would
-# otherwise run to infinity, where no double-precision form keeps the log evidence (docs/design.md has the table).
+# otherwise diverge, and no double-precision form computes the log evidence there (docs/design.md has the table).
 MAX_PRIOR_RATIO = 1.0e8
 MIN_PRIOR_RATIO = 1.0e-8
 
 # Evidence keeps noise_var (in units of the standardised target) within these bounds; interpolating the warm-up rows
-# exactly is never a reason to believe that there is no noise.
+# exactly is no evidence for the absence of noise.
 MIN_NOISE_VAR = 1.0e-6
 MAX_NOISE_VAR = 1.0e2
 
@@ -27,24 +27,24 @@ MAX_LOG_RATE_VAR = 10.0
 NOISE_FLOOR = 1.0e-12
 
 # A block is factored at once while no row in it is more than this many times more uncertain than the noise. The
-# factorisation then loses at most this factor times machine epsilon; beyond it, rows are absorbed one by one with plane
+# factorisation then loses at most this factor times machine epsilon; beyond it, rows are learned one by one with plane
 # rotations, which lose only its square root.
 MAX_BLOCK_LEVERAGE = 1.0e4
 
-# Stacking keeps every expert above this weight, divided by the number of experts. Without it an expert sinks without
-# limit while it is not needed, and the longer a stream was still, the longer it takes to follow a change.
+# Stacking keeps every expert above this weight, divided by the number of experts. Without it the weight of
+# an unused expert decreases without limit, and after a long stationary part a change is followed slowly.
 STACKING_FLOOR = 1.0e-12
 
-# A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
+# A column or target with a spread below this fraction of its size is constant up to rounding: it is not scaled.
 CONSTANT_SPREAD = 8.0 * EPS
 
-# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
-# poison the model for good.
+# A label this many standard deviations (of the warm-up rows) away raises an error: sums of such labels would
+# overflow and make the model unusable.
 FARTHEST_VALUE = 1.0e300
-# The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
+# The same for inputs: angles are their products with frequencies, and must be finite.
 FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
 
-# The same for rows of a latent variable model, whose squared distances to their neighbours are float32.
+# The same for rows of a latent variable model: squared distances to their neighbours are float32.
 FARTHEST_IN_FLOAT32 = 1.0e15
 
 # Rows are unlearned while at least this share of an expert's information stays in every direction. The relative error

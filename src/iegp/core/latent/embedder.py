@@ -1,8 +1,8 @@
 """IE-GPLVM: an embedding that keeps learning from a stream (the paper's section 6 and Algorithm 2).
 
 Until ``warmup`` rows have been seen they are kept. Then experts are fitted to them, and every later row is embedded,
-scored and learned once, in order. Experts do not talk to each other, so each runs through a whole block of rows alone;
-the meta-learner follows on the table of their scores.
+scored and learned once, in order. Experts are independent, so each processes a whole block of rows alone; the weights
+are then updated from the table of their scores.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from iegp.core.latent.weights import choose_and_weigh
 from iegp.core.weights import RULES, diffuse, log_sum_exp
 from iegp.typing import Bool, Float, Int
 
-# Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
+# Inverse and Theta Theta' are recomputed after this many rows; with forgetting more often, to restore the prior.
 REFRESH, REFRESH_FORGETTING = 256, 64
-# Neighbours are looked for in at most this many principal axes of the first rows.
+# Neighbours are searched in at most this many principal axes of the first rows.
 SEARCH_AXES = 64
 # Candidates among which the neighbours of a row with gaps are chosen.
 _CANDIDATES = 32
@@ -52,7 +52,7 @@ class Embedder:
 
     @property
     def trusted(self) -> int:
-        """The expert with the largest weight."""
+        """Index of the expert with the largest weight."""
         return int(np.argmax(self.log_weights))
 
     @property
@@ -61,18 +61,18 @@ class Embedder:
 
 
 class Learned(NamedTuple):
-    """What happened to rows that were learned, each before it was learned."""
+    """Positions and scores of learned rows, each from before it was learned."""
 
     positions: Float
-    """(M, n, d): where every expert put them."""
+    """(M, n, d): positions under every expert."""
     stitched: Float
-    """(n, d): where the best expert of the moment put them."""
+    """(n, d): positions under the best expert of the moment."""
     log_score: Float
     """(n,): log predictive density, in scaled units; NaN for rows of the warm-up."""
 
 
 def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple[Embedder, Learned]:
-    """A model whose warm-up rows (n, D) these are; NaN marks entries that are missing."""
+    """Fit a model to its warm-up rows (n, D); NaN marks missing entries."""
     with one_blas_thread():
         scaling = fit_scaling(rows)
         scaled = filled_rows(scaling.scaled(rows))
@@ -120,19 +120,19 @@ def _learn_piece(model: Embedder, rows: Float, learned: Learned) -> None:
 
 
 def _pieces(n: int) -> Iterator[slice]:
-    """A few blocks at a time."""
+    """Yield a few blocks at a time."""
     for begin_at in range(0, n, _PIECE):
         yield slice(begin_at, min(begin_at + _PIECE, n))
 
 
 def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
-    """Blocks end where the neighbour index, the refresh or the memory want to look at the rows, and at gaps."""
-    room = model.memory.neighbours.room()
+    """Return the end of a block: at the next index update, refresh, thinning of the memory, or row with gaps."""
+    n_free = model.memory.neighbours.n_free()
     if model.settings.max_stored is not None:
-        room = min(room, model.settings.max_stored - model.memory.size)
+        n_free = min(n_free, model.settings.max_stored - model.memory.size)
     period = _refresh_period(model)
-    room = min(room, period - (model.n_seen - model.n_warmup) % period)
-    stop = min(len(has_gaps), t + room)
+    n_free = min(n_free, period - (model.n_seen - model.n_warmup) % period)
+    stop = min(len(has_gaps), t + n_free)
     gaps = np.flatnonzero(has_gaps[t:stop])
     return t + int(gaps[0]) if len(gaps) else stop
 
@@ -148,7 +148,7 @@ def _refresh_on_schedule(model: Embedder) -> None:
 
 
 def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
-    """Scores (b, M) and search vectors (b, q) of rows without gaps."""
+    """Learn rows without gaps; return scores (b, M) and search vectors (b, q)."""
     settings, memory = model.settings, model.memory
     vectors = _vectors(rows, model.axes)
     neighbours = memory.neighbours.nearest_in_order(vectors, settings.n_neighbors)
@@ -172,7 +172,7 @@ def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 
 
 def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
-    """The same for one row with gaps; neighbours remember it as the expert trusted most completes it."""
+    """Learn one row with gaps; the neighbour index stores it as the expert with the largest weight completes it."""
     settings, memory = model.settings, model.memory
     neighbours = _nearest_to_gappy(model, rows[0])
     positions = memory.room_for(1)
@@ -192,7 +192,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 
 
 def _weigh(model: Embedder, log_scores: Float, learned: Learned, block: slice) -> None:
-    """Let the meta-learner follow the block, and note what it chose."""
+    """Update the weights for a block, and record the chosen experts."""
     settings, first = model.settings, model.memory.size
     positions = model.memory.room_for(0)[:, first : first + len(log_scores)]
     learned.positions[:, block] = positions
@@ -217,7 +217,7 @@ def _vectors(rows: Float, axes: Float) -> Vectors:
 
 
 def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
-    """Neighbours of a row (D,) with gaps: near it with gaps at the mean, and of these, near in what was observed."""
+    """Find neighbours of a row (D,) with gaps: near it with gaps at the mean, then near in the observed entries."""
     neighbours, observed = model.memory.neighbours, ~np.isnan(row)
     filled = np.where(observed, row, 0.0)
     found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(_CANDIDATES, model.settings.n_neighbors))[0]
@@ -227,11 +227,11 @@ def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
     return nearest
 
 
-# -- looking without learning ----------------------------------------------------------------------------------------
+# -- predictions without learning ------------------------------------------------------------------------------------
 
 
 def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Float]:
-    """Positions (len(experts), n, d) and log predictive densities (len(experts), n) of rows; the model is unchanged."""
+    """Compute positions (len(experts), n, d) and log densities (len(experts), n) of rows; the model is unchanged."""
     scaled = model.scaling.scaled(rows)
     positions = np.empty((len(experts), len(rows), model.settings.n_components))
     log_scores = np.empty((len(experts), len(rows)))
@@ -254,7 +254,7 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
 
 
 def _ahead(model: Embedder, m: int) -> LatentExperts:
-    """The experts as the next row would find them: what is forgotten between two rows is forgotten already."""
+    """Return the experts as they are at the next row: the forgetting between two rows is already applied."""
     if model.settings.forgetting == 1.0:
         return model.experts
     decay = model.settings.forgetting
@@ -280,7 +280,7 @@ def _place_gappy(model: Embedder, m: int, row: Float, neighbours: Int, placed: F
 
 
 def log_densities(model: Embedder, rows: Float) -> Float:
-    """Log predictive density (n,) of each row's observed entries as the next row, in the user's units."""
+    """Compute the log predictive density (n,) of each row's observed entries as the next row, in the user's units."""
     _, log_scores = place(model, rows, list(range(model.n_experts)))
     ahead = diffuse(model.log_weights, RULES.index(model.settings.weights), model.transitions)
     mixture = np.array([log_sum_exp(ahead + scores) for scores in log_scores.T])
