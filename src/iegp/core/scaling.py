@@ -51,7 +51,7 @@ def _refuse(name: str, values: Float, standardised: Float, scale: Float, farthes
 def _standardise_rows(
     values: Float, mean: Float, scale: Float, fills_gaps: bool, farthest: float, standardised: Float
 ) -> bool:
-    """Fill ``standardised`` and return whether all of it can be used. Compiled, so that its cost per row is negligible."""
+    """Fill ``standardised`` and return whether all of it can be used. Compiled, so that a row costs very little."""
     usable = True
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):

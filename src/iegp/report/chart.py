@@ -1,4 +1,4 @@
-"""Axes and legend around the marks of a panel; ticks and titles are page text, so that they are readable at any width."""
+"""Axes and legend around the marks of a panel; ticks and titles are page text, readable at any width."""
 
 from __future__ import annotations
 

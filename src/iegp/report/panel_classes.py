@@ -79,7 +79,7 @@ def _mix(results: Results) -> str:
 
 
 def _windows(row: Int, shares_: Float) -> tuple[Float, Float]:
-    """Return first row and mean of each of at most ``WINDOWS`` groups of neighbours; the last is drawn up to the end."""
+    """Return first row and mean of each of at most ``WINDOWS`` groups of rows; the last is drawn up to the end."""
     joined = max(1, -(-len(row) // WINDOWS))
     starts = np.arange(0, len(row), joined)
     counts = np.diff(np.append(starts, len(row)))[:, None]

@@ -58,7 +58,7 @@ def big(n: int) -> str:
 
 
 def _faint(mean: Float) -> str:
-    """Return a faint style if neighbours are unrelated: the line between them is then noise and must not hide the dots."""
+    """Return a faint style if neighbours are unrelated: the line is then noise and must not hide the dots."""
     known = mean[np.isfinite(mean)]
     if len(known) < FEW:
         return ""

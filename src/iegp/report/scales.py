@@ -62,7 +62,7 @@ def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
 
 
 def last_row(results: Results) -> int:
-    """Return the end of row axes: for a long run the number of rows, which is rounder than the number of the last row."""
+    """Return the end of row axes: for a long run the number of rows, which is rounder than that of the last row."""
     last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
     return max(last, results.n_rows if results.n_rows > FEW else 0)
 

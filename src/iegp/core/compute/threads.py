@@ -67,7 +67,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def n_threads_from(n_jobs: int | None) -> int:
-    """Return a number of threads by scikit-learn's convention: ``None`` is one, -1 is every core this process may use."""
+    """Return a number of threads by scikit-learn's convention: ``None`` is one, -1 every core of this process."""
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:

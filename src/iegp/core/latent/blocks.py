@@ -39,7 +39,7 @@ class Belief(NamedTuple):
 
 @compiled
 def refresh(belief: Belief, ratio: float) -> None:
-    """Recompute the inverse and ``Theta Theta'`` from their definitions, in place, which removes accumulated rounding."""
+    """Recompute the inverse and ``Theta Theta'`` from their definitions, in place, to remove accumulated rounding."""
     n = len(belief.gram)
     factor, root = np.empty((n, n)), np.zeros((n, n))
     for i in range(n):

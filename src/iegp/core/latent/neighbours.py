@@ -61,7 +61,7 @@ class Neighbours:
         self._waiting = np.ascontiguousarray(waiting[n_full:])
 
     def nearest(self, rows: Vectors, count: int) -> Int:
-        """Return numbers (n, count) of the nearest rows held, nearest first; the last is repeated where fewer are held."""
+        """Return numbers (n, count) of the nearest rows, nearest first; the last is repeated if there are fewer."""
         keys, distances = self._from_graph(rows, count)
         waiting = _square_distances(rows, self._waiting)
         numbers = np.broadcast_to(np.arange(self._n_in_graph, len(self)), waiting.shape)
