@@ -1,9 +1,9 @@
-"""Code of our own beside the library that offers the same: the reason for each, measured.
+"""The package's own implementations beside the libraries that offer the same: the reason for each, measured.
 
     python benchmarks/own_code.py [NAME ...]
 
-Times are the best of many repetitions, taken in turn; a ratio above 1 means that ours is faster. What a library cannot
-do at all is said in the docstring of the module.
+Times are the best of many repetitions, taken in turn; a ratio above 1 means that the package is faster. What a library
+cannot do at all is said in the docstring of the module.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ print(time.perf_counter() - begin, (resource.getrusage(resource.RUSAGE_SELF).ru_
 
 
 def model_files() -> Iterator[Line]:
-    """In processes of their own, because the peak of the memory is what counts."""
+    """Compare in separate processes, because the peak of the memory is what counts."""
     with tempfile.TemporaryDirectory() as folder:
         ours, library = (
             [float(value) for value in _output(WRITE, name, f"{folder}/model").split()] for name in ("ours", "library")

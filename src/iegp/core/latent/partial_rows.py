@@ -47,7 +47,7 @@ def learn_partial(
     n_steps: int,
     forgetting: float,
 ) -> tuple[float, Float]:
-    """Embed and learn one row (D,) in place, with its position at ``positions[first]``; return log score and completed row."""
+    """Embed and learn one row (D,) in place, its position at ``positions[first]``; return score and completed row."""
     if forgetting < 1.0:
         belief.inverse[:] /= forgetting
         belief.gram[:] *= forgetting

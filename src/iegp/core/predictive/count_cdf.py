@@ -88,7 +88,7 @@ def gather(weights: Float, log_mean: Float, log_var: Float, table: Float) -> Flo
 
 @compiled
 def cdf_pmf(k: float, parts: Float, grid: Float) -> tuple[float, float]:
-    """Compute ``P(y <= k)`` and ``P(y = k)`` of one row for a whole number k; ``grid`` (3, MAX_NODES) is a work array."""
+    """Compute ``P(y <= k)`` and ``P(y = k)`` of one row for a whole k; ``grid`` (3, MAX_NODES) is a work array."""
     if k > HUGE_COUNT:
         cdf, slope = smooth_tail(math.log(k), parts, 1.0)
         return cdf, slope / k
@@ -175,7 +175,7 @@ def _curve(d: float) -> float:
 
 @compiled
 def _log_gamma_nodes(k: float, grid: Float) -> Float:
-    """Fill ``grid`` with a trapezoidal rule for expectations over log G; return a view (3, nodes): NODE, MASS, STEP_MASS.
+    """Fill ``grid`` with a trapezoidal rule for expectations over log G; return (3, nodes): NODE, MASS, STEP_MASS.
 
     ``log G = log(a) + u`` has density ``~ exp(-a (exp(u) - 1 - u))``, a = k + 1, with a long tail to the left where a
     is small. In the variable t with ``u = t + 1 - exp(-t)`` both tails are short. Nodes go outwards from the peak until

@@ -65,7 +65,7 @@ def _rough_moments(parts: Float) -> tuple[float, float]:
 
 @compiled
 def _gaussian_distance(level: float) -> float:
-    """Compute how many standard deviations below its mean a Gaussian has probability ``level <= 1/2``, to three digits."""
+    """Compute minus the standard normal quantile at ``level <= 1/2``, to three digits."""
     t = math.sqrt(-2.0 * math.log(level))  # Abramowitz and Stegun 26.2.23
     return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
 
