@@ -107,7 +107,7 @@ def _check_header(settings: LatentSettings) -> None:
 def _memory(settings: LatentSettings, arrays: Arrays) -> Memory:
     vectors = arrays["memory.vectors"]
     memory = Memory(len(settings.kernels), settings.n_components, vectors.shape[1])
-    memory.room_for(len(vectors))[:, : len(vectors)] = arrays["memory.positions"]
+    memory.allocate(len(vectors))[:, : len(vectors)] = arrays["memory.positions"]
     memory.append(vectors, arrays["memory.stitched"], arrays["memory.digests"], 0)
     memory.numbers[:] = arrays["memory.numbers"]
     return memory

@@ -72,7 +72,7 @@ def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple
         axes = search_axes(scaled, SEARCH_AXES)
         n, n_experts = len(rows), len(settings.kernels)
         memory = Memory(n_experts, settings.n_components, axes.shape[1])
-        memory.room_for(n)[:, :n] = positions
+        memory.allocate(n)[:, :n] = positions
         stitched = positions[int(np.argmin(objectives))]
         memory.append(_vectors(scaled, axes), stitched, digests_of(rows), 0)
     log_weights = np.full(n_experts, -math.log(n_experts))
@@ -145,7 +145,7 @@ def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     vectors = _vectors(rows, model.axes)
     neighbours = memory.neighbours.nearest_in_order(vectors, settings.n_neighbors)
     block = RowBlock(rows, rows @ rows.T, neighbours)
-    positions = memory.room_for(len(rows))
+    positions = memory.allocate(len(rows))
     log_scores = np.empty((model.n_experts, len(rows)))
     for m in range(model.n_experts):
         problem = model.experts.problem(m, settings)
@@ -157,7 +157,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     """Learn one row with gaps; the neighbour index stores it as the expert with the largest weight completes it."""
     settings, memory = model.settings, model.memory
     neighbours = _nearest_to_gappy(model, rows[0])
-    positions = memory.room_for(1)
+    positions = memory.allocate(1)
     log_scores, completed = np.empty((1, model.n_experts)), np.empty((model.n_experts, rows.shape[1]))
     for m in range(model.n_experts):
         problem = model.experts.problem(m, settings)
@@ -170,7 +170,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: slice) -> None:
     """Let the meta-learner follow the block, and note what it chose."""
     settings, first = model.settings, model.memory.size
-    positions = model.memory.room_for(0)[:, first : first + len(log_scores)]
+    positions = model.memory.allocate(0)[:, first : first + len(log_scores)]
     learned.positions[:, block] = positions
     log_priors = np.ascontiguousarray(-0.5 * np.sum(positions**2, axis=2).T / settings.latent_var)
     chosen: Int = np.empty(len(log_scores), dtype=np.int64)

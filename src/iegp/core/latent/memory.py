@@ -51,7 +51,7 @@ class Memory:
         """Number of each row in the stream, (size,)."""
         return self._numbers[: self.size]
 
-    def room_for(self, n: int) -> Float:
+    def allocate(self, n: int) -> Float:
         """Return positions (experts, capacity, d) with space for n more rows, to write at ``size`` and beyond."""
         if self.size + n > len(self._stitched):
             capacity = max(self.size + n, 2 * len(self._stitched))
@@ -64,7 +64,7 @@ class Memory:
     def append(self, vectors: Vectors, stitched: Float, digests: Digests, first_number: int) -> None:
         """Store rows whose positions are already written."""
         new = slice(self.size, self.size + len(vectors))
-        self.room_for(len(vectors))
+        self.allocate(len(vectors))
         self._stitched[new], self._digests[new] = stitched, digests
         self._numbers[new] = np.arange(first_number, first_number + len(vectors))
         self.neighbours.add(vectors)

@@ -73,7 +73,7 @@ class Neighbours:
         numbers = np.broadcast_to(self._n_in_graph + np.arange(n_waiting + n), waiting.shape)
         return _smallest(np.hstack([keys, numbers]), np.hstack([distances, waiting]), count)
 
-    def room(self) -> int:
+    def n_free(self) -> int:
         """Rows that still fit into the block that is being filled."""
         return GRAPH_BLOCK - len(self._waiting)
 
