@@ -1,8 +1,8 @@
-"""A million keys, a million rows per second, on paper: the tables of docs/internet-scale.md.
+"""Estimates for a million keys and a million rows per second: the tables of docs/internet-scale.md.
 
     python benchmarks/internet_scale.py [--keys 1e6] [--rows 1e6] [--cpu-blocks 31000] ...
 
-Everything measured, and everything assumed about machines, is an argument; the rest is arithmetic on these. Nothing is
+All measured figures, and all assumptions about machines, are arguments; the rest is arithmetic on these. Nothing is
 measured here. Run it with your own figures, or with those of a later version.
 """
 

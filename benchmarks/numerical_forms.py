@@ -1,4 +1,4 @@
-"""How many nats does each way of writing a static expert's update lose? Against 60-digit arithmetic.
+"""Error of each form of a static expert's update, in nats, against 60-digit arithmetic.
 
     python benchmarks/numerical_forms.py
 

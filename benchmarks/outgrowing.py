@@ -1,5 +1,5 @@
-"""Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns; then an
-ensemble of thousands of experts.
+"""Beyond one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns; then an ensemble
+of thousands of experts.
 
     python benchmarks/outgrowing.py [--rows 1000000] [--keys 1000] [--experts 2000] [--workers 2]    (0: leave that out)
 

@@ -1,4 +1,4 @@
-"""Code of our own beside the library that offers the same: the reason for each, measured.
+"""The package's own implementations beside the libraries that offer the same: the reason for each, measured.
 
     python benchmarks/own_code.py [NAME ...]
 
@@ -205,7 +205,7 @@ print(time.process_time() - begin, (resource.getrusage(resource.RUSAGE_SELF).ru_
 
 
 def model_files() -> Iterator[Line]:
-    """In processes of their own, because the peak of the memory is what counts."""
+    """Compare in separate processes, because the peak of the memory is what counts."""
     with tempfile.TemporaryDirectory() as folder:
         ours, library = (
             [float(value) for value in _output(WRITE, name, f"{folder}/model").split()] for name in ("ours", "library")

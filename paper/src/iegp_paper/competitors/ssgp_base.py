@@ -1,4 +1,4 @@
-"""What both streaming sparse GPs share: batches, inducing points, and when a batch is learned."""
+"""Base class of both streaming sparse GPs: batches, inducing points, and when a batch is learned."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StreamingSparse(Baseline):
             self._batch_y = np.concatenate([self._batch_y, y[:room]])
             if len(self._batch_x) == self.batch_size:
                 batch_x, batch_y = self._batch_x, self._batch_y
-                # Let go of before it is learned: a batch that cannot be learned must not come back with the next rows.
+                # Removed before it is learned: a batch that cannot be learned must not be tried again.
                 self._batch_x, self._batch_y = batch_x[:0], batch_y[:0]
                 self._learn_batch(batch_x, batch_y)
             x, y = x[room:], y[room:]
@@ -84,7 +84,7 @@ class StreamingSparse(Baseline):
         raise NotImplementedError
 
     def _inducing(self, x: Float) -> Float:
-        """Where inducing points begin: some of the old ones and some rows of the batch, as in the authors' code."""
+        """Choose initial inducing points: some of the old ones and some rows of the batch, as in the authors' code."""
         n_old = 0
         chosen = np.zeros((0, x.shape[1]))
         if self._memory is not None:

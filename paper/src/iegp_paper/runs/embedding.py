@@ -1,4 +1,4 @@
-"""Maps: rows shuffled by the seed, laid out in the plane; the error of the nearest neighbour on the map."""
+"""Maps: rows shuffled by the seed and embedded in the plane; the error of the nearest neighbour on the map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "varGPLVM": VarGPLVM,
 }
 KERNEL_PCA = "kernel PCA"
-# Rows whose places are kept for the picture.
+# Rows with positions kept for the figure.
 PICTURED = 3000
 
 

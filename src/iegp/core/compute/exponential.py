@@ -25,7 +25,7 @@ _MANTISSA_BITS = 52
 
 @compiled
 def exp_negative(x: Float, bits: Int, out: Float) -> None:
-    """``out = exp(-x)`` for a 1-D array of ``x >= 0``; ``bits`` (int64, same size) is room to work in."""
+    """Compute ``out = exp(-x)`` for a 1-D array of ``x >= 0``; ``bits`` (int64, same size) is a work array."""
     for i in range(x.size):
         value = min(x[i], FARTHEST_EXPONENT)
         k = (value * _INVERSE_LOG2 + _ROUND) - _ROUND
@@ -39,7 +39,7 @@ def exp_negative(x: Float, bits: Int, out: Float) -> None:
 
 @compiled
 def _polynomial(r: float) -> float:
-    """``exp(r)`` for ``|r| <= log(2) / 2``."""
+    """Compute ``exp(r)`` for ``|r| <= log(2) / 2``."""
     even = 1.0 / 2.0 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0)))))
     high = 1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * (1.0 / 39916800.0)))
     cube = r * r * r

@@ -1,9 +1,9 @@
 """Dense linear algebra for compiled code, on row-major arrays.
 
 Most functions are one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps
-sides, triangles and transposes once, here, and nobody else has to think about it. Triangles are solved in panels: a
-product takes in what was solved before, ``substitution.py`` does the rest. Where compilation is off, the same names are
-plain NumPy and SciPy.
+sides, triangles and transposes here, and callers can use the usual notation. Triangles are solved in panels: a product
+subtracts what was solved before, ``substitution.py`` does the rest. Where compilation is off, the same names are plain
+NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if _compile.COMPILED:
 
     @compiled
     def gram_of_rows(a: Float, out: Float) -> None:
-        """Lower triangle of ``a @ a.T``; the strict upper triangle of ``out`` is left as it was."""
+        """Compute the lower triangle of ``a @ a.T``; the strict upper triangle of ``out`` is left as it was."""
         n, k = a.shape
         _dsyrk(
             char(_U), char(_T), integer(n), integer(k), double(1.0), a.ctypes.data, integer(k), double(0.0),
@@ -68,7 +68,7 @@ if _compile.COMPILED:
 
     @compiled
     def gram_of_columns(a: Float, out: Float) -> None:
-        """Upper triangle of ``a.T @ a``; the strict lower triangle of ``out`` is left as it was."""
+        """Compute the upper triangle of ``a.T @ a``; the strict lower triangle of ``out`` is left as it was."""
         k, n = a.shape
         _dsyrk(
             char(_L), char(_N), integer(n), integer(k), double(1.0), a.ctypes.data, integer(n), double(0.0),
@@ -77,7 +77,7 @@ if _compile.COMPILED:
 
     @compiled
     def subtract_gram_of_columns(a: Float, out: Float) -> None:
-        """Upper triangle of ``out -= a.T @ a``."""
+        """Compute the upper triangle of ``out -= a.T @ a``."""
         k, n = a.shape
         _dsyrk(
             char(_L), char(_N), integer(n), integer(k), double(-1.0), a.ctypes.data, integer(n), double(1.0),
@@ -160,7 +160,7 @@ if _compile.COMPILED:
 
     @compiled
     def multiply_uppers(upper: Float, b: Float) -> None:
-        """The same where ``b`` is upper triangular too, with zeros below: less than half of the work, in strips."""
+        """Compute ``b = upper @ b`` in place for upper triangular ``b``, in strips: less than half of the work."""
         n = b.shape[0]
         left, right = upper.ctypes.data, b.ctypes.data
         for i in range(0, n, STRIP_ROWS):
@@ -182,7 +182,7 @@ if _compile.COMPILED:
 
     @compiled
     def cholesky_lower(a: Float) -> int:
-        """Lower factor of ``a`` in place, from its lower triangle. Returns 0, or the pivot that was not positive."""
+        """Factor ``a`` in place, from and to its lower triangle. Return 0, or the pivot that was not positive."""
         n = a.shape[0]
         info = np.zeros(1, np.int32)
         _dpotrf(char(_U), integer(n), a.ctypes.data, integer(n), info.ctypes.data)
@@ -190,7 +190,7 @@ if _compile.COMPILED:
 
     @compiled
     def cholesky_upper(a: Float) -> int:
-        """Upper factor of ``a`` in place, from its upper triangle. Returns 0, or the pivot that was not positive."""
+        """Factor ``a`` in place, from and to its upper triangle. Return 0, or the pivot that was not positive."""
         n = a.shape[0]
         info = np.zeros(1, np.int32)
         _dpotrf(char(_L), integer(n), a.ctypes.data, integer(n), info.ctypes.data)

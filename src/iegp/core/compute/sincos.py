@@ -27,7 +27,7 @@ _ROUND = 6755399441055744.0
 
 @compiled
 def _polynomials(r: float) -> tuple[float, float]:
-    """Sine and cosine of ``|r| <= π/4``."""
+    """Compute sine and cosine of ``|r| <= π/4``."""
     u = r * r
     sine = r + r * u * (
         -1.66666666666666666667e-01
@@ -99,7 +99,7 @@ def _library(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
 
 @compiled
 def sincos(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
-    """``sines = scale * sin(angles)`` and ``cosines = scale * cos(angles)`` for 1-D arrays of one length."""
+    """Compute ``sines = scale * sin(angles)`` and ``cosines = scale * cos(angles)`` for 1-D arrays of one length."""
     largest = 0.0
     for i in range(angles.size):
         largest = max(largest, abs(angles[i]))

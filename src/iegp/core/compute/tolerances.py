@@ -103,11 +103,11 @@ TRANSITION_SLACK = 1.0e-8
 # --- evidence: hyperparameters from the warm-up rows ----------------------------------------------
 
 # Evidence may not make prior_var more than this many times noise_var: the flattest kernels of a wide dictionary would
-# otherwise run to infinity, where no double-precision form keeps the log evidence (docs/design.md has the table).
+# otherwise diverge, and no double-precision form computes the log evidence there (docs/design.md has the table).
 MAX_PRIOR_RATIO = 1.0e8
 MIN_PRIOR_RATIO = 1.0e-8
 # Evidence keeps noise_var (in units of the standardised target) within these bounds; interpolating the warm-up rows
-# exactly is never a reason to believe that there is no noise.
+# exactly is no evidence for the absence of noise.
 MIN_NOISE_VAR = 1.0e-6
 MAX_NOISE_VAR = 1.0e2
 # Evidence keeps the variance of a latent function (log odds, log rate) within these bounds: classes that a warm-up

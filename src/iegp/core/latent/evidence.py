@@ -1,4 +1,4 @@
-"""Where an expert of the latent variable model starts: positions and variances that explain the first rows (Remark 2).
+"""Initial positions and variances of an expert of the latent variable model, from the first rows (Remark 2).
 
 Maximises ``log p(Y | X; noise_var, prior_var) + log p(X)`` (eq:init_opt) over the latent positions and, in logs, both
 variances. The marginal likelihood of random features needs F x F matrices only (Woodbury), so that an evaluation with
@@ -26,7 +26,7 @@ from iegp.typing import Float
 
 
 class FirstRows(NamedTuple):
-    """The scaled rows of the warm-up as the evidence sees them: through ``Y Y'`` alone."""
+    """The scaled warm-up rows in the form that the evidence needs: it depends on ``Y Y'`` alone."""
 
     columns: Float
     """(n, q) rows in a basis where a few columns hold nearly all of the variance."""
@@ -37,7 +37,7 @@ class FirstRows(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where an expert begins."""
+    """Initial positions and variances of an expert."""
 
     positions: Float
     noise_var: float
@@ -50,7 +50,7 @@ def leading_columns(rows: Float) -> FirstRows:
     """Rotate rows (n, D) to their principal axes and drop axes that hold next to no variance.
 
     What is dropped counts as noise in full: the evidence errs by what features could have explained of the last 2 %.
-    Nothing is dropped of rows with at most 64 columns.
+    Nothing is dropped from rows with at most 64 columns.
     """
     n, n_outputs = rows.shape
     total = float(np.sum(rows**2))
@@ -66,7 +66,7 @@ def leading_columns(rows: Float) -> FirstRows:
 def objective(
     first: FirstRows, frequencies: Float, positions: Float, log_noise: float, log_prior: float, latent_var: float
 ) -> tuple[float, Float, float, float]:
-    """Minus log posterior density (constants dropped) and its derivatives.
+    """Compute minus log posterior density (constants dropped) and its derivatives.
 
     Returns the value and the gradients with respect to the positions (n, d), ``log_noise`` and ``log_prior``.
     """
@@ -101,7 +101,10 @@ def objective(
 def fit_start(
     first: FirstRows, frequencies: Float, positions: Float, noise_var: float, latent_var: float, max_iter: int
 ) -> Start:
-    """L-BFGS from ``positions`` (n, d). The prior variance starts at one, that of the scaled rows."""
+    """Maximise the evidence by L-BFGS from ``positions`` (n, d).
+
+    The prior variance starts at one, that of the scaled rows.
+    """
     shape = positions.shape
 
     def value_and_gradient(packed: Float) -> tuple[float, Float]:

@@ -1,4 +1,4 @@
-"""The experts of a latent variable model: made from the first rows, then only looked at."""
+"""The experts of a latent variable model, made from the first rows."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class LatentExperts(NamedTuple):
 def fit_latent_experts(
     settings: LatentSettings, rows: Float, picture: FirstPicture
 ) -> tuple[LatentExperts, Float, Float]:
-    """Experts that have seen the scaled first rows (n, D); positions (M, n, d); objectives (M,), smaller is better.
+    """Fit experts to the scaled first rows (n, D); return them, positions (M, n, d), and objectives (M,) to minimise.
 
-    All experts begin at one picture, or each where the one before it ended, and are rotated onto it: one frame for all.
+    All experts begin at one initial map, or each where the one before it ended, and are rotated onto it: one frame for
+    all.
     """
     first = leading_columns(rows)
     drawn = picture(first.columns)
@@ -89,7 +90,7 @@ def fit_latent_experts(
 def _after_first_rows(
     settings: LatentSettings, rows: Float, starts: list[Start], frequencies: list[Float]
 ) -> LatentExperts:
-    """Beliefs at the positions found (Algorithm 2, lines 5 and 6)."""
+    """Compute beliefs at the fitted positions (Algorithm 2, lines 5 and 6)."""
     n_experts, n_features = len(starts), 2 * settings.n_frequencies
     experts = LatentExperts(
         np.stack(frequencies),

@@ -1,8 +1,8 @@
 """Quantiles of counts: for every row the smallest count up to which a mixture has a given probability.
 
-:func:`count_quantiles` is the compiled loop that a runner calls on raw arrays. Rows are independent of each other, so
-any chunking gives the same bits. A smooth stand-in for the distribution function says where to look, and is the answer
-for huge counts; a search over whole numbers then settles which count it is.
+:func:`count_quantiles` is a compiled loop over raw arrays. Rows are independent of each other, so any chunking gives
+the same bits. A smooth approximation of the distribution function gives the starting point, and the result for huge
+counts; a search over whole numbers then finds the count.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from iegp.core.compute.tolerances import (
 from iegp.core.predictive.count_cdf import LOG_MEAN, MAX_NODES, WEIGHT, cdf_pmf, gather, smooth_tail
 from iegp.typing import Float
 
-# log(k + 1/2) of the smallest count, and how often the two searches may look before they give up.
+# log(k + 1/2) of the smallest count and of a huge one.
 _LOWEST, _LOG_HUGE = math.log(0.5), math.log(HUGE_COUNT)
 
 
 @compiled
 def count_quantiles(weights: Float, log_mean: Float, log_var: Float, q: Float) -> Float:
-    """Quantiles of every row at the levels ``q`` (j,), each in (0, 1): shape (j, n).
+    """Compute quantiles of every row at the levels ``q`` (j,), each in (0, 1): shape (j, n).
 
-    Compiled, without the GIL, and with no checks: a runner calls it chunk by chunk on its own arrays. About half a
-    microsecond per component that matters and evaluation, one or two evaluations per quantile. Components that
-    together weigh less than 1e-9 are skipped. Where no component has weight, or one that has is not a number, the
-    result is NaN.
+    Compiled, without the GIL, and without checks. About half a microsecond per non-negligible component and evaluation,
+    one or two evaluations per quantile. Components that together weigh less than 1e-9 are skipped. Where no component
+    has weight, or one that has is NaN, the result is NaN.
 
     >>> import numpy as np
     >>> one = np.ones((1, 1))
@@ -61,10 +60,10 @@ def count_quantiles(weights: Float, log_mean: Float, log_var: Float, q: Float) -
 
 @compiled
 def _search(parts: Float, q: float, start: float, grid: Float) -> float:
-    """The smallest k with ``P(y <= k) >= q``: Newton's method on whole numbers, inside a bracket.
+    """Find the smallest k with ``P(y <= k) >= q``: Newton's method on whole numbers, inside a bracket.
 
-    An evaluation gives the probability up to k - 1 too, so a right guess costs no more than one. After a few steps
-    every other one halves the bracket (in logs while it is wide), so that no mixture can make it crawl.
+    An evaluation gives the probability up to k - 1 too, so a right guess costs one evaluation. After a few steps every
+    other one halves the bracket (in logs while it is wide), so that convergence is never slow.
     """
     target = min(q, 1.0 - COUNT_SUM_ROUNDING)
     low, high, k = -1.0, math.inf, start
@@ -89,7 +88,7 @@ def _search(parts: Float, q: float, start: float, grid: Float) -> float:
 
 @compiled
 def _middle(low: float, high: float) -> float:
-    """A whole number strictly between two that are more than one apart; the geometric mean where they are far apart."""
+    """Return a whole number strictly between two others; the geometric mean where they are far apart."""
     if high > 8.0 * (low + 2.0):
         return float(np.floor(math.sqrt((low + 2.0) * high)))
     return float(np.floor(0.5 * (low + high)))
@@ -97,10 +96,10 @@ def _middle(low: float, high: float) -> float:
 
 @compiled
 def _smooth_quantile(parts: Float, q: float) -> float:
-    """``log(k + 1/2)`` of the quantile, from :func:`smooth_tail`: where to start, and the answer for huge counts.
+    """Compute ``log(k + 1/2)`` of the quantile from :func:`smooth_tail`: a start, and the result for huge counts.
 
-    Newton's method on the log of the smaller tail, nearly straight in Gaussian tails, inside a bracket. What lies
-    outside of _LOWEST to MAX_LOG_RATE is a count of 0 or exp(MAX_LOG_RATE) anyway.
+    Newton's method on the log of the smaller tail, nearly straight in Gaussian tails, inside a bracket. Values outside
+    of _LOWEST to MAX_LOG_RATE are a count of 0 or exp(MAX_LOG_RATE).
     """
     side, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
     x = float(np.sum(parts[:, WEIGHT] * parts[:, LOG_MEAN]))

@@ -60,7 +60,7 @@ def _crps_one(parts: Float, y: float, stack: Float) -> float:
 
 @compiled
 def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
-    """``E|Y - y|`` and the score ``E|Y - y| - E|Y - Y'| / 2`` of a Gaussian mixture."""
+    """Compute ``E|Y - y|`` and the score ``E|Y - y| - E|Y - Y'| / 2`` of a Gaussian mixture."""
     distance, diversity = 0.0, 0.0
     for j in range(parts.shape[0]):
         distance += parts[j, WEIGHT] * _mean_absolute(y - parts[j, LOC], parts[j, SCALE])
@@ -72,7 +72,7 @@ def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
 
 @compiled
 def _mean_absolute(mean: float, std: float) -> float:
-    """``E|Z|`` of a Gaussian."""
+    """Compute ``E|Z|`` of a Gaussian."""
     r = mean / std
     density = math.exp(-0.5 * r * r) if abs(r) < NO_DENSITY else 0.0
     return std * math.sqrt(2.0 / math.pi) * density + mean * math.erf(r * math.sqrt(0.5))
@@ -80,9 +80,9 @@ def _mean_absolute(mean: float, std: float) -> float:
 
 @compiled
 def _crps_integral(parts: Float, y: float, stack: Float) -> float:
-    """Integral of F² below y plus that of (1 - F)² above: the second is the first of the mirror image.
+    """Integrate F² below y and (1 - F)² above: the second is the first of the mirror image.
 
-    The larger of the two comes first, because the tolerances are relative to what has been found so far.
+    The larger of the two comes first, because the tolerances are relative to the sum so far.
     """
     side = 1.0 if cdf_pdf_slope(y, parts)[0] >= 0.5 else -1.0
     total = 0.0
@@ -95,7 +95,7 @@ def _crps_integral(parts: Float, y: float, stack: Float) -> float:
 
 @compiled
 def _add_tail(parts: Float, y: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest cannot matter."""
+    """Add to ``total`` the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest is negligible."""
     unit = np.sum(parts[:, WEIGHT] * parts[:, SCALE])
     rest = math.inf
     for panel in range(CRPS_MAX_PANELS):
@@ -108,7 +108,7 @@ def _add_tail(parts: Float, y: float, total: float, stack: Float) -> float:
 
 @compiled
 def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral over ``first <= u <= first + 1``, halved wherever the two rules disagree.
+    """Add to ``total`` the integral over ``first <= u <= first + 1``, halved wherever the two rules disagree.
 
     The integrand is a square of a monotone function: a step of F cannot hide between the nodes.
     """
@@ -130,7 +130,7 @@ def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, 
 
 @compiled
 def _gauss_kronrod(parts: Float, y: float, unit: float, start: float, width: float) -> tuple[float, float]:
-    """Integral of F² dx over a piece of u, by 15 points and by the 7 of them that make a Gauss rule."""
+    """Integrate F² dx over a piece of u, by 15 points and by the 7 of them that make a Gauss rule."""
     fine, coarse = 0.0, 0.0
     half = 0.5 * width
     for j in range(2 * len(_KRONROD) - 1):
@@ -146,7 +146,7 @@ def _gauss_kronrod(parts: Float, y: float, unit: float, start: float, width: flo
 
 @compiled
 def _rest_of_tail(parts: Float, x: float) -> float:
-    """Upper bound of the integral of F² below x; infinite while x is not yet in every component's lower tail.
+    """Bound the integral of F² below x from above; infinite while x is not yet in every component's lower tail.
 
     Below r a Student-t falls at least as fast as the power ``p = |r| pdf / cdf``, so that its square integrates to at
     most ``cdf² |r| / (2p - 1)``; by Minkowski's inequality the roots of these bounds add up.

@@ -41,7 +41,7 @@ _DENSITY_RATIO = (
 
 @compiled
 def student_log_normaliser(dof: float) -> float:
-    """Log density at the centre for unit scale: the part of the log density that depends on ``dof`` alone.
+    """Compute the log density at the centre for unit scale: the part of the log density that depends on ``dof`` alone.
 
     O(1). Above 30 degrees of freedom no gamma function is evaluated: the difference of two of them would lose digits.
 
@@ -71,7 +71,7 @@ def _log1p_square(t: float) -> float:
 
 @compiled
 def student_log_kernel(residual: float, scale: float, dof: float) -> float:
-    """Log density without the constant of :func:`student_log_normaliser`, which a caller may keep from row to row.
+    """Compute the log density without the constant of :func:`student_log_normaliser`, which a caller may keep.
 
     O(1): two logarithms.
 
@@ -87,9 +87,9 @@ def student_log_kernel(residual: float, scale: float, dof: float) -> float:
 
 @compiled
 def student_logpdf(residual: float, scale: float, dof: float) -> float:
-    """Log density of ``residual`` under a Student-t centred at 0; ``dof = inf`` means Gaussian.
+    """Compute the log density of ``residual`` under a Student-t centred at 0; ``dof = inf`` means Gaussian.
 
-    Scalars in, scalar out, O(1). ``scale`` and ``dof`` must be positive; nobody checks here.
+    Scalars in, scalar out, O(1). ``scale`` and ``dof`` must be positive; this is not checked.
 
     >>> round(student_logpdf(1.0, 2.0, 3.0), 6)
     -1.854121
@@ -106,7 +106,7 @@ def _gaussian_cdf(r: float) -> float:
 
 @compiled
 def _cdf_many_dof(r: float, dof: float, log1p_t2: float) -> float:
-    """Distribution function for ``dof >= 30``, expanded around the Gaussian.
+    """Compute the distribution function for ``dof >= 30``, expanded around the Gaussian.
 
     With ``a = dof - 1/2`` and ``z² = a log(1 + r²/dof)`` the density of z is exactly proportional to
     ``phi(z) sqrt((s/2) / sinh(s/2))``, ``s = z²/a``: even in s, so every term gains a factor ``1/a²``. Each power of z
@@ -136,7 +136,7 @@ def _cdf_many_dof(r: float, dof: float, log1p_t2: float) -> float:
 
 @compiled
 def _cdf_series(r: float, dof: float, pdf: float) -> float:
-    """Distribution function by two series of positive terms, one for the centre and one for the tail.
+    """Compute the distribution function by two series of positive terms, one for the centre and one for the tail.
 
     Made for few degrees of freedom, or far out. The series are those of the incomplete beta function; both have the
     density as their common factor.
@@ -164,9 +164,9 @@ def _cdf_series(r: float, dof: float, pdf: float) -> float:
 
 @compiled
 def student_cdf_pdf(r: float, dof: float, log_normaliser: float) -> tuple[float, float]:
-    """Distribution function and density at ``r`` for unit scale, ``log_normaliser = student_log_normaliser(dof)``.
+    """Compute distribution function and density at ``r`` for unit scale; ``log_normaliser`` depends on ``dof`` alone.
 
-    Together because they share their expensive parts: about 60 ns for a Gaussian or ``dof >= 30``, 50 to 200 ns below.
+    They share their expensive parts: about 60 ns for a Gaussian or ``dof >= 30``, 50 to 200 ns below.
 
     >>> cdf, pdf = student_cdf_pdf(1.0, 1.0, student_log_normaliser(1.0))  # Cauchy
     >>> round(cdf, 12), round(pdf * 3.141592653589793, 12)
@@ -185,7 +185,7 @@ def student_cdf_pdf(r: float, dof: float, log_normaliser: float) -> tuple[float,
 
 @compiled
 def student_cdf(r: float, dof: float) -> float:
-    """Probability of a value below ``r`` for unit scale; relative accuracy about 1e-12 in the lower tail.
+    """Compute the probability of a value below ``r`` for unit scale; relative accuracy about 1e-12 in the lower tail.
 
     >>> round(student_cdf(-2.0, 4.0), 9)
     0.058058262
