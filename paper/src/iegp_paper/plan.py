@@ -61,7 +61,7 @@ def tasks_of(experiment: Experiment, scale: Scale) -> dict[tuple[str, str], list
 
 
 def all_tasks(experiments: Sequence[Experiment], scale: Scale) -> list[Task]:
-    """List every run once, though several experiments may need it; first seeds first, so that all have a result soon."""
+    """List every run once, even if several experiments need it; first seeds first, so that all get results soon."""
     found: dict[str, Task] = {}
     for experiment in experiments:
         for tasks in tasks_of(experiment, scale).values():

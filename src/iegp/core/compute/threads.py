@@ -96,17 +96,17 @@ Piece(task=2, begin=0, stop=100)]]
     """
     length = max(sum(costs) / n_threads, *costs)
     plan: list[list[Piece]] = [[]]
-    room = length
+    space = length
     for task, cost in enumerate(costs):
         # Rows that still fit into this thread, counted from the task's end.
-        later = n_rows if cost <= room * (1.0 + 1e-12) else int(room / cost * n_rows)
+        later = n_rows if cost <= space * (1.0 + 1e-12) else int(space / cost * n_rows)
         cut = -(-(n_rows - later) // block) * block
         if cut < n_rows:
             plan[-1].append(Piece(task, max(cut, 0), n_rows))
         if cut > 0:
             plan.append([Piece(task, 0, min(cut, n_rows))])
-            room += length
-        room -= cost
+            space += length
+        space -= cost
     return plan
 
 
