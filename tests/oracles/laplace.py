@@ -278,7 +278,7 @@ def _maximise(start: Array, slope: Callable[[Array], Array], precision: Callable
     theta = start
     for _ in range(500):
         g = slope(theta)
-        step = np.linalg.solve(precision(theta), g)
+        step = _newton_step(precision(theta), g)
         decrement = float(g @ step)  # twice the gain that the quadratic model promises
         if decrement < 1e-14:
             return theta + step  # convergence is quadratic: what is left is of order 1e-14
@@ -291,6 +291,15 @@ def _maximise(start: Array, slope: Callable[[Array], Array], precision: Callable
             t = 0.5 * (low + high)
         theta = theta + t * step
     raise ArithmeticError("Newton's iteration did not converge")
+
+
+def _newton_step(precision: Array, gradient: Array) -> Array:
+    """Solve for the step. Far from the mode the curvature along one direction can leave nothing of the rest but
+    rounding; the least-squares step then goes along that direction, and the steps after it are regular again."""
+    try:
+        return np.linalg.solve(precision, gradient)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(precision, gradient, rcond=None)[0]
 
 
 # --- one expert, one latent value -----------------------------------------------------------------------------------
