@@ -171,7 +171,7 @@ def test_the_header_of_the_file_altered_without_signing(folder):
         modelfile.write(folder / "changed", altered(header, path, [value, 1]), arrays)
         with pytest.raises(ModelFileError):
             checkpoint.read(folder / "changed")
-    for value in (0, 3, 99, "x", None):
+    for value in (0, modelfile.FORMAT + 1, 99, "x", None):
         modelfile.write(folder / "changed", header | {"format": value}, arrays)
         with pytest.raises(ModelFileError):
             checkpoint.read(folder / "changed")

@@ -115,7 +115,9 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
 
 def _one_after_another(arrays: Arrays) -> Arrays:
     """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
-    later = {}
+    later: Arrays = {}
+    if arrays["state.matrix"].ndim != 3:
+        return arrays
     for name, n_last in (("state.matrix", 0), ("state.vector", 1), ("ensemble.frequencies", 1)):
         array = arrays[name]
         if array.ndim == 3:
