@@ -144,7 +144,7 @@ def _ladder(settings: Settings, own: Sizes) -> Float:
     """(n_rungs, 2): forgetting and tails of every rung, NaN where there is none."""
     if settings.likelihood != "gaussian":
         return np.full((own.n_rungs, 2), np.nan)
-    return np.array([rung_numbers(rung) for rung in settings.noise_forgetting])
+    return np.array([rung_numbers(rung) for rung in settings.noise_forgetting], dtype=np.float64)
 
 
 def _transitions(settings: Settings, n_experts: int) -> Field:
