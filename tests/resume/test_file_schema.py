@@ -224,3 +224,10 @@ def test_extreme_settings_load_again(tmp_path, prior_var, noise_var):
     variances = {"prior_var": prior_var, "noise_var": noise_var}
     iegp.IEGPRegressor(**SHAPE, **variances, drift_var=(0.0, 1e-3)).fit(X, Y).save(tmp_path / "m")
     assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
+
+
+def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path):
+    """NumPy makes objects of them, which compiled code does not know."""
+    huge: dict[str, Any] = {"drift_var": (0.0, 10**20), "noise_forgetting": (None, (0.75, 10**30))}
+    iegp.IEGPRegressor(**SHAPE, **huge, warmup=40).fit(X, Y).save(tmp_path / "m")
+    assert iegp.load(tmp_path / "m").n_samples_seen_ == 80

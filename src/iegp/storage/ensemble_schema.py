@@ -151,7 +151,7 @@ def _noise_models(settings: Settings, own: Sizes) -> Float:
     """(n_noise, 2): forgetting and tails of every noise model, NaN where there is none."""
     if settings.likelihood != "gaussian":
         return np.full((own.n_noise, 2), np.nan)
-    return np.array([noise_numbers(value) for value in settings.noise_forgetting])
+    return np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
 
 
 def _transitions(settings: Settings, n_experts: int) -> Field:

@@ -136,15 +136,15 @@ def expert_frequencies(settings: Settings, kernel: Kernel, number: int, keys: Se
 
 def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], keys: Sequence[int]) -> Ensemble:
     """Every kernel with every drift, every such pair with every noise forgetting."""
-    drifts = np.array(settings.drift_var)
+    drifts = np.array(settings.drift_var, dtype=np.float64)
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    noise = np.array([noise_numbers(value) for value in settings.noise_forgetting])
+    noise = np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
         # No noise to learn; in place of noise models there are degrees of sharpness.
-        sharpness = np.array(settings.sharpness)
+        sharpness = np.array(settings.sharpness, dtype=np.float64)
         noise = np.full((len(sharpness), 2), np.nan)
     n_experts = drift_ratio.size * len(noise)
     link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
