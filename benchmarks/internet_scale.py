@@ -46,12 +46,12 @@ class Model(NamedTuple):
     name: str
     beliefs: int
     features: int
-    rungs: int = 1
+    noise_models: int = 1
 
     def bytes_per_key(self, item: int = 8) -> int:
         """As ``Fleet.bytes_per_key``: beliefs, and in float64 noise, weights and a row count."""
-        experts = self.beliefs * self.rungs
-        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.rungs + 2 * experts + 1)
+        experts = self.beliefs * self.noise_models
+        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 1)
 
     @property
     def work(self) -> float:
@@ -166,7 +166,7 @@ def wire(given: argparse.Namespace) -> None:
         ("answers: key, mean, std, interval, score", short(row_out), f"{row_out * given.rows / 1e6:,.0f} MB/s")
     )
     for model in (PAPER, MODELS[-1]):
-        weights = 8 * model.beliefs * model.rungs
+        weights = 8 * model.beliefs * model.noise_models
         lines.append((f"weights, if sent: {model.name}", short(weights), f"{weights * given.rows / 1e6:,.0f} MB/s"))
     per_driver = 10_000 / (given.driver_ms * 1e-3)
     lines.append(("Ray drivers, 10,000 rows per batch", "", whole(given.rows / per_driver / given.use)))

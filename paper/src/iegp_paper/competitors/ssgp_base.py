@@ -55,16 +55,16 @@ class StreamingSparse(Baseline):
     def _step(self, x: Float, y: Float) -> Expected:
         seen = []
         while len(x):
-            room = self.batch_size - len(self._batch_x)
-            seen.append(self._expect(x[:room]))
-            self._batch_x = np.concatenate([self._batch_x, x[:room]])
-            self._batch_y = np.concatenate([self._batch_y, y[:room]])
+            free = self.batch_size - len(self._batch_x)
+            seen.append(self._expect(x[:free]))
+            self._batch_x = np.concatenate([self._batch_x, x[:free]])
+            self._batch_y = np.concatenate([self._batch_y, y[:free]])
             if len(self._batch_x) == self.batch_size:
                 batch_x, batch_y = self._batch_x, self._batch_y
                 # Removed before it is learned: a batch that cannot be learned must not be tried again.
                 self._batch_x, self._batch_y = batch_x[:0], batch_y[:0]
                 self._learn_batch(batch_x, batch_y)
-            x, y = x[room:], y[room:]
+            x, y = x[free:], y[free:]
         if not seen:
             return self._expect(x)
         return Expected(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))

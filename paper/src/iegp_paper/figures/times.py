@@ -45,8 +45,8 @@ def _draw(axis: Axes, seconds: dict[str, float]) -> None:
     axis.set_xscale("log")
     low, high = min(seconds.values()), max(seconds.values())
     # The numbers stand to the right of their dots and need space there.
-    room = max(high / low, 10.0)
-    axis.set_xlim(low / room**0.08, high * room**0.3)
+    ratio = max(high / low, 10.0)
+    axis.set_xlim(low / ratio**0.08, high * ratio**0.3)
     axis.set_xlabel("processor seconds", fontsize=8)
 
 

@@ -62,7 +62,7 @@ class Memory:
         return self._positions
 
     def append(self, vectors: Vectors, stitched: Float, digests: Digests, first_number: int) -> None:
-        """Store rows whose positions are already written."""
+        """Store rows after their positions have been written."""
         new = slice(self.size, self.size + len(vectors))
         self.allocate(len(vectors))
         self._stitched[new], self._digests[new] = stitched, digests

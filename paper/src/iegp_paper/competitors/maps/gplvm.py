@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from iegp._imports import optional
 from iegp.typing import Float
-from iegp_paper.competitors.maps.rows import principal_picture, scaled_rows
+from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 
 
 class _FromGPy:
@@ -25,7 +25,7 @@ class _FromGPy:
     def fit_transform(self, X: ArrayLike) -> Float:
         """Embed all rows together."""
         rows = scaled_rows(X, 3)
-        begin = principal_picture(rows, self.n_components)
+        begin = principal_map(rows, self.n_components)
         # GPy draws inducing points from NumPy's global generator, and emits warnings of its own.
         before = np.random.get_state()  # noqa: NPY002
         np.random.seed(self.random_state)  # noqa: NPY002

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from iegp.core.compute.threads import one_blas_thread
 from iegp.typing import Float, Int
 from iegp_paper.competitors.maps.neighbourhood import negative_log_likelihood
-from iegp_paper.competitors.maps.rows import principal_picture, scaled_rows
+from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 
 # Where the logs of signal variance, length scale and noise variance begin, and between what they stay.
 _START = np.log([1.0, 1.0, 0.1])
@@ -82,7 +82,7 @@ class OnGPLVM:
         self._rng = np.random.default_rng(self.random_state)
         self._squares = np.sum(self._rows**2, axis=1)
         self._positions, self._speed = np.zeros((n, self.n_components)), np.zeros((n, self.n_components))
-        self._positions[:n_first] = principal_picture(self._rows[:n_first], self.n_components)
+        self._positions[:n_first] = principal_map(self._rows[:n_first], self.n_components)
         self.hyper_, self._hyper_speed = _START.copy(), np.zeros(3)
         with one_blas_thread():
             self._improve(np.arange(n_first), n_first, self.n_steps, n_first)

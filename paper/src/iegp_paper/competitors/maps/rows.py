@@ -23,7 +23,7 @@ def scaled_rows(X: ArrayLike, least: int = 2) -> Float:
     return np.asarray(centred / scale)
 
 
-def principal_picture(rows: Float, n_components: int) -> Float:
+def principal_map(rows: Float, n_components: int) -> Float:
     """Compute principal components of variance one: the latent means of probabilistic PCA, up to their scale."""
     positions = PCA(n_components, svd_solver="full" if min(rows.shape) < 500 else "randomized", random_state=0)
     found: Float = positions.fit_transform(rows)
