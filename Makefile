@@ -14,7 +14,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -85,7 +85,7 @@ test-oldest: $(OLDEST)/.ready  ## what touches dependencies, with the oldest of 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py
 
-bench: bench-speed bench-stream bench-scale bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics  ## all benchmark tables
+bench: bench-speed bench-stream bench-scale bench-accuracy bench-baselines bench-labels bench-latent bench-river bench-numerics bench-own  ## all benchmark tables
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
@@ -128,6 +128,9 @@ dist: $(READY)  ## wheel and sdist in dist/; the wheel is installed into an empt
 	build/clean/bin/python -m pip install --quiet dist/*.whl
 	cd build && clean/bin/iegp --version && clean/bin/iegp demo --rows 2000 --out demo
 	cd build && clean/bin/python -W error -c "import iegp; print(iegp.__file__, len(iegp.datasets.list_datasets()), iegp.IEGPRegressor())"
+
+bench-own: $(READY)  ## code of our own beside the library that offers the same
+	$(BIN)/python benchmarks/own_code.py
 
 metrics: $(READY)  ## sizes of the code, for contributors to see; never fails
 	$(BIN)/python tools/metrics.py
