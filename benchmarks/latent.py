@@ -47,14 +47,14 @@ def rows_of(name: str) -> tuple[Float, Int]:
 
 
 def error(embedding: Float, labels: Int) -> float:
-    """Percent of rows whose nearest other row has another label."""
+    """Percentage of rows with a nearest other row of another label."""
     nearest = NearestNeighbors(n_neighbors=2).fit(embedding).kneighbors(embedding, return_distance=False)
     other = np.where(nearest[:, 0] == np.arange(len(labels)), nearest[:, 1], nearest[:, 0])
     return 100.0 * float(np.mean(labels[other] != labels))
 
 
 class Clock:
-    """Processor time spent inside some functions, while it is watching."""
+    """Processor time spent inside some functions, while it is active."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -107,8 +107,9 @@ def parts_of_a_row(model: IEGPLVM, rows: Float) -> dict[str, float]:
     def learn(n_steps: int, columns: int) -> float:
         part = latent_blocks.Belief(belief.gram, np.ascontiguousarray(belief.cross[:, :columns]), *belief[2:])
         narrow = np.ascontiguousarray(block[:, :columns])
-        arguments = (part, problem, narrow, products, neighbours, positions, 64, n_steps, 1.0, scores)
-        return _fastest(lambda: latent_blocks.learn_block(*arguments))
+        rows = latent_blocks.RowBlock(narrow, products, neighbours)
+        given = problem._replace(n_steps=n_steps, forgetting=1.0)
+        return _fastest(lambda: latent_blocks.learn_block(part, given, rows, positions, 64, scores))
 
     full, narrow, no_steps = (
         learn(settings.n_steps, block.shape[1]),

@@ -1,4 +1,4 @@
-"""How many nats does each way of writing a static expert's update lose? Against 60-digit arithmetic.
+"""Error of each form of a static expert's update, in nats, against 60-digit arithmetic.
 
     python benchmarks/numerical_forms.py
 
@@ -14,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from iegp.core.expert import belief
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core import ensemble as ens
+from iegp.core.expert import sweep
 from iegp.core.features import feature_rows
+from iegp.core.state import active_experts, layout_of
+from iegp.core.weights import BAYES
 from iegp.typing import Float
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -85,14 +87,18 @@ def _block_density(lower: Float, residual: Float) -> float:
 
 
 def ours(x: Float, y: Float, frequencies: Float, ratio: float, drift: float, by_row: bool) -> float:
-    drifts, active = np.array([drift]), np.ones(1, dtype=bool)
-    start = belief.prior(np.array([ratio]), drifts, 2 * len(frequencies), 1)
-    means, variances = np.zeros((1, len(x), 1)), np.ones((1, len(x)))
+    none, one = np.full(1, np.nan), np.ones(1)
+    layout = layout_of([len(frequencies)], 1)
+    ensemble = ens.Ensemble(
+        frequencies, layout, drift * one, ratio * one, np.ones((1, 1)), none, none, BAYES, np.ones((1, 1)), 1.0, 0.0
+    )
+    state = ens.start(ensemble)
+    work = sweep.allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
     if by_row:
-        blocks.step_rows(x, y, frequencies[None], drifts, active, *start, means, variances)
+        sweep.sweep_rows(ensemble, state, None, work)
     else:
-        blocks.replay_kernel(x, y, 0, len(x), frequencies, drifts, active, *start, means, variances)
-    return log_density(y[:, 0], means[0, :, 0], variances[0])
+        sweep.sweep_blocks(ensemble, state, None, work)
+    return log_density(y[:, 0], work.means[0, :, 0], work.variances[0])
 
 
 def main() -> None:
@@ -102,7 +108,7 @@ def main() -> None:
     frequencies = rng.standard_normal((N_FREQUENCIES, N_COLUMNS)) / 10.0
     phi = feature_rows(x, frequencies)
     rows = 2 * N_FREQUENCIES
-    names = ("covariance", "block Chol.", "stacked QR", "ours, blocks", "ours, rows", "drift, blocks", "drift, rows")
+    names = ("covariance", "block Chol.", "stacked QR", "iegp, blocks", "iegp, rows", "drift, blocks", "drift, rows")
     print(f"error of the log evidence in nats, {N_ROWS} rows, F = {rows}, RBF of length scale 10\n")
     print(f"{'prior/noise':>11} " + " ".join(f"{name:>13}" for name in names))
     for ratio in RATIOS:

@@ -1,4 +1,4 @@
-"""Speed, as ratios measured in one run: ours over the floor, ours over a plain version.
+"""Speed as ratios measured in one run: iegp over the floor, iegp over a plain version.
 
     python benchmarks/speed.py [--rows 40000] [--memory-rows 1000000]
 
@@ -29,7 +29,8 @@ from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence
-from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
+from iegp.core.state import layout_of
 from iegp.core.weights import BAYES
 from iegp.kernels import RBF
 from iegp.presets import ie_gp
@@ -56,7 +57,8 @@ def problem(n_rows: int, n_features: int, drift_ratio: float) -> tuple[ens.Ensem
     scales = 10.0 ** np.linspace(0.0, 1.5, M)
     frequencies = rng.standard_normal((M, n_features // 2, D_IN)) / scales[:, None, None]
     ensemble = ens.Ensemble(
-        frequencies=frequencies,
+        frequencies=frequencies.reshape(-1, D_IN),
+        layout=layout_of([n_features // 2] * M, 1),
         drift_ratio=np.full(M, drift_ratio),
         prior_ratio=np.full(M, 100.0),
         noise_var=np.full((M, 1), 0.05),
@@ -123,7 +125,7 @@ def against_plain(n_rows: int) -> None:
         one = replay_seconds(ensemble, x, y) / n_rows
         two = replay_seconds(ensemble, x, y, 2) / n_rows
         few = 1000
-        rows = x[:few], y[:few], ensemble.frequencies, 100.0, drift
+        rows = x[:few], y[:few], ensemble.frequencies.reshape(M, -1, D_IN), 100.0, drift
         printed, batched = seconds_per_row(row_by_row.as_printed, rows), seconds_per_row(row_by_row.batched, rows)
         print(f"  {name:12} ours, one thread              {one * 1e6:7.1f} µs/row")
         print(f"  {'':12} Algorithm 1 row by row, NumPy {printed * 1e6:7.1f} µs/row: {printed / one:5.1f} x (target 8)")
@@ -145,7 +147,7 @@ def labels_table(n_rows: int) -> None:
             gaussian = replay_seconds(ensemble, x, y) / rows
             ranks = np.argsort(np.argsort(y[:, 0]))
             seconds = [gaussian]
-            for n_classes, kind in ((2, BERNOULLI_LOGIT), (10, CATEGORICAL)):
+            for n_classes, kind in ((2, likelihood_code("bernoulli-logit")), (10, likelihood_code("categorical"))):
                 n_latents = 1 if n_classes == 2 else n_classes
                 latent = ensemble._replace(
                     likelihood=kind,

@@ -1,4 +1,4 @@
-"""Regret of IE-GP and SIE-GP beside the paper's bounds: the tables and the picture of docs/regret.md.
+"""Regret of IE-GP and SIE-GP beside the paper's bounds: the tables and the figure of docs/regret.md.
 
 python examples/regret.py [file.png]
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from iegp import IEGPRegressor
 from iegp.core.features import feature_rows
-from iegp.core.weights import SWITCHING, transition_matrix, weigh_rows
+from iegp.core.weights import SWITCHING, WeightRule, transition_matrix, weigh_rows
 from iegp.evaluate import regret
 from iegp.kernels import RBF
 from iegp.plots import RegretDisplay
@@ -27,7 +27,7 @@ def fixed_ensemble(
     switch_prob: float = 0.0,
     drift_var: tuple[float, ...] = (0.0,),
 ) -> IEGPRegressor:
-    """An ensemble as the lemmas assume it: everything fixed beforehand, nobody shut down."""
+    """Make an ensemble as the lemmas assume it: everything fixed beforehand, without shutdown."""
     return IEGPRegressor(
         [RBF(scale) for scale in scales],
         n_frequencies=n_frequencies,
@@ -105,7 +105,7 @@ def theorem() -> None:
 
 
 def three_experts() -> None:
-    """Lemma 2: one expert at a time is right, all others are hopeless."""
+    """Lemma 2: one expert at a time is right, all others are far off."""
     print("\nSIE-GP weights against the best sequence, T = 400, S = 4, q1 = S / (T - 1)\n")
     print("| M | regret | Lemma 2, printed | Lemma 2 |\n|---|---|---|---|")
     n, s = 400, 4
@@ -116,7 +116,8 @@ def three_experts() -> None:
         q1 = regret.best_switch_prob(n_rows=n, n_switches=s)
         score, used = np.empty(n), np.empty((n, m))
         start = np.full(m, -math.log(m))
-        weigh_rows(-table, start, SWITCHING, transition_matrix(q1, m), 1.0, 0.0, used, score)
+        rule = WeightRule(SWITCHING, transition_matrix(q1, m), 1.0, 0.0)
+        weigh_rows(rule, -table, start, used, score)
         printed = regret.printed_lemma2(n_rows=n, n_experts=m, n_switches=s)
         holds = regret.lemma2(n_rows=n, n_experts=m, n_switches=s, switch_prob=q1)
         print(f"| {m} | {-score.sum():.2f} | {printed:.2f} | {holds:.2f} |")

@@ -13,9 +13,10 @@ from compiled import plain_run
 from core.builders import Kind, at_once, build, one_by_one, stream
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iegp import _compile
+from iegp import IEGPClassifier, IEGPCountRegressor, _compile
 from iegp.core import ensemble as ens
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.expert import sweep
+from iegp.kernels import RBF
 
 needs_numba = pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
 TESTS = Path(__file__).parents[1]
@@ -51,7 +52,7 @@ TYPICAL = [
 @needs_numba
 @pytest.mark.parametrize(
     "function",
-    [blocks.replay_kernel, ens.predict_into, ens._few_rows, ens.weigh],
+    [sweep.sweep_kernel, ens.predict_into, ens.learn_rows, ens.weigh],
     ids=lambda f: f.__name__,
 )
 def test_one_signature_per_function_over_typical_calls(function):
@@ -62,7 +63,25 @@ def test_one_signature_per_function_over_typical_calls(function):
         _, state = one_by_one(ensemble, x[:3], y[:3])
         ens.learn(ensemble, state, x[10:30], y[10:30], n_threads=2)
         ens.predict(ensemble, state, x)
-    assert len(function.signatures) == 1, function.signatures
+    # Labels that are not Gaussian are a type of their own; other tests may have brought some.
+    gaussian = [signature for signature in function.signatures if "LabelModel" not in str(signature)]
+    assert len(gaussian) == 1, gaussian
+
+
+@needs_numba
+@pytest.mark.parametrize("function", [sweep.sweep_kernel, ens.learn_rows, ens.weigh], ids=lambda f: f.__name__)
+def test_one_more_signature_for_all_other_labels(function):
+    x, y = stream(50)
+    small = {"kernels": [RBF(1.0)], "n_frequencies": 4, "warmup": 8, "random_state": 0}
+    for model, labels in (
+        (IEGPClassifier(**small), y[:, 0] > 0.0),
+        (IEGPClassifier(**small), np.digitize(y[:, 0], [-0.5, 0.5])),
+        (IEGPCountRegressor(**small), np.floor(np.exp(y[:, 0]))),
+    ):
+        model.prequential(x, labels)
+        model.prequential(x[:1], labels[:1])
+    other = [signature for signature in function.signatures if "LabelModel" in str(signature)]
+    assert len(other) == 1, other
 
 
 @pytest.mark.parametrize("kind", [*TYPICAL, Kind(n_kernels=7, drifts=(0.0, 0.02), shutdown=1e-3)], ids=str)

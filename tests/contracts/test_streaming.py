@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iegp import IEGPRegressor
-from iegp.evaluate.prequential_run import PrequentialRun
+from iegp.evaluate.runs import PrequentialRun
 from iegp.kernels import RBF, Laplace, Matern
 
 TESTS = str(Path(__file__).parents[1])

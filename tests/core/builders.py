@@ -12,8 +12,10 @@ from oracles import ensemble as oracle
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
-from iegp.core.ensemble import Ensemble, State, Trace
+from iegp.core.ensemble import Ensemble, State
 from iegp.core.expert import noise
+from iegp.core.predictions import Predictions
+from iegp.core.state import layout_of
 
 Array = NDArray[np.float64]
 Rung = float | None | tuple[float, float]  # conjugate, fixed, or heavy-tailed (forgetting, degrees of freedom)
@@ -62,7 +64,7 @@ def build(kind: Kind) -> Ensemble:
     """The ensemble of a kind: length scales from 0.5 upwards, ratios and noise levels that differ by expert."""
     rng = np.random.default_rng(kind.seed)
     base = rng.normal(size=(kind.n_frequencies, kind.n_columns))
-    frequencies = np.stack([base / (0.5 * 2.0**k) for k in range(kind.n_kernels)])
+    frequencies = [base / (0.5 * 2.0**k) for k in range(kind.n_kernels)]
     n_beliefs = kind.n_kernels * len(kind.drifts)
     n_experts = n_beliefs * len(kind.forgetting)
     transitions = np.ones((1, 1))
@@ -70,7 +72,8 @@ def build(kind: Kind) -> Ensemble:
         switch = skewed_matrix(n_experts) if isinstance(kind.switch, str) else kind.switch
         transitions = weights.transition_matrix(switch, n_experts)
     return Ensemble(
-        frequencies=np.ascontiguousarray(frequencies),
+        frequencies=np.concatenate(frequencies),
+        layout=layout_of([kind.n_frequencies] * kind.n_kernels, len(kind.drifts)),
         drift_ratio=np.tile(np.array(kind.drifts), kind.n_kernels),
         prior_ratio=kind.prior_ratio * (1.0 + 0.5 * np.arange(n_beliefs)),
         noise_var=0.1 * (1.0 + 0.3 * np.arange(n_beliefs))[:, None] * (1.0 + np.arange(kind.n_outputs)),
@@ -83,21 +86,25 @@ def build(kind: Kind) -> Ensemble:
     )
 
 
+def arrays_of(ensemble: Ensemble) -> list[Any]:
+    """All that an ensemble consists of, those of its layout included."""
+    return [*ensemble.layout, *(value for name, value in ensemble._asdict().items() if name != "layout")]
+
+
 def start_shape(forgetting: float) -> float:
     """The inverse-gamma shape that the library starts from, said again."""
     return 0.5 / (1.0 - forgetting) if forgetting < 1.0 else 0.5 * noise.START_ROWS
 
 
 def twins(ensemble: Ensemble) -> list[oracle.Expert]:
-    """The oracle's experts, in the order the library promises: kernel, then drift, then rung of the ladder."""
+    """The oracle's experts, in the order the library promises: kernel, then drift, then noise model."""
     experts = []
-    n_drifts = len(ensemble.drift_ratio) // len(ensemble.frequencies)
     for b, drift in enumerate(ensemble.drift_ratio):
         for value in ensemble.forgetting:
             learned = not np.isnan(value)
             experts.append(
                 oracle.Expert(
-                    ensemble.frequencies[b // n_drifts],
+                    ensemble.kernel_frequencies(ensemble.layout.kernel_of[b]),
                     float(ensemble.prior_ratio[b]),
                     float(drift),
                     ensemble.noise_var[b],
@@ -118,23 +125,23 @@ def twin_rule(ensemble: Ensemble) -> oracle.Rule:
 
 def learn_in_pieces(
     ensemble: Ensemble, x: Array, y: Array, cuts: list[int], level: float | None = None
-) -> tuple[Trace, State]:
+) -> tuple[Predictions, State]:
     """A fresh model that meets the rows in calls that end at ``cuts`` (and at the last row)."""
     state = ens.start(ensemble)
     edges = [0, *sorted(cuts), len(x)]
-    traces = [
+    parts = [
         ens.learn(ensemble, state, np.ascontiguousarray(x[a:b]), np.ascontiguousarray(y[a:b]), level=level)
         for a, b in itertools.pairwise(edges)
         if b > a
     ]
-    return Trace.concatenate(traces), state
+    return Predictions.concatenate(parts), state
 
 
-def one_by_one(ensemble: Ensemble, x: Array, y: Array, level: float | None = None) -> tuple[Trace, State]:
+def one_by_one(ensemble: Ensemble, x: Array, y: Array, level: float | None = None) -> tuple[Predictions, State]:
     return learn_in_pieces(ensemble, x, y, list(range(1, len(x))), level)
 
 
-def at_once(ensemble: Ensemble, x: Array, y: Array, level: float | None = None) -> tuple[Trace, State]:
+def at_once(ensemble: Ensemble, x: Array, y: Array, level: float | None = None) -> tuple[Predictions, State]:
     return learn_in_pieces(ensemble, x, y, [], level)
 
 
@@ -144,6 +151,6 @@ def assert_close(actual: Array, wanted: Array, tolerance: float = 1e-8) -> None:
     np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance * size)
 
 
-def assert_same_trace(actual: Trace, wanted: Trace, tolerance: float = 1e-8) -> None:
-    for name in Trace._fields:
+def assert_same_predictions(actual: Predictions, wanted: Predictions, tolerance: float = 1e-8) -> None:
+    for name in Predictions._fields:
         assert_close(getattr(actual, name), getattr(wanted, name), tolerance)

@@ -7,7 +7,7 @@ import pytest
 from core.builders import (
     Kind,
     assert_close,
-    assert_same_trace,
+    assert_same_predictions,
     at_once,
     build,
     learn_in_pieces,
@@ -20,6 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ensemble as oracle
 
 from iegp.core import ensemble as ens
+from iegp.core.state import belief_at
 
 KINDS = [
     Kind(),
@@ -70,7 +71,7 @@ def test_any_calls_give_the_same_trace_intervals_included(kind):
     x, y = stream(N, kind.n_columns, kind.n_outputs)
     wanted, _ = at_once(ensemble, x, y, level=0.9)
     for cuts in ([6], [7, 8, 30], [1, 2, 3, 4, 5]):
-        assert_same_trace(learn_in_pieces(ensemble, x, y, cuts, level=0.9)[0], wanted)
+        assert_same_predictions(learn_in_pieces(ensemble, x, y, cuts, level=0.9)[0], wanted)
 
 
 @all_kinds
@@ -97,15 +98,19 @@ def test_long_calls_are_cut_into_chunks_that_do_not_show(kind, monkeypatch):
     x, y = stream(100, kind.n_columns, kind.n_outputs)
     wanted, _ = at_once(ensemble, x, y, level=0.5)
     monkeypatch.setattr(ens, "CHUNK_ROWS", 7)
-    assert_same_trace(at_once(ensemble, x, y, level=0.5)[0], wanted)
+    assert_same_predictions(at_once(ensemble, x, y, level=0.5)[0], wanted)
 
 
 def test_experts_are_ordered_by_kernel_then_drift_then_forgetting():
     ensemble = build(Kind(drifts=(0.0, 0.02), forgetting=(None, 1.0, 0.95)))
     assert ensemble.n_experts == 18
     assert_array_equal(ensemble.belief_of, np.repeat(np.arange(6), 3))
-    assert_array_equal(ensemble.rung_of, np.tile(np.arange(3), 6))
+    assert_array_equal(ensemble.noise_of, np.tile(np.arange(3), 6))
     assert ensemble.n_drifts == 2
+
+
+def matrix_of(ensemble, state, b):
+    return belief_at(ensemble.layout, state, b).matrix
 
 
 def dying(kind):
@@ -113,7 +118,7 @@ def dying(kind):
     ensemble = build(kind.but(shutdown=1e-10))
     x = np.random.default_rng(0).normal(size=(260, 2))
     y = np.sin(0.3 * x[:, :1] + 0.2 * x[:, 1:]) + 0.02 * np.random.default_rng(1).normal(size=(260, 1))
-    return ensemble._replace(frequencies=ensemble.frequencies * np.array([20.0, 0.3, 0.3])[:, None, None]), x, y
+    return ensemble._replace(frequencies=ensemble.frequencies * np.repeat([20.0, 0.3, 0.3], 5)[:, None]), x, y
 
 
 @pytest.mark.parametrize("kind", [Kind(), Kind(drifts=(0.02,)), Kind(forgetting=(None, 1.0))], ids=str)
@@ -126,23 +131,24 @@ def test_shutdown_stops_the_work(kind, size):
     for start in range(200, 260, size):
         trace = ens.learn(ensemble, state, x[start : start + size], y[start : start + size])
         assert np.all(trace.weights[:, : len(kind.forgetting)] == 0.0)
-    assert_array_equal(state.matrix[0], frozen.matrix[0])
-    assert_array_equal(state.vector[0], frozen.vector[0])
+    for own, kept in zip(*(belief_at(ensemble.layout, s, 0) for s in (state, frozen)), strict=True):
+        assert_array_equal(own, kept)
     assert_array_equal(state.noise_scale[: len(kind.forgetting)], frozen.noise_scale[: len(kind.forgetting)])
-    assert np.any(state.matrix[1] != frozen.matrix[1])
+    assert np.any(matrix_of(ensemble, state, 1) != matrix_of(ensemble, frozen, 1))
 
 
-def test_a_belief_works_on_while_one_of_its_rungs_lives():
+def test_a_belief_works_on_while_one_of_its_noise_models_lives():
     ensemble, x, y = dying(Kind(forgetting=(None, 1.0)))
     _, state = at_once(ensemble, x[:200], y[:200])
     state.log_weights[:] = -np.inf
     state.log_weights[1] = 0.0
     frozen = state.copy()
     ens.learn(ensemble, state, x[200:], y[200:])
-    assert np.any(state.matrix[0] != frozen.matrix[0])
+    assert np.any(matrix_of(ensemble, state, 0) != matrix_of(ensemble, frozen, 0))
     assert np.any(state.noise_scale[1] != frozen.noise_scale[1])
     assert_array_equal(state.noise_scale[0], frozen.noise_scale[0])
-    assert_array_equal(state.matrix[1:], frozen.matrix[1:])
+    for b in (1, 2):
+        assert_array_equal(matrix_of(ensemble, state, b), matrix_of(ensemble, frozen, b))
 
 
 def test_shutdown_never_revives():
@@ -191,7 +197,7 @@ def test_intervals_cover_as_often_as_they_say(level):
     ensemble = build(Kind(n_kernels=1, n_frequencies=8))
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2000, 2))
-    angles = x @ ensemble.frequencies[0].T
+    angles = x @ ensemble.kernel_frequencies(0).T
     phi = np.concatenate([np.sin(angles), np.cos(angles)], axis=1) / np.sqrt(8)
     noise_var = ensemble.noise_var[0, 0]
     theta = np.sqrt(ensemble.prior_ratio[0] * noise_var) * rng.normal(size=(16, 1))

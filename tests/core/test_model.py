@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core.builders import assert_close, assert_same_trace, stream
+from core.builders import arrays_of, assert_close, assert_same_predictions, stream
 from numpy.testing import assert_array_equal
 
 from iegp.core import model as online
-from iegp.core.ensemble import Trace
 from iegp.core.kernels import RBF, Matern
+from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 
 PLAIN = Settings(
@@ -60,7 +60,7 @@ def learned(settings, x, y, cuts=(), level=None):
     model = online.begin(settings, x.shape[1], y.shape[1])
     edges = [0, *cuts, len(x)]
     traces = [online.learn(model, x[a:b], y[a:b], level=level) for a, b in itertools.pairwise(edges)]
-    return Trace.concatenate(traces), model
+    return Predictions.concatenate(traces), model
 
 
 def snapshot(model):
@@ -77,7 +77,7 @@ def assert_unchanged(model, before):
     for name in ("scaling", "state"):
         for field, new, old in zip(after[name]._fields, after[name], before[name], strict=True):
             assert_array_equal(new, old, err_msg=f"{name}.{field}")
-    for new, old in zip(after["experts"].ensemble, before["experts"].ensemble, strict=True):
+    for new, old in zip(*(arrays_of(part["experts"].ensemble) for part in (after, before)), strict=True):
         assert_array_equal(new, old)
 
 
@@ -87,7 +87,7 @@ def test_chunking_does_not_show_through_the_warm_up(name):
     wanted, model = learned(VARIANTS[name], x, y, level=0.9)
     for cuts in (range(1, 150), (1, 33, 34, 100), (10, 20, 99, 101), (40,)):
         trace, other = learned(VARIANTS[name], x, y, cuts, level=0.9)
-        assert_same_trace(trace, wanted)
+        assert_same_predictions(trace, wanted)
         assert other.n_seen == model.n_seen == 150
         assert_close(other.experts.ensemble.prior_ratio, model.experts.ensemble.prior_ratio, 1e-12)
         for a, b in zip(other.scaling, model.scaling, strict=True):
@@ -150,7 +150,7 @@ def test_model_is_as_it_was_if_scoring_raises(monkeypatch, n_more):
     _, model = learned(PLAIN, x[:120], y[:120])
     before = snapshot(model)
     # A few rows are one compiled call, which nothing can interrupt; with more, the weights come after the beliefs.
-    monkeypatch.setattr(online.ens, "weigh" if n_more > online.ens.FEW_ROWS else "_few_rows", explode)
+    monkeypatch.setattr(online.ens, "weigh" if n_more > online.ens.FEW_ROWS else "learn_rows", explode)
     with pytest.raises(Boom):
         online.learn(model, x[120 : 120 + n_more], y[120 : 120 + n_more])
     assert_unchanged(model, before)
@@ -277,6 +277,6 @@ def test_odd_rows_from_the_first_on(what):
     else:
         x, y = 1e-150 * x, 1e-150 * y
     trace, model = learned(FITTED, x, y, (1, 2, 50), level=0.9)
-    for name in Trace._fields:
+    for name in Predictions._fields:
         assert np.all(np.isfinite(getattr(trace, name)[2:])), name
     assert np.all(np.isfinite(online.predict(model, x[:5]).mean))

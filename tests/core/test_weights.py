@@ -10,7 +10,7 @@ from oracles import ensemble as oracle
 from scipy.special import logsumexp
 
 from iegp.core import weights
-from iegp.core.weights import BAYES, STACKING, SWITCHING, transition_matrix
+from iegp.core.weights import BAYES, STACKING, SWITCHING, WeightRule, transition_matrix
 from iegp.errors import InputError
 
 ONES = np.ones((1, 1))
@@ -22,7 +22,7 @@ def weigh(table, rule=BAYES, transitions=ONES, rate=0.2, shutdown=0.0, initial=N
     n, n_experts = table.shape
     log_weights = np.full(n_experts, -np.log(n_experts)) if initial is None else np.log(initial)
     used, scores = np.empty((n, n_experts)), np.empty(n)
-    weights.weigh_rows(table, log_weights, rule, transitions, rate, shutdown, used, scores)
+    weights.weigh_rows(WeightRule(rule, transitions, rate, shutdown), table, log_weights, used, scores)
     return used, scores, log_weights
 
 
@@ -90,7 +90,8 @@ def test_chunks_of_a_table_are_the_whole_table():
         log_weights, parts = np.full(4, -np.log(4)), []
         for a, b in [(0, 1), (1, 17), (17, 40)]:
             used, found = np.empty((b - a, 4)), np.empty(b - a)
-            weights.weigh_rows(table[a:b].copy(), log_weights, rule, transitions, rate, shutdown, used, found)
+            own = WeightRule(rule, transitions, rate, shutdown)
+            weights.weigh_rows(own, table[a:b].copy(), log_weights, used, found)
             parts.append((used, found))
         assert_array_equal(np.concatenate([p[0] for p in parts]), whole[0])
         assert_array_equal(np.concatenate([p[1] for p in parts]), whole[1])
@@ -153,7 +154,7 @@ def test_stacking_follows_a_change_however_long_it_was_still():
     still, change = np.tile([0.0, -2.0], (20_000, 1)), np.tile([-2.0, 0.0], (80, 1))
     log_weights = np.log([0.5, 0.5])
     table, scores = np.empty((20_080, 2)), np.empty(20_080)
-    rule = weights.STACKING, np.ones((1, 1)), 0.1, 0.0
-    weights.weigh_rows(np.concatenate([still, change]), log_weights, *rule, table, scores)
+    rule = WeightRule(weights.STACKING, np.ones((1, 1)), 0.1, 0.0)
+    weights.weigh_rows(rule, np.concatenate([still, change]), log_weights, table, scores)
     assert table[20_000, 1] < 1e-8
     assert table[-1, 1] > 0.5

@@ -134,7 +134,8 @@ def fixed_share(expert_losses, switch_prob):
     used, score = np.empty((n, m)), np.empty(n)
     transitions = weights.transition_matrix(switch_prob, m)
     start = np.full(m, -math.log(m))
-    weights.weigh_rows(-expert_losses, start, weights.SWITCHING, transitions, 1.0, 0.0, used, score)
+    rule = weights.WeightRule(weights.SWITCHING, transitions, 1.0, 0.0)
+    weights.weigh_rows(rule, -expert_losses, start, used, score)
     return -score
 
 
@@ -338,7 +339,7 @@ def test_theorem_1_says_nothing_at_the_epsilon_that_gives_log_t():
 def test_impossible_arguments_are_refused():
     with pytest.raises(InputError, match="at most one switch"):
         lemma2(n_rows=3, n_experts=2, n_switches=3, switch_prob=0.1)
-    with pytest.raises(InputError, match="nobody to switch to"):
+    with pytest.raises(InputError, match="no other to switch to"):
         lemma2(n_rows=3, n_experts=1, n_switches=1, switch_prob=0.1)
     with pytest.raises(InputError, match="likelier than staying"):
         lemma2(n_rows=3, n_experts=2, n_switches=1, switch_prob=0.6)

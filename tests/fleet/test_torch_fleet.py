@@ -241,9 +241,10 @@ def test_sums_for_evidence(device):
     large = TorchEnsemble(base, device=device)
     X, y = stream(50)
     gram = large.gram(X[20:], y[20:], into=large.gram(X[:20], y[:20]))
-    scaling, frequencies = base.model_.scaling, base.model_.experts.ensemble.frequencies
+    scaling, ensemble = base.model_.scaling, base.model_.experts.ensemble
     targets = (y - scaling.y_mean) / scaling.y_scale
-    for k, own in enumerate(frequencies):
+    for k in range(ensemble.n_kernels):
+        own = ensemble.kernel_frequencies(k)
         angles = ((X - scaling.x_mean) / scaling.x_scale) @ own.T
         phi = np.hstack([np.sin(angles), np.cos(angles)]) / np.sqrt(len(own))
         assert_same(gram.features[k].cpu(), phi.T @ phi)

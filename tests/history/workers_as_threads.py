@@ -26,12 +26,11 @@ def use_threads(monkeypatch: Any) -> None:
     monkeypatch.setattr(team, "_started", _started)
 
 
-def _started(ensemble: Any, n_outputs: int, number: int, n_workers: int) -> team.Worker:
+def _started(ensemble: Any, number: int, n_workers: int) -> team.Worker:
     # Dealt otherwise than in processes, in neighbours: who keeps which kernel must not matter.
-    kernels = np.array_split(np.arange(len(ensemble.frequencies)), n_workers)[number]
+    kernels = np.array_split(np.arange(ensemble.n_kernels), n_workers)[number]
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
     here, there = Pipe()
-    what = there, ensemble.frequencies[kernels], ensemble.drift_ratio[beliefs], n_outputs
-    thread = ThreadWithExitCode(target=serve, args=what, daemon=True)
+    thread = ThreadWithExitCode(target=serve, args=(there, ensemble.part(kernels)), daemon=True)
     thread.start()
     return team.Worker(thread, here, beliefs)  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from core.builders import Kind, build
 from numpy.testing import assert_array_equal
 
 from iegp.core import ensemble as ens
+from iegp.core.predictions import Predictions
+from iegp.core.state import belief_at
 
 NOISE_VAR = 0.01
 
@@ -67,7 +69,7 @@ def assert_positive(ensemble, state, trace):
     assert np.all(np.isfinite(trace.mean))
     assert np.all(np.isfinite(trace.log_score))
     assert np.all(trace.std**2 >= NOISE_VAR * (1.0 - 1e-12)), "less than the noise"
-    matrix = state.matrix[0]
+    matrix = belief_at(ensemble.layout, state, 0).matrix
     assert np.all(np.isfinite(matrix))
     if ensemble.drift_ratio[0] > 0.0:
         assert_array_equal(matrix, matrix.T)
@@ -80,7 +82,7 @@ def learn(ensemble, x, y, size=None):
     state = ens.start(ensemble)
     size = len(x) if size is None else size
     traces = [ens.learn(ensemble, state, x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
-    return state, ens.Trace.concatenate(traces)
+    return state, Predictions.concatenate(traces)
 
 
 @pytest.mark.parametrize("drift", DRIFTS)

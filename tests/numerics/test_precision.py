@@ -29,25 +29,25 @@ def by_blocks(beliefs, drift, phi, y, means, variances):
     for start in range(0, len(y), size):
         part = slice(start, start + size)
         if drift > 0.0:
-            arguments = (drift, phi[part], phi[part] @ phi[part].T, y[part], means[part], variances[part])
-            blocks.drifting_block(beliefs.matrix[0], beliefs.vector[0], *arguments)
+            rows_ = belief.Block(phi[part], phi[part] @ phi[part].T, y[part])
+            blocks.drifting_block(beliefs, drift, rows_, belief.Ahead(means[part], variances[part]))
         else:
-            arguments = (phi[part], y[part], means[part], variances[part])
-            blocks.static_block(beliefs.matrix[0], beliefs.vector[0], *arguments)
+            rows_ = belief.Block(phi[part], phi[:0], y[part])
+            blocks.static_block(beliefs, rows_, belief.Ahead(means[part], variances[part]))
 
 
 def by_rows(beliefs, drift, phi, y, means, variances):
     for t in range(len(y)):
         if drift > 0.0:
             arguments = (drift, phi[t], y[t], means[t])
-            variances[t] = belief.drifting_row(beliefs.matrix[0], beliefs.vector[0], *arguments)
+            variances[t] = belief.drifting_row(beliefs, *arguments)
         else:
-            variances[t] = belief.static_row(beliefs.matrix[0], beliefs.vector[0], phi[t], y[t], means[t])
+            variances[t] = belief.static_row(beliefs, phi[t], y[t], means[t])
 
 
 def run(how, phi, y, prior_ratio, drift):
     """Means, variances and the cumulative log score."""
-    beliefs = belief.prior(np.array([prior_ratio]), np.array([drift]), phi.shape[1], 1)
+    beliefs = belief.prior(prior_ratio, drift, phi.shape[1], 1)
     means, variances = np.empty_like(y), np.empty(len(y))
     how(beliefs, drift, phi, y, means, variances)
     spread = NOISE_VAR * variances[:, None]

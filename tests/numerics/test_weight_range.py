@@ -10,7 +10,7 @@ from oracles import ensemble as oracle
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
-from iegp.core.weights import BAYES, STACKING, SWITCHING, transition_matrix
+from iegp.core.weights import BAYES, STACKING, SWITCHING, WeightRule, transition_matrix
 
 ONES = np.ones((1, 1))
 RULES = {
@@ -29,7 +29,8 @@ def weigh(table, name, shutdown=0.0):
     table = np.array(table, dtype=float)
     n, n_experts = table.shape
     log_weights, used, scores = np.full(n_experts, -np.log(n_experts)), np.empty((n, n_experts)), np.empty(n)
-    weights.weigh_rows(table, log_weights, rule, np.ascontiguousarray(transitions), rate, shutdown, used, scores)
+    own = WeightRule(rule, np.ascontiguousarray(transitions), rate, shutdown)
+    weights.weigh_rows(own, table, log_weights, used, scores)
     return used, scores, log_weights
 
 
@@ -61,7 +62,7 @@ def test_stacking_survives_a_long_neglected_expert_who_turns_out_right():
     """After 1,200 bad rows at rate one half an expert's weight is about e^-831; then it alone explains a row."""
     table = np.array([[0.0, -50.0]] * 1200 + [[-2000.0, 0.0]] + [[0.0, 0.0]] * 3)
     log_weights, used, scores = np.full(2, -np.log(2.0)), np.empty(table.shape), np.empty(len(table))
-    weights.weigh_rows(table, log_weights, STACKING, ONES, 0.5, 0.0, used, scores)
+    weights.weigh_rows(WeightRule(STACKING, ONES, 0.5, 0.0), table, log_weights, used, scores)
     wanted = oracle.run_weights(table, oracle.Stacking(0.5))
     assert_allclose(used, wanted.weights, rtol=1e-6, atol=1e-12)
     assert_allclose(np.exp(log_weights).sum(), 1.0)

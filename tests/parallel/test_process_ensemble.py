@@ -25,17 +25,23 @@ from hypothesis import strategies as st
 
 from iegp import IEGPClassifier, IEGPRegressor, _compile, load
 from iegp.core import ensemble as ens
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.expert import sweep
 from iegp.core.model import begin
+from iegp.core.state import belief_at
 from iegp.errors import InputError, WorkerError
 from iegp.kernels import RBF
-from iegp.parallel import ProcessEnsemble
+from iegp.parallel import ProcessEnsemble, process_ensemble
 from iegp.parallel.interrupts import interrupts_wait
 
 ALL_KINDS: dict[str, dict[str, Any]] = {
     **KINDS,
     "default": {},
-    "rungs": {"drift_var": 0.0, "noise_forgetting": (1.0, 0.9, (0.8, 4.0)), "weights": "bayes", "shutdown": 1e-3},
+    "noise": {
+        "drift_var": 0.0,
+        "noise_forgetting": (1.0, 0.9, (0.8, 4.0)),
+        "weights": "bayes",
+        "shutdown": 1e-3,
+    },
 }
 FIELDS = "mean", "std", "lower", "upper", "log_score", "weights"
 CALLS = (200, 1, 5, 40, 7)
@@ -82,7 +88,8 @@ def check_calls(ensemble: ProcessEnsemble, one: IEGPRegressor, calls: Any, n_out
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_same_bits_as_in_one_process(kind, n_workers, n_outputs, monkeypatch):
-    monkeypatch.setattr(ens, "CHUNK_ROWS", 64)
+    for module in (ens, process_ensemble):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 64)
     base = template(kind, n_outputs)
     with ProcessEnsemble(base, n_workers=n_workers) as ensemble:
         assert ensemble.n_workers == n_workers
@@ -139,24 +146,22 @@ def test_the_order_of_experts_does_not_matter(kind):
     base, order = template(kind), np.array([2, 0, 3, 1])
     other = deepcopy(base)
     experts, state = base.model_.experts, base.model_.state
-    n_drifts, n_rungs = experts.ensemble.n_drifts, len(experts.ensemble.forgetting)
+    n_drifts, n_noise = experts.ensemble.n_drifts, len(experts.ensemble.forgetting)
     beliefs = (order[:, None] * n_drifts + np.arange(n_drifts)).ravel()
-    rungs = (beliefs[:, None] * n_rungs + np.arange(n_rungs)).ravel()
-    ensemble = experts.ensemble
-    ensemble = ensemble._replace(
-        frequencies=ensemble.frequencies[order],
-        **{name: getattr(ensemble, name)[beliefs] for name in ("drift_ratio", "prior_ratio", "noise_var")},
-    )
+    places = (beliefs[:, None] * n_noise + np.arange(n_noise)).ravel()
+    ensemble = experts.ensemble.part(order)._replace(transitions=experts.ensemble.transitions)
+    own = [belief_at(experts.ensemble.layout, state, b) for b in beliefs]
     moved = state._replace(
-        **{name: getattr(state, name)[beliefs] for name in ("matrix", "vector")},
-        **{name: getattr(state, name)[rungs] for name in ("noise_scale", "log_weights")},
+        matrix=np.concatenate([belief.matrix.ravel() for belief in own]),
+        vector=np.concatenate([belief.vector for belief in own]),
+        **{name: getattr(state, name)[places] for name in ("noise_scale", "log_weights")},
     )
     other.model_ = replace(base.model_, experts=experts._replace(ensemble=ensemble), state=moved)
     with ProcessEnsemble(base, n_workers=3) as ours, ProcessEnsemble(other, n_workers=2) as theirs:
         for call, n in enumerate(CALLS):
             X, y = stream(n, seed=call)
             one, two = ours.learn(X, y, level=0.9), theirs.learn(X, y, level=0.9)
-            np.testing.assert_allclose(one.weights[:, rungs], two.weights, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(one.weights[:, places], two.weights, rtol=0, atol=1e-10)
             for name in ("mean", "std", "lower", "upper", "log_score"):
                 np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-10, atol=1e-10)
 
@@ -281,7 +286,7 @@ def test_a_worker_that_fails_says_why(monkeypatch):
     def no_memory(*_: Any) -> None:
         raise MemoryError("no room for a block")
 
-    monkeypatch.setattr(blocks, "replay_kernel", no_memory)
+    monkeypatch.setattr(sweep, "sweep_kernel", no_memory)
     with pytest.raises(WorkerError, match="no room for a block"):
         ensemble.learn(*stream(10))
     assert ensemble.n_workers == 0
@@ -289,7 +294,7 @@ def test_a_worker_that_fails_says_why(monkeypatch):
 
 @pytest.mark.usefixtures("threads")
 def test_ctrl_c_waits_for_the_chunk(monkeypatch):
-    monkeypatch.setattr(ens, "CHUNK_ROWS", 16)
+    monkeypatch.setattr(process_ensemble, "CHUNK_ROWS", 16)
     base = template()
     X, y = stream(48)
     with ProcessEnsemble(base, n_workers=2) as ensemble:
@@ -378,12 +383,12 @@ CALLS_AND_SIGNATURES = """
 import pytest
 from parallel.test_process_ensemble import CALLS, stream, template
 from history.workers_as_threads import use_threads
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.expert import sweep
 from iegp.parallel import ProcessEnsemble
 
 use_threads(pytest.MonkeyPatch())
 with ProcessEnsemble(template("default"), n_workers=2) as ensemble:
-    functions = blocks.step_rows, blocks.replay_kernel, blocks.predict_rows
+    functions = sweep.sweep_rows, sweep.sweep_kernel, sweep.predict_rows
     before = [len(function.signatures) for function in functions]
     for n in CALLS:
         ensemble.learn(*stream(n))
@@ -408,7 +413,7 @@ if __name__ == "__main__":
     from iegp.parallel import ProcessEnsemble
 
     def written():
-        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/gaussian_block.*")
+        files = Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/sweep.*")
         return {str(file): file.stat().st_mtime_ns for file in files}
 
     with ProcessEnsemble(template("default"), n_workers=2) as ensemble:

@@ -11,7 +11,7 @@ from oracles import features, regret
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
-from iegp.core.weights import BAYES, SWITCHING, transition_matrix
+from iegp.core.weights import BAYES, SWITCHING, WeightRule, transition_matrix
 
 
 def static_kind(**changes):
@@ -58,7 +58,7 @@ def test_lemma_1_holds_with_its_proof_s_constant(name, same_input):
     trace, _ = at_once(ensemble, x, y)
     loss = -float(trace.log_score.sum())
     for m in range(3):
-        phi = features.features(x, ensemble.frequencies[m])
+        phi = features.features(x, ensemble.kernel_frequencies(m))
         noise_var, ratio = ensemble.noise_var[m], float(ensemble.prior_ratio[m])
         for theta in comparators(phi, y, ratio):
             bound = regret.lemma1(theta, ratio * noise_var, noise_var, len(y), 3)
@@ -70,7 +70,7 @@ def test_lemma_1_holds_for_several_outputs():
     x, y = stream(N, 2, 3)
     loss = -float(at_once(ensemble, x, y)[0].log_score.sum())
     for m in range(3):
-        phi = features.features(x, ensemble.frequencies[m])
+        phi = features.features(x, ensemble.kernel_frequencies(m))
         ratio = float(ensemble.prior_ratio[m])
         for theta in comparators(phi, y, ratio):
             bound = regret.lemma1(theta, ratio * ensemble.noise_var[m], ensemble.noise_var[m], len(y), 3)
@@ -82,11 +82,11 @@ def test_lemma_1_is_nearly_attained_and_needs_the_constant():
     # Frequencies 1..4 at sixteen equally spaced angles: sines and cosines are orthogonal and of equal length.
     x = (np.tile(np.arange(16), 25) * np.pi / 8 + 0.1)[:, None]
     ensemble = build(static_kind(n_kernels=1, n_columns=1, n_frequencies=4))._replace(
-        frequencies=np.arange(1.0, 5.0)[None, :, None],
+        frequencies=np.arange(1.0, 5.0)[:, None],
         prior_ratio=np.array([200.0]),
         noise_var=np.array([[0.01]]),
     )
-    phi = features.features(x, ensemble.frequencies[0])
+    phi = features.features(x, ensemble.kernel_frequencies(0))
     y = phi @ np.random.default_rng(0).normal(size=(8, 1))
     loss = -float(at_once(ensemble, x, y)[0].log_score.sum())
     theta = next(comparators(phi, y, 200.0))
@@ -100,20 +100,18 @@ def loss_of(table, rule, transitions):
     n, n_experts = table.shape
     used, scores = np.empty((n, n_experts)), np.empty(n)
     start = np.full(n_experts, -math.log(n_experts))
-    weights.weigh_rows(np.ascontiguousarray(table), start, rule, transitions, 0.1, 0.0, used, scores)
+    weights.weigh_rows(WeightRule(rule, transitions, 0.1, 0.0), np.ascontiguousarray(table), start, used, scores)
     return -float(scores.sum())
 
 
 def worst_expert_wins(n, n_experts, switch):
     """An adversary of the weights: whoever is trusted least is right, for one row."""
     log_weights, table = np.full(n_experts, -math.log(n_experts)), np.empty((n, n_experts))
-    transitions = transition_matrix(switch, n_experts)
+    rule = WeightRule(SWITCHING, transition_matrix(switch, n_experts), 0.1, 0.0)
     for t in range(n):
-        ahead = weights.diffuse(log_weights, SWITCHING, transitions)
+        ahead = weights.diffuse(rule, log_weights)
         table[t] = np.where(np.arange(n_experts) == np.argmin(ahead), 0.0, -10.0)
-        weights.weigh_rows(
-            table[t : t + 1], log_weights, SWITCHING, transitions, 0.1, 0.0, np.empty((1, n_experts)), np.empty(1)
-        )
+        weights.weigh_rows(rule, table[t : t + 1], log_weights, np.empty((1, n_experts)), np.empty(1))
     return table
 
 
@@ -163,11 +161,7 @@ def test_lemma_2_holds_for_the_whole_model_on_a_stream_with_jumps(forgetting):
     loss = -float(at_once(ensemble, x, y)[0].log_score.sum())
     table = np.empty((150, 3))
     for m in range(3):
-        alone = ensemble._replace(
-            **{n: getattr(ensemble, n)[m : m + 1] for n in ("frequencies", "drift_ratio", "prior_ratio", "noise_var")},
-            rule=BAYES,
-            transitions=np.ones((1, 1)),
-        )
+        alone = ensemble.part(np.array([m]))._replace(rule=BAYES)
         table[:, m] = at_once(alone, x, y)[0].log_score
     for n_switches in range(5):
         best, _ = regret.best_switching_sequence(-table, n_switches)

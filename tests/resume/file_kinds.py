@@ -122,7 +122,7 @@ def _map(n: int, **options: Any) -> Callable[[Path], Kind]:
 def use_map(model: iegp.IEGPLVM) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
-    rows = WIDE[:9].copy()
+    rows = np.resize(WIDE, (9, model.n_features_in_))
     rows[4, 1] = np.nan
     answers = {"positions": model.transform(rows), "scores": model.score_samples(rows)}
     model.partial_fit(rows)
@@ -195,7 +195,7 @@ def use_job(job: Job, records: list[dict[str, Any]]) -> Answered:
     columns = {name: _column([record[name] for record in more]) for name in more[0]}
     batch = Batch(columns, np.arange(len(more)))
     if job.learner is not None and not job.problems(batch):
-        answers += job.predict(batch)
+        answers.append(job.predict(batch))
         job.counters.rows -= len(batch)
     _absorb(job, [*more, *late], answers)
     job.digest.results()

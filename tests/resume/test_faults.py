@@ -38,7 +38,7 @@ HOWS = (
     (errno.ENOSPC, "lasting"),
 )
 # A prime, so that the tried calls are of all kinds.
-STRIDE = 67
+STRIDE = 97
 # Runs with several faults, of every kind.
 N_DRAWN = 20
 # Lines of a pipe that are answered together, in these runs.
@@ -75,25 +75,24 @@ def whole(tmp_path_factory):
     return cache(lambda name: left_alone(ALL[name], tmp_path_factory.mktemp("left-alone")))
 
 
-def check_message(ended: Ended, fault: Fault) -> None:
+def check_message(ended: Ended, about: str) -> None:
     """One line that names a file, and no traceback."""
     lines = [line for line in ended.err.splitlines() if line.startswith("iegp: ")]
-    assert len(lines) == 1, f"{fault}: {ended.err}"
-    assert re.match(r"iegp: (the journal )?[\w.]+[: ]", lines[0]), f"{fault}: {lines[0]}"
+    assert len(lines) == 1, f"{about}: {ended.err}"
+    assert re.match(r"iegp: (the journal )?[\w.]+[: ]", lines[0]), f"{about}: {lines[0]}"
 
 
 def check(scenario: Scenario, whole: Whole, folder: Path, *faults: Fault) -> None:
     """The run with the first fault, gone on with the next, and so on, and then without any."""
     ended = scenario.start(fresh(whole.template, folder), faults[0])
-    for fault in faults:
-        about = f"{fault}: {whole.calls[fault.at] if fault is faults[0] else ''}"
+    about = f"{'; then '.join(map(str, faults))} (the first: {whole.calls[faults[0].at]})"
+    for following in (*faults[1:], None):
         assert ended.code in (0, 1), f"{about}: {ended.err}"
         if ended.code == 0:
             assert made(folder) == whole.made, about
         else:
-            check_message(ended, fault)
-        following = faults.index(fault) + 1
-        ended = scenario.go_on(folder, faults[following] if following < len(faults) else None)
+            check_message(ended, about)
+        ended = scenario.go_on(folder, following)
     assert ended.code == 0, f"{about}: {ended.err}"
     found = made(folder)
     assert found.keys() == whole.made.keys(), about

@@ -53,15 +53,15 @@ def _load_compiled_code() -> None:
     for task, y in labels.items():
         learner = Learner.begin(task, settings_of("default", task, 0, dict(MODELS[task])), 2)
         for start, stop in ((0, 50), (50, 51), (51, 60)):
-            learner.learn(x[start:stop], y[start:stop], np.arange(start, stop))
-        learner.ask(x[:1], np.arange(1))
-        learner.ask(x[:30], np.arange(30))
+            learner.learn(x[start:stop], y[start:stop])
+        learner.predict(x[:1])
+        learner.predict(x[:30])
     by_key = Fleets().begin(
         Learner.begin("regression", settings_of("default", "regression", 0, MODELS["regression"]), 2)
     )
     for start, stop in ((0, 40), (40, 60)):
-        by_key.learn(x[start:stop], x[start:stop, 0], np.arange(start, stop), None, ("a",) * (stop - start))
-    by_key.ask(x[:1], np.arange(1), None, ("b",))
+        by_key.learn(x[start:stop], x[start:stop, 0], ("a",) * (stop - start))
+    by_key.predict(x[:1], ("b",))
 
 
 if os.environ.get("IEGP_TESTS_FORK_SERVER"):

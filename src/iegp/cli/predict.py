@@ -73,12 +73,11 @@ def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: b
 
 def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
     """How many of the rows were of keys without a model of their own."""
-    n_new = 0
-    if len(batch):
-        for part in job.predict(batch):
-            answers.write(part)
-            n_new += 0 if part.is_new_key is None else int(part.is_new_key.sum())
-    return n_new
+    if not len(batch):
+        return 0
+    found = job.predict(batch)
+    answers.write(found)
+    return 0 if found.is_new_key is None else int(found.is_new_key.sum())
 
 
 def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:

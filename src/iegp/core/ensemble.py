@@ -1,88 +1,111 @@
 """An ensemble of experts on standardised rows: predict, and predict-then-learn.
 
 What the experts *are* (frequencies, ratios, rules) is an :class:`Ensemble`, fixed once the warm-up is over. What they
-have *learned* is a :class:`State`: only what must be carried from row to row, and stored. What a pass over rows
-*showed* is a :class:`Trace`. This file is the Gaussian case and the way into both; ``laplace.py`` has other labels.
+have *learned* is a :class:`State`: only what must be carried from row to row, and stored. A pass over rows gives
+:class:`Predictions`.
+
+An expert's loss is minus the log predictive density of the label (eq:p_y_pre_1); where labels are not Gaussian it is
+found by quadrature over the latent value. The weights follow from the table of these losses (eq:w_update_1).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import laplace, weights
-from iegp.core.compute.threads import Piece, one_blas_thread, run_in_pieces, wrap_around
+from iegp.core import weights
+from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.expert import belief, noise
-from iegp.core.expert import gaussian_block as blocks
-from iegp.core.likelihoods import GAUSSIAN
+from iegp.core.expert.belief import Ahead
+from iegp.core.expert.sweep import (
+    Workspace,
+    allocate_workspace,
+    predict_rows,
+    sweep_blocks,
+    sweep_rows,
+)
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.mixture import Latent
+from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
+from iegp.core.predictions import Predictions, allocate_predictions
+from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
+from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
-from iegp.core.state import Ensemble, State, Trace, Who, who_is_who
-from iegp.typing import Bool, Float, Int
+from iegp.core.predictive.quantiles import quantiles
+from iegp.core.state import Ensemble, State, active_experts, belief_at, label_model, weight_rule
+from iegp.errors import InputError
+from iegp.typing import Bool, Float
 
-__all__ = ["Ensemble", "State", "Trace", "learn", "learn_chunks", "predict", "start"]
-
-# Up to this many rows are absorbed one by one: factoring such a small block costs more.
-FEW_ROWS = 6
-# Rows between two looks at who was shut down; also bounds the memory of a long pass.
-CHUNK_ROWS = 2048
+__all__ = ["Ensemble", "Predictions", "State", "learn", "learn_chunks", "predict", "start"]
 
 
 def start(ensemble: Ensemble) -> State:
     """The state before any row: prior beliefs, equal weights."""
-    n_features, n_outputs = 2 * ensemble.frequencies.shape[1], ensemble.noise_var.shape[1]
-    beliefs = belief.prior(ensemble.prior_ratio, ensemble.drift_ratio, n_features, n_outputs)
-    levels = noise.start(ensemble.forgetting, ensemble.tails, ensemble.rung_of, ensemble.noise_var[ensemble.belief_of])
-    return State(*beliefs, *levels, np.full(ensemble.n_experts, -np.log(ensemble.n_experts)), np.zeros(1))
+    layout, n_outputs = ensemble.layout, ensemble.noise_var.shape[1]
+    # Compiled code trusts the layout.
+    if (layout.frequencies[-1], layout.n_beliefs) != (len(ensemble.frequencies), ensemble.n_beliefs):
+        raise InputError(
+            f"the layout is of {layout.frequencies[-1]} frequencies and {layout.n_beliefs} beliefs, but there are "
+            f"{len(ensemble.frequencies)} and {ensemble.n_beliefs}; make it with layout_of"
+        )
+    levels = noise.start(ensemble.forgetting, ensemble.tails, ensemble.noise_of, ensemble.noise_var[ensemble.belief_of])
+    state = State(
+        np.zeros(layout.matrix[-1]),
+        np.zeros((layout.features[-1], n_outputs)),
+        *levels,
+        np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
+        np.zeros(1),
+    )
+    for b, (prior_ratio, drift_ratio) in enumerate(zip(ensemble.prior_ratio, ensemble.drift_ratio, strict=True)):
+        own = belief_at(layout, state, b)
+        own.matrix[...] = belief.prior(prior_ratio, drift_ratio, *own.vector.shape).matrix
+    return state
+
+
+# -- predicting ------------------------------------------------------------------------------------------------------
 
 
 def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     """Predictive distribution of every row of ``x`` (n, d), were it the next row. Changes nothing."""
-    n, n_outputs = len(x), state.vector.shape[2]
-    shape = n, ensemble.n_experts, n_outputs
-    used, loc, scales, dof = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
-    predict_into(ensemble, state, who_is_who(ensemble, state), x, used, loc, scales, dof)
-    return Mixture.trusted(used, loc, scales, dof, single_output=False)
+    shape = len(x), ensemble.n_experts, ensemble.noise_var.shape[1]
+    components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
+    predict_into(ensemble, state, x, components)
+    return Mixture.trusted(*components, single_output=False)
 
 
 @compiled
-def predict_into(
-    ensemble: Ensemble, state: State, who: Who, x: Float, used: Float, loc: Float, scales: Float, dof: Float
-) -> None:
-    """Weights (n, experts), centres, scales and degrees of freedom (n, experts, D) of every row's mixture."""
-    n, n_outputs = loc.shape[0], loc.shape[2]
-    n_beliefs = ensemble.drift_ratio.size
-    means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
-    blocks.predict_rows(
-        x, ensemble.frequencies, ensemble.drift_ratio, who.active, state.matrix, state.vector, means, variances
-    )
-    mix_into(ensemble, state, who, means, variances, used, loc, scales, dof)
+def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components) -> None:
+    """Every row's mixture of experts into ``components``."""
+    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x), components)
 
 
 @compiled
-def mix_into(
-    ensemble: Ensemble,
-    state: State,
-    who: Who,
-    means: Float,
-    variances: Float,
-    used: Float,
-    loc: Float,
-    scales: Float,
-    dof: Float,
-) -> None:
-    """The same from what the beliefs predict: ``means`` (beliefs, n, D), ``variances`` (beliefs, n)."""
+def _predict_beliefs(ensemble: Ensemble, state: State, x: Float) -> Ahead:
+    """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
+    n, n_beliefs, n_outputs = x.shape[0], ensemble.drift_ratio.size, ensemble.noise_var.shape[1]
+    ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead)
+    return ahead
+
+
+@compiled
+def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components) -> None:
+    """The mixture of experts from what the beliefs predict: means (beliefs, n, D), variances (beliefs, n)."""
+    means, variances = ahead
+    used, loc, scales, dof = components
     n, n_experts, n_outputs = loc.shape
-    ahead = np.exp(weights.diffuse(state.log_weights, ensemble.rule, ensemble.transitions))
+    n_noise = ensemble.forgetting.size
+    next_weights = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
     for e in range(n_experts):
-        b, k = who.belief_of[e], who.rung_of[e]
+        b, k = e // n_noise, e % n_noise
         nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
         for t in range(n):
-            used[t, e] = ahead[e]
+            used[t, e] = next_weights[e]
             for d in range(n_outputs):
                 level = noise.squared_scale(state.noise_scale[e, d], state.noise_shape[k])
                 loc[t, e, d] = means[b, t, d]
@@ -90,207 +113,246 @@ def mix_into(
                 dof[t, e, d] = nu
 
 
+def predict_classes(ensemble: Ensemble, state: State, x: Float) -> Float:
+    """Class probabilities (n, K) of every row, were it the next one. Changes nothing."""
+    proba = np.empty((len(x), ensemble.n_classes))
+    _predict_classes(ensemble, state, label_model(ensemble), x, proba)
+    likelihood_of(ensemble.likelihood).require_sound(proba)
+    return proba
+
+
+@compiled
+def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float) -> None:
+    used, ahead = _predict_latent(ensemble, state, x)
+    outcomes = np.zeros((ahead.variances.shape[0], x.shape[0], proba.shape[1]))
+    _log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
+    mix_classes(ensemble.sharpness, used, outcomes, proba)
+
+
+def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> Any:
+    """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
+    return _numbers(ensemble, *_predict_latent(ensemble, state, x), exposure)
+
+
+@compiled
+def _predict_latent(ensemble: Ensemble, state: State, x: Float) -> tuple[Float, Ahead]:
+    """Weights (n, experts), latent means (beliefs, n, L) and variances (beliefs, n)."""
+    ahead = _predict_beliefs(ensemble, state, x)
+    used = np.empty((x.shape[0], state.log_weights.size))
+    used[:] = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
+    # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
+    return used, Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
+
+
+@compiled
+def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float) -> None:
+    """Log predictive probabilities of all classes under every active belief."""
+    means, variances = ahead
+    n_beliefs, n = variances.shape
+    label = np.zeros(1)
+    for b in range(n_beliefs):
+        if active[b]:
+            own = of_belief(labels, b)
+            for t in range(n):
+                log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
+
+
+def _numbers(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+    means, variances = np.ascontiguousarray(ahead.means[:, :, 0].T), np.ascontiguousarray(ahead.variances.T)
+    return likelihood_of(ensemble.likelihood).predictive(Latent(used, means, variances), ensemble.link, exposure)
+
+
+# -- predict, then learn ---------------------------------------------------------------------------------------------
+
+
+class PassOptions(NamedTuple):
+    """How a pass over rows is made."""
+
+    n_threads: int = 1
+    level: float | None = None
+    """Central intervals of this probability are asked for, which cost extra."""
+    is_live: bool = True
+    """Few rows must be quick. Those of a warm-up need not be: they share the code of blocks, so that no user waits for
+    both to be compiled before the first stream is through."""
+
+
 def learn(
     ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int = 1, level: float | None = None
-) -> Trace:
+) -> Predictions:
     """Predict every row, then learn it, in order: exactly as if one by one. ``state`` is updated in place.
 
     ``x`` is (n, d) and ``y`` (n, D), or the columns of the likelihood. O(F²) per row and belief. ``level`` asks for
     central intervals, which cost extra.
     """
-    return Trace.concatenate(list(learn_chunks(ensemble, state, x, y, n_threads, level)))
+    return Predictions.concatenate(list(learn_chunks(ensemble, state, x, y, PassOptions(n_threads, level))))
 
 
-def learn_chunks(
-    ensemble: Ensemble,
-    state: State,
-    x: Float,
-    y: Float,
-    n_threads: int = 1,
-    level: float | None = None,
-    *,
-    is_live: bool = True,
-) -> Iterator[Trace]:
-    """The same, one trace per chunk: for long passes whose traces nobody keeps.
-
-    ``is_live=False`` says that few rows need not be quick: those of a warm-up. They then share the code of blocks, so
-    that nobody waits for both to be compiled before the first stream is through.
-    """
-    if len(x) <= FEW_ROWS and (is_live or ensemble.likelihood == GAUSSIAN):
-        yield _learn_chunk(ensemble, state, x, y, 1, level, few_rows=True)
+def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Iterator[Predictions]:
+    """The same, chunk by chunk: for long passes whose predictions are not kept."""
+    if len(x) <= FEW_ROWS and options.is_live:
+        yield _learn_few(ensemble, state, x, y, options.level)
         return
     with one_blas_thread():
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
-            rows_x, rows_y = x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS]
-            yield _learn_chunk(ensemble, state, rows_x, rows_y, n_threads, level, few_rows=False)
+            yield _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], options)
 
 
-def _learn_chunk(
-    ensemble: Ensemble, state: State, x: Float, y: Float, n_threads: int, level: float | None, few_rows: bool
-) -> Trace:
-    if ensemble.likelihood != GAUSSIAN:
-        return laplace.learn_chunk(ensemble, state, x, y, n_threads, level, few_rows)
-    rows = room_for(ensemble, *y.shape)
-    who = who_is_who(ensemble, state)
-    if len(y) <= FEW_ROWS:
-        _few_rows(ensemble, state, who, x, y, rows)
-    else:
-        _many_rows(ensemble, state, who, x, y, rows, n_threads)
-    return trace_of(ensemble, rows, y, level)
+def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
+    predictions = allocate_predictions(ensemble, len(x))
+    work = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    _require_sound(ensemble, state, work)
+    return completed(ensemble, work, predictions, level)
 
 
-def room_for(ensemble: Ensemble, n: int, n_outputs: int) -> Rows:
-    """Room for a chunk of n rows, in which every belief that is not active predicts 0 with variance 1."""
-    n_beliefs, n_experts, n_rungs = len(ensemble.drift_ratio), ensemble.n_experts, len(ensemble.forgetting)
-    return Rows(
-        means=np.zeros((n_beliefs, n, n_outputs)),
-        variances=np.ones((n_beliefs, n)),
-        log_scores=np.empty((n, n_experts)),
-        scales=np.empty((n, n_experts, n_outputs)),
-        dof=np.empty((n, n_rungs)),
-        used=np.empty((n, n_experts)),
-        log_score=np.empty(n),
-        mean=np.empty((n, n_outputs)),
-        std=np.empty((n, n_outputs)),
-    )
-
-
-def trace_of(ensemble: Ensemble, rows: Rows, y: Float, level: float | None) -> Trace:
-    """What a chunk of rows that has been weighed showed."""
-    if level is None:
-        lower = upper = pit = np.empty((0, y.shape[1]))
-    else:
-        tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        components = _components(ensemble, rows.means, rows.scales, rows.dof)
-        lower, upper = quantiles(rows.used, *components, tails)
-        pit = cdf_rows(rows.used, *components, y, NEGLIGIBLE_WEIGHT / ensemble.n_experts)
-    return Trace(rows.mean, rows.std, lower, upper, rows.log_score, rows.used, pit)
-
-
-class Rows(NamedTuple):
-    """Room for what a chunk of rows shows; shapes as in the functions that fill it."""
-
-    means: Float
-    variances: Float
-    log_scores: Float
-    scales: Float
-    dof: Float
-    used: Float
-    log_score: Float
-    mean: Float
-    std: Float
-
-
-@compiled
-def _few_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: Rows) -> None:
-    """A handful of rows in one compiled call: quick, and never interrupted halfway."""
-    blocks.step_rows(
-        x,
-        y,
-        ensemble.frequencies,
-        ensemble.drift_ratio,
-        who.active,
-        state.matrix,
-        state.vector,
-        rows.means,
-        rows.variances,
-    )
-    weigh(ensemble, state, who, y, rows)
-
-
-def _many_rows(ensemble: Ensemble, state: State, who: Who, x: Float, y: Float, rows: Rows, n_threads: int) -> None:
+def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Predictions:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    what = ensemble.frequencies, ensemble.drift_ratio, who.active, state.matrix, state.vector
-    replay_beliefs(x, y, *what, rows.means, rows.variances, n_threads)
-    weigh(ensemble, state, who, y, rows)
+    if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN:
+        return _learn_few(ensemble, state, x, y, options.level)
+    labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(x))
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
+    sweep_blocks(ensemble, state, labels, work, options.n_threads)
+    weigh(ensemble, state, labels, work, predictions)
+    _require_sound(ensemble, state, work)
+    return completed(ensemble, work, predictions, options.level)
 
 
-def replay_beliefs(
-    x: Float,
-    y: Float,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-    n_threads: int = 1,
-) -> None:
-    """Stream rows in blocks through the active beliefs of some kernels, which threads share."""
-    n_drifts = len(drift_ratio) // len(frequencies)
-    kernels = [k for k in range(len(frequencies)) if active[k * n_drifts : (k + 1) * n_drifts].any()]
+def _require_sound(ensemble: Ensemble, state: State, work: Workspace) -> None:
+    """A likelihood of a user may have failed; the state is then of no use."""
+    if ensemble.likelihood != GAUSSIAN:
+        likelihood_of(ensemble.likelihood).require_sound(work.belief_scores, state.vector, state.matrix)
 
-    def work(piece: Piece) -> None:
-        k = kernels[piece.task]
-        own = slice(k * n_drifts, (k + 1) * n_drifts)
-        what = frequencies[k], drift_ratio[own], active[own], matrix[own], vector[own]
-        blocks.replay_kernel(x, y, piece.begin, piece.stop, *what, means[own], variances[own])
 
-    costs = [float(active[k * n_drifts : (k + 1) * n_drifts].sum()) for k in kernels]
-    if not costs:
-        return
-    # Cut where blocks of either kind end, so that results do not depend on the number of threads.
-    block = blocks.block_rows(frequencies.shape[1], False)
-    run_in_pieces(work, wrap_around(costs, len(x), block, min(n_threads, len(kernels))))
+def labels_of(ensemble: Ensemble) -> LabelModel | None:
+    """The label model that the sweep takes: None where labels are Gaussian.
+
+    A type of its own, so that neither kind of label waits for the code of the other to be compiled.
+    """
+    return None if ensemble.likelihood == GAUSSIAN else label_model(ensemble)
 
 
 @compiled
-def weigh(ensemble: Ensemble, state: State, who: Who, y: Float, rows: Rows) -> None:
+def learn_rows(
+    ensemble: Ensemble, state: State, labels: LabelModel | None, x: Float, y: Float, predictions: Predictions
+) -> Workspace:
+    """A handful of rows in one compiled call: quick, and never interrupted halfway."""
+    active = active_experts(ensemble, state)
+    work = allocate_workspace(ensemble, active, x, y, predictions.proba.shape[1])
+    sweep_rows(ensemble, state, labels, work)
+    weigh(ensemble, state, labels, work, predictions)
+    return work
+
+
+@compiled
+def weigh(
+    ensemble: Ensemble, state: State, labels: LabelModel | None, work: Workspace, predictions: Predictions
+) -> None:
     """Score the experts, learn their noise, weigh them, and sum the mixture up."""
-    noise.score_rows(
-        rows.means,
-        rows.variances,
-        y,
-        who.belief_of,
-        who.rung_of,
-        ensemble.forgetting,
-        ensemble.tails,
-        state.noise_shape,
-        state.noise_scale,
-        who.alive,
-        rows.log_scores,
-        rows.scales,
-        rows.dof,
-    )
-    weights.weigh_rows(
-        rows.log_scores,
-        state.log_weights,
-        ensemble.rule,
-        ensemble.transitions,
-        ensemble.rate,
-        ensemble.shutdown,
-        rows.used,
-        rows.log_score,
-    )
-    summarise(rows.used, rows.means, rows.scales, rows.dof, who.belief_of, who.rung_of, rows.mean, rows.std)
-    state.rows[0] += len(y)
+    if labels is None:
+        noise.score_rows(ensemble, state, work)
+    else:
+        _score_labels(ensemble, work)
+    rule, log_score = weight_rule(ensemble), predictions.log_score
+    weights.weigh_rows(rule, work.log_scores, state.log_weights, predictions.weights, log_score)
+    if labels is None:
+        summarise(work, predictions)
+    else:
+        _mix_labels(ensemble, work, predictions)
+    state.rows[0] += log_score.size
 
 
 @compiled
-def summarise(
-    used: Float, means: Float, scales: Float, dof: Float, belief_of: Int, rung_of: Int, mean: Float, std: Float
-) -> None:
-    """Mean and standard deviation of every row's mixture (eq:y_pre_static), into ``mean`` and ``std`` (n, D)."""
+def _score_labels(ensemble: Ensemble, work: Workspace) -> None:
+    """Log score of every expert, each belief at its sharpness, where labels are not Gaussian."""
+    n_noise = ensemble.sharpness.size
+    for t in range(work.x.shape[0]):
+        for e in range(work.log_scores.shape[1]):
+            b, power = e // n_noise, ensemble.sharpness[e % n_noise]
+            if not work.active.experts[e]:
+                work.log_scores[t, e] = -math.inf
+            elif power == 1.0:
+                work.log_scores[t, e] = work.belief_scores[b, t]
+            else:
+                work.log_scores[t, e] = sharpened_score(work.outcomes[b, t], int(work.y[t, 0]), power)
+
+
+@compiled
+def _mix_labels(ensemble: Ensemble, work: Workspace, predictions: Predictions) -> None:
+    """Probabilities of classes, and where in their order the labels lie."""
+    if predictions.proba.shape[1] > 0:
+        mix_classes(ensemble.sharpness, predictions.weights, work.outcomes, predictions.proba)
+        if predictions.pit.shape[0] > 0:
+            mid_pit_rows(predictions.proba, work.y, predictions.pit)
+
+
+@compiled
+def summarise(work: Workspace, predictions: Predictions) -> None:
+    """Mean and standard deviation of every row's mixture of Gaussian labels (eq:y_pre_static)."""
+    means, scales, dof, used = work.means, work.scales, work.dof, predictions.weights
+    mean, std = predictions.mean, predictions.std
     n, n_experts = used.shape
+    n_noise = dof.shape[1]
     for t in range(n):
         for d in range(mean.shape[1]):
             centre = 0.0
             for e in range(n_experts):
-                centre += used[t, e] * means[belief_of[e], t, d]
+                centre += used[t, e] * means[e // n_noise, t, d]
             spread = 0.0
             for e in range(n_experts):
                 if used[t, e] > 0.0:
-                    nu = dof[t, rung_of[e]]
+                    nu = dof[t, e % n_noise]
                     factor = 1.0 if math.isinf(nu) else (nu / (nu - 2.0) if nu > 2.0 else math.inf)
-                    gap = means[belief_of[e], t, d] - centre
+                    gap = means[e // n_noise, t, d] - centre
                     spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
 
 
-def _components(ensemble: Ensemble, means: Float, scales: Float, dof: Float) -> tuple[Float, Float, Float]:
+def completed(ensemble: Ensemble, work: Workspace, predictions: Predictions, level: float | None) -> Predictions:
+    """Predictions of rows that have been weighed, with what follows from the whole mixture."""
+    if ensemble.n_classes:
+        return predictions
+    if ensemble.likelihood != GAUSSIAN:
+        return _completed_numbers(ensemble, work, predictions, level)
+    if level is None:
+        return predictions
+    shape = work.scales.shape
+    components = Components(predictions.weights, np.empty(shape), work.scales, np.empty(shape))
+    expand_components(work, components)
+    return with_intervals(predictions, components, work.y, level)
+
+
+@compiled
+def expand_components(work: Workspace, components: Components) -> None:
     """Centres, scales and degrees of freedom of every row's mixture, each (n, n_experts, D)."""
-    loc = np.ascontiguousarray(means.transpose(1, 0, 2)[:, ensemble.belief_of])
-    shape = np.broadcast_to(dof[:, ensemble.rung_of, None], scales.shape)
-    return loc, scales, np.ascontiguousarray(shape)
+    _, loc, scales, dof = components
+    n, n_experts, n_outputs = loc.shape
+    n_noise = work.dof.shape[1]
+    for t in range(n):
+        for e in range(n_experts):
+            for d in range(n_outputs):
+                loc[t, e, d] = work.means[e // n_noise, t, d]
+                scales[t, e, d] = work.scales[t, e, d]
+                dof[t, e, d] = work.dof[t, e % n_noise]
+
+
+def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
+    """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
+    lower, upper = quantiles(*components, _tails(level))
+    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
+    return predictions._replace(lower=lower, upper=upper, pit=pit)
+
+
+def _completed_numbers(
+    ensemble: Ensemble, work: Workspace, predictions: Predictions, level: float | None
+) -> Predictions:
+    dist = _numbers(ensemble, predictions.weights, Ahead(work.means, work.variances), work.y[:, 1])
+    mean, var = dist.moments()
+    predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
+    if level is None:
+        return predictions
+    lower, upper, pit = dist.with_intervals(level, work.y[:, 0])
+    return predictions._replace(lower=lower[:, None], upper=upper[:, None], pit=pit[:, None])
+
+
+def _tails(level: float) -> Float:
+    return np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])

@@ -2,172 +2,119 @@
 
 A *page* is a :class:`State` whose arrays have one more axis in front, one entry per key. Rows come sorted by key; each
 key's rows go through exactly what a single model does with them. The GIL is released, so pages, or parts of them, may
-be worked on in several threads as long as no key is in two of them.
+be worked on in several threads as long as no key is in two of them. Labels are Gaussian.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.ensemble import CHUNK_ROWS, FEW_ROWS, Rows, predict_into, weigh
-from iegp.core.expert import gaussian_block as blocks
-from iegp.core.state import Ensemble, State, Who
-from iegp.core.weights import BAYES
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS
+from iegp.core.ensemble import expand_components, predict_into, weigh
+from iegp.core.expert.sweep import Span, Workspace, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.predictions import Predictions, some_rows
+from iegp.core.predictive.components import Components
+from iegp.core.state import Ensemble, State, active_experts
 from iegp.typing import Float, Int
 
 
-class KeyedRows(NamedTuple):
-    """Room for what n rows show, in the order they come in."""
+class RowsByKey(NamedTuple):
+    """Rows sorted by key: those from ``edges[i]`` to ``edges[i + 1]`` belong to the key at ``slots[i]`` of a page."""
 
-    mean: Float
-    """(n, D)"""
-    std: Float
-    log_score: Float
-    """(n,)"""
-    used: Float
-    """(n, n_experts): weights before each row."""
-    loc: Float
-    """(n, n_experts, D): centres of every row's mixture, likewise ``scales``; no rows if nobody asks for them."""
-    scales: Float
-    dof: Float
-    """(n, n_rungs)"""
+    slots: Int
+    """(k,)"""
+    edges: Int
+    """(k + 1,)"""
+    x: Float
+    """(n, d), standardised."""
+    y: Float
+    """(n, D), standardised; without meaning where rows are only predicted."""
 
 
 @compiled
-def learn_keys(
-    ensemble: Ensemble, page: State, slots: Int, edges: Int, belief_of: Int, rung_of: Int, x: Float, y: Float,
-    out: KeyedRows,
-) -> None:  # fmt: skip
-    """Predict then learn rows ``edges[i]`` to ``edges[i + 1]`` with the key at ``slots[i]``; ``page`` is updated."""
-    for i in range(slots.size):
-        s = slots[i]
-        state = State(
-            page.matrix[s],
-            page.vector[s],
-            page.noise_shape[s],
-            page.noise_scale[s],
-            page.log_weights[s],
-            page.rows[s],
-        )
-        _learn_key(ensemble, state, belief_of, rung_of, x, y, edges[i], edges[i + 1], out)
+def learn_keys(ensemble: Ensemble, page: State, rows: RowsByKey, out: Predictions, mixture: Components) -> None:
+    """Predict then learn each key's rows; ``page`` is updated. ``mixture`` is filled in, unless it has no rows."""
+    for i in range(rows.slots.size):
+        _learn_key(ensemble, _state_at(page, rows.slots[i]), rows, i, out, mixture)
 
 
 @compiled
 def learn_keys_in_float32(
-    ensemble: Ensemble, page: State, slots: Int, edges: Int, belief_of: Int, rung_of: Int, x: Float, y: Float,
-    out: KeyedRows,
-) -> None:  # fmt: skip
+    ensemble: Ensemble, page: State, rows: RowsByKey, out: Predictions, mixture: Components
+) -> None:
     """The same where beliefs are stored as float32: they are computed with in float64 and rounded once per call."""
-    for i in range(slots.size):
-        s = slots[i]
-        state = State(
-            page.matrix[s].astype(np.float64),
-            page.vector[s].astype(np.float64),
-            page.noise_shape[s],
-            page.noise_scale[s],
-            page.log_weights[s],
-            page.rows[s],
-        )
-        _learn_key(ensemble, state, belief_of, rung_of, x, y, edges[i], edges[i + 1], out)
+    for i in range(rows.slots.size):
+        s = rows.slots[i]
+        state = _state_in_float64(page, s)
+        _learn_key(ensemble, state, rows, i, out, mixture)
         page.matrix[s] = state.matrix
         page.vector[s] = state.vector
 
 
 @compiled
-def _learn_key(
-    ensemble: Ensemble, state: State, belief_of: Int, rung_of: Int, x: Float, y: Float, begin: int, end: int,
-    out: KeyedRows,
-) -> None:  # fmt: skip
-    # As a single model does: who was shut down is asked once per chunk.
-    for start in range(begin, end, CHUNK_ROWS):
-        stop = min(end, start + CHUNK_ROWS)
-        _learn_chunk(ensemble, state, belief_of, rung_of, x[start:stop], y[start:stop], start, stop, out)
-
-
-@compiled
-def _learn_chunk(
-    ensemble: Ensemble, state: State, belief_of: Int, rung_of: Int, x: Float, y: Float, start: int, stop: int,
-    out: KeyedRows,
-) -> None:  # fmt: skip
-    n, n_outputs = y.shape
-    n_beliefs, n_experts = ensemble.drift_ratio.size, belief_of.size
-    who = _who(ensemble, state, belief_of, rung_of)
-    keeps = out.loc.shape[0] > 0
-    rows = Rows(
-        np.zeros((n_beliefs, n, n_outputs)),
-        np.ones((n_beliefs, n)),
-        np.empty((n, n_experts)),
-        out.scales[start:stop] if keeps else np.empty((n, n_experts, n_outputs)),
-        out.dof[start:stop],
-        out.used[start:stop],
-        out.log_score[start:stop],
-        out.mean[start:stop],
-        out.std[start:stop],
-    )
-    frequencies, drift_ratio = ensemble.frequencies, ensemble.drift_ratio
-    if n <= FEW_ROWS:
-        blocks.step_rows(
-            x, y, frequencies, drift_ratio, who.active, state.matrix, state.vector, rows.means, rows.variances
-        )
-    else:
-        n_drifts = n_beliefs // frequencies.shape[0]
-        # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
-        first = n - n
-        for k in range(frequencies.shape[0]):
-            a, b = k * n_drifts, (k + 1) * n_drifts
-            blocks.replay_kernel(
-                x,
-                y,
-                first,
-                n,
-                frequencies[k],
-                drift_ratio[a:b],
-                who.active[a:b],
-                state.matrix[a:b],
-                state.vector[a:b],
-                rows.means[a:b],
-                rows.variances[a:b],
-            )
-    weigh(ensemble, state, who, y, rows)
-    if keeps:
-        for e in range(n_experts):
-            for t in range(n):
-                for d in range(n_outputs):
-                    out.loc[start + t, e, d] = rows.means[belief_of[e], t, d]
-
-
-@compiled
-def _who(ensemble: Ensemble, state: State, belief_of: Int, rung_of: Int) -> Who:
-    """:func:`iegp.core.state.who_is_who` for compiled code."""
-    alive = np.ones(belief_of.size, np.bool_)
-    active = np.zeros(ensemble.drift_ratio.size, np.bool_)
-    for e in range(belief_of.size):
-        if ensemble.rule == BAYES and state.log_weights[e] == -math.inf:
-            alive[e] = False
-        active[belief_of[e]] = active[belief_of[e]] or alive[e]
-    return Who(belief_of, rung_of, alive, active)
-
-
-@compiled
-def predict_keys(
-    ensemble: Ensemble, page: State, slots: Int, edges: Int, belief_of: Int, rung_of: Int, x: Float, used: Float,
-    loc: Float, scales: Float, dof: Float,
-) -> None:  # fmt: skip
-    """Predict rows ``edges[i]`` to ``edges[i + 1]`` with the key at ``slots[i]``; nothing is changed."""
-    for i in range(slots.size):
-        s, a, b = slots[i], edges[i], edges[i + 1]
+def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Components) -> None:
+    """Predict each key's rows; nothing is changed."""
+    for i in range(rows.slots.size):
+        a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
-        state = State(
-            page.matrix[s].astype(np.float64),
-            page.vector[s].astype(np.float64),
-            page.noise_shape[s],
-            page.noise_scale[s],
-            page.log_weights[s],
-            page.rows[s],
-        )
-        who = _who(ensemble, state, belief_of, rung_of)
-        predict_into(ensemble, state, who, x[a:b], used[a:b], loc[a:b], scales[a:b], dof[a:b])
+        state = _state_in_float64(page, rows.slots[i])
+        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b))
+
+
+@compiled
+def _learn_key(
+    ensemble: Ensemble, state: State, rows: RowsByKey, i: int, out: Predictions, mixture: Components
+) -> None:
+    # As a single model does: experts that were shut down are left out from the next chunk on.
+    for begin in range(rows.edges[i], rows.edges[i + 1], CHUNK_ROWS):
+        stop = min(rows.edges[i + 1], begin + CHUNK_ROWS)
+        predictions = some_rows(out, begin, stop)
+        work = _learn_chunk(ensemble, state, rows.x[begin:stop], rows.y[begin:stop], predictions)
+        if mixture.weights.shape[0] > 0:
+            expand_components(work, _some_components(mixture, begin, stop))
+
+
+@compiled
+def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions) -> Workspace:
+    n = x.shape[0]
+    # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
+    zero = n - n
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, zero)
+    if n <= FEW_ROWS:
+        sweep_rows(ensemble, state, None, work)
+    else:
+        for kernel in range(ensemble.layout.beliefs.size - 1):
+            sweep_kernel(ensemble, state, None, work, Span(kernel, zero, n))
+    weigh(ensemble, state, None, work, predictions)
+    return work
+
+
+@compiled
+def _state_at(page: State, s: int) -> State:
+    """The state of one key: views."""
+    return State(
+        page.matrix[s], page.vector[s], page.noise_shape[s], page.noise_scale[s], page.log_weights[s], page.rows[s]
+    )
+
+
+@compiled
+def _state_in_float64(page: State, s: int) -> State:
+    """The same with copies of the beliefs."""
+    return State(
+        page.matrix[s].astype(np.float64),
+        page.vector[s].astype(np.float64),
+        page.noise_shape[s],
+        page.noise_scale[s],
+        page.log_weights[s],
+        page.rows[s],
+    )
+
+
+@compiled
+def _some_components(mixture: Components, begin: int, stop: int) -> Components:
+    return Components(
+        mixture.weights[begin:stop], mixture.loc[begin:stop], mixture.scale[begin:stop], mixture.dof[begin:stop]
+    )

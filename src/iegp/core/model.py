@@ -14,24 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from iegp.core import ensemble as ens
-from iegp.core import laplace
 from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, PREDICT_ROWS
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
-from iegp.core.likelihoods import GAUSSIAN, named
+from iegp.core.likelihoods import named
+from iegp.core.likelihoods.mixture import LatentMixture
+from iegp.core.predictions import Predictions, in_user_units
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, State, Trace
+from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Float
-
-FIRST_FIT = 32
-# Beyond this the log probability of a count loses all digits.
-LARGEST_COUNT = 1e15
-# Rows of a prediction that are worked on at once; bounds its memory.
-PREDICT_ROWS = 4096
 
 
 @dataclass
@@ -66,7 +62,7 @@ class Online:
     @property
     def n_outputs(self) -> int:
         """Outputs of a regression, classes of a classification, 1 for counts."""
-        return self.experts.ensemble.n_classes or self.state.vector.shape[2]
+        return self.experts.ensemble.n_classes or self.state.vector.shape[1]
 
 
 def label_columns(settings: Settings, n_outputs: int) -> int:
@@ -114,7 +110,7 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
     with one_blas_thread():
         parts = [
@@ -127,55 +123,58 @@ def predict(model: Online, x: Float) -> Mixture:
 def predict_classes(model: Online, x: Float) -> Float:
     """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
-        return laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x))
+    if len(x) <= FEW_ROWS:
+        return ens.predict_classes(model.experts.ensemble, model.state, _x(model, x))
     with one_blas_thread():
         return np.concatenate(
             [
-                laplace.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+                ens.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
                 for i in range(0, len(x), PREDICT_ROWS)
             ]
         )
 
 
-def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture:
+def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
-        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+    if len(x) <= FEW_ROWS:
+        found: CountMixture | LatentMixture
+        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        return found
     with one_blas_thread():
-        return laplace.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        return found
 
 
-def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Trace:
+def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Predictions:
     """Predict every row, then learn it, in order. ``model`` is changed only if every row went well.
 
-    ``level`` asks for central intervals in the trace.
+    ``level`` asks for central intervals.
     """
-    return Trace.concatenate(list(_pass(model, x, y, n_threads, level)))
+    return Predictions.concatenate(list(_pass(model, x, y, n_threads, level)))
 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         _check_shapes(model, x, y)
-        # As in a pass, but nobody needs a trace in the user's units.
+        # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
         return
     for _ in _pass(model, x, y, n_threads, None):
         pass
 
 
-def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
-    """Traces of consecutive rows; the model takes over what was learned after the last one."""
+def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
+    """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
         return
     draft = replace(model, state=model.state.copy())
     position = 0
-    while True:  # at least once, so that even no rows leave a trace
+    while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
         yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
@@ -187,11 +186,16 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     model.__dict__.update(draft.__dict__)
 
 
-def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Trace]:
+def _cannot_fail(model: Online) -> bool:
+    """Whether rows that passed the checks are always learned to the end; a user's likelihood may raise an error."""
+    return model.settings.likelihood == "gaussian" or named(model.settings.likelihood).is_trusted
+
+
+def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
     x, y = _x(model, x), model.scaling.standardise_y(y)
-    is_live = not model.is_warming_up
-    for trace in ens.learn_chunks(model.experts.ensemble, model.state, x, y, n_threads, level, is_live=is_live):
-        yield to_user_trace(model.experts.ensemble, model.scaling, trace)
+    options = ens.PassOptions(n_threads, level, is_live=not model.is_warming_up)
+    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options):
+        yield in_user_units(predictions, model.experts.ensemble, model.scaling)
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
@@ -207,21 +211,8 @@ def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
 
 def check_label_range(model: Online, y: Float) -> None:
     """Class numbers index arrays of compiled code, and rates are logs of counts: neither may be out of range."""
-    n_classes = model.experts.ensemble.n_classes
-    if n_classes:
-        # Written so that a NaN fails.
-        fine = (y >= 0.0) & (y < n_classes) & (y == np.floor(y))
-        wanted = f"a class number from 0 to {n_classes - 1}"
-    elif model.settings.likelihood == "poisson":
-        fine = (y >= 0.0) & (y < np.inf)
-        fine[:, 0] &= y[:, 0] <= LARGEST_COUNT
-        fine[:, 1] &= y[:, 1] > 0.0
-        wanted = f"a count from 0 to {LARGEST_COUNT:g} with a positive exposure"
-    else:
-        return
-    if not fine.all():
-        row = int(np.flatnonzero(~fine.all(axis=1))[0])
-        raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
+    if model.settings.likelihood != "gaussian":
+        named(model.settings.likelihood).check(y, model.experts.ensemble.n_classes)
 
 
 def rows_to_refit(model: Online) -> int:
@@ -261,7 +252,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     state = ens.start(experts.ensemble)
     equal_weights = state.log_weights.copy()
     # No expert may be shut down by rows that its hyperparameters were fitted to.
-    for _ in ens.learn_chunks(experts.ensemble._replace(shutdown=0.0), state, x, y, is_live=False):
+    steady = experts.ensemble._replace(shutdown=0.0)
+    for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False)):
         pass
     if settings.likelihood == "gaussian":
         state = state._replace(log_weights=equal_weights)
@@ -278,20 +270,3 @@ def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
     loc = scaling.y_mean + scaling.y_scale * mixture.loc
     single = mixture.single_output
     return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
-
-
-def to_user_trace(ensemble: Ensemble, scaling: Scaling, trace: Trace) -> Trace:
-    """What a pass over standardised rows showed, in the units of y."""
-    if ensemble.likelihood != GAUSSIAN:
-        return trace  # classes and counts are in their own units already
-
-    def back(values: Float) -> Float:
-        return scaling.y_mean + scaling.y_scale * values
-
-    return trace._replace(
-        mean=back(trace.mean),
-        std=scaling.y_scale * trace.std,
-        lower=back(trace.lower),
-        upper=back(trace.upper),
-        log_score=trace.log_score - np.log(scaling.y_scale).sum(),
-    )

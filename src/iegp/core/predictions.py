@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp._compile import compiled
+from iegp.core.likelihoods import GAUSSIAN
+from iegp.core.scaling import Scaling
+from iegp.core.state import Ensemble
 from iegp.typing import Float
 
 
@@ -27,7 +31,7 @@ class Predictions(NamedTuple):
     """(n, D): upper end of the central interval."""
     pit: Float
     """(n, D): predicted probability of a smaller label, half of the label's own probability added where labels are
-    discrete (counts, ordered classes); no rows if no level was given, or for unordered classes."""
+    discrete (counts, ordered classes). No rows for unordered classes, and for numbers and counts without a level."""
     proba: Float
     """(n, K): class probabilities; (n, 0) for numbers and counts."""
     log_score: Float
@@ -52,3 +56,48 @@ class Predictions(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def allocate_predictions(ensemble: Ensemble, n: int) -> Predictions:
+    """Arrays for the predictions of n rows; intervals, and the pit of numbers and counts, have no rows yet."""
+    n_classes = ensemble.n_classes
+    n_outputs = 0 if n_classes else ensemble.noise_var.shape[1]
+    none = np.empty((0, n_outputs))
+    return Predictions(
+        mean=np.empty((n, n_outputs)),
+        std=np.empty((n, n_outputs)),
+        lower=none,
+        upper=none,
+        pit=np.empty((n if ensemble.is_ordinal else 0, n_outputs or 1)),
+        proba=np.empty((n, n_classes)),
+        log_score=np.empty(n),
+        weights=np.empty((n, ensemble.n_experts)),
+    )
+
+
+@compiled
+def some_rows(predictions: Predictions, begin: int, stop: int) -> Predictions:
+    """Rows ``begin`` to ``stop`` as views; what has no rows stays without."""
+    return Predictions(
+        predictions.mean[begin:stop],
+        predictions.std[begin:stop],
+        predictions.lower[begin:stop],
+        predictions.upper[begin:stop],
+        predictions.pit[begin:stop],
+        predictions.proba[begin:stop],
+        predictions.log_score[begin:stop],
+        predictions.weights[begin:stop],
+    )
+
+
+def in_user_units(predictions: Predictions, ensemble: Ensemble, scaling: Scaling) -> Predictions:
+    """Predictions of standardised labels in the units of y; classes and counts have no other units."""
+    if ensemble.likelihood != GAUSSIAN:
+        return predictions
+    return predictions._replace(
+        mean=scaling.y_mean + scaling.y_scale * predictions.mean,
+        std=scaling.y_scale * predictions.std,
+        lower=scaling.y_mean + scaling.y_scale * predictions.lower,
+        upper=scaling.y_mean + scaling.y_scale * predictions.upper,
+        log_score=predictions.log_score - np.log(scaling.y_scale).sum(),
+    )

@@ -1,30 +1,94 @@
-"""What the experts are, what they have learned, and what a pass over rows showed: the data that core functions share.
+"""What the experts are and what they have learned: the data that core functions share.
 
-Experts are ordered kernel by kernel, then drift, then rung of the noise ladder. The rungs of a (kernel, drift) pair
-share one belief; the drifts of a kernel share its features. Labels that are not Gaussian have no noise to learn: their
-beliefs are in units of the latent function, as if the noise were one, and rungs are the sharpness of probabilities.
+Experts are ordered kernel by kernel, then drift, then noise model. The noise models of a (kernel, drift) pair share one
+belief; the drifts of a kernel share its features. Labels that are not Gaussian have no noise to learn: their beliefs
+are in units of the latent function, as if the noise were one, and noise models are degrees of sharpness.
+
+Kernels may have different numbers of features, so beliefs lie one after another in flat arrays, and a :class:`Layout`
+says where each begins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.likelihoods import GAUSSIAN, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
-from iegp.core.weights import BAYES
+from iegp._compile import compiled
+from iegp.core.expert.belief import Belief
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
+from iegp.core.weights import WeightRule, is_dropped
 from iegp.typing import Bool, Float, Int
 
 _NOTHING: Float = np.zeros((0, 0))
 _ONE: Float = np.ones(1)
 
 
+class Layout(NamedTuple):
+    """Where kernels and beliefs begin in the arrays that hold them one after another; the last entry is the end."""
+
+    beliefs: Int
+    """(n_kernels + 1,): first belief of each kernel."""
+    frequencies: Int
+    """(n_kernels + 1,): first row of each kernel in ``Ensemble.frequencies``."""
+    features: Int
+    """(n_beliefs + 1,): first row of each belief in ``State.vector``."""
+    matrix: Int
+    """(n_beliefs + 1,): first entry of each belief in ``State.matrix``."""
+
+    @property
+    def n_kernels(self) -> int:
+        return len(self.beliefs) - 1
+
+    @property
+    def n_beliefs(self) -> int:
+        return len(self.features) - 1
+
+    @property
+    def n_features(self) -> Int:
+        """(n_beliefs,): F of each belief."""
+        return np.diff(self.features)
+
+    @property
+    def kernel_of(self) -> Int:
+        """(n_beliefs,): kernel of each belief."""
+        return np.repeat(np.arange(self.n_kernels), np.diff(self.beliefs))
+
+    def feature_counts(self) -> str:
+        """F of the beliefs in words: one number, or the least and the most."""
+        return " to ".join(str(n) for n in sorted({int(self.n_features.min()), int(self.n_features.max())}))
+
+
+def layout_of(n_frequencies: Sequence[int], n_drifts: int) -> Layout:
+    """Layout of kernels with these numbers of frequencies, each with as many beliefs as there are drifts.
+
+    >>> layout_of([2, 3], 1)
+    Layout(beliefs=array([0, 1, 2]), frequencies=array([0, 2, 5]), features=array([ 0,  4, 10]), matrix=array([ 0, 16, \
+52]))
+    """
+    counts = np.asarray(n_frequencies, dtype=np.int64)
+    n_features = np.repeat(2 * counts, n_drifts)
+    return Layout(
+        np.arange(len(counts) + 1, dtype=np.int64) * n_drifts,
+        _starts(counts),
+        _starts(n_features),
+        _starts(n_features**2),
+    )
+
+
+def _starts(sizes: Int) -> Int:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
 class Ensemble(NamedTuple):
     """What the experts are."""
 
     frequencies: Float
-    """(n_kernels, n_frequencies, d), in standardised inputs."""
+    """(frequencies of all kernels, d), in standardised inputs."""
+    layout: Layout
     drift_ratio: Float
     """(n_beliefs,): random-walk variance per row over the noise variance; 0 is static."""
     prior_ratio: Float
@@ -32,9 +96,9 @@ class Ensemble(NamedTuple):
     noise_var: Float
     """(n_beliefs, D): noise variance to start from."""
     forgetting: Float
-    """(n_rungs,): noise forgetting per row; NaN keeps the noise fixed."""
+    """(n_noise,): forgetting per row of each noise model; NaN keeps the noise fixed."""
     tails: Float
-    """(n_rungs,): degrees of freedom of heavy-tailed noise; NaN on the other rungs."""
+    """(n_noise,): degrees of freedom of heavy-tailed noise; NaN for the other noise models."""
     rule: int
     transitions: Float
     rate: float
@@ -46,46 +110,96 @@ class Ensemble(NamedTuple):
     link: Float = _NOTHING
     """(n_beliefs, P): parameters of the likelihood, such as cut-points; none for Gaussian labels."""
     sharpness: Float = _ONE
-    """(n_rungs,): power to which an expert's class probabilities are raised."""
+    """(n_noise,): power to which an expert's class probabilities are raised."""
     nodes: Float = _NOTHING
     """(n_latents, draws): standard normal draws for Monte Carlo integration, if asked for."""
 
     @property
+    def n_kernels(self) -> int:
+        return self.layout.n_kernels
+
+    @property
+    def n_beliefs(self) -> int:
+        return len(self.drift_ratio)
+
+    @property
     def n_drifts(self) -> int:
-        return len(self.drift_ratio) // len(self.frequencies)
+        return self.n_beliefs // self.n_kernels
 
     @property
     def n_experts(self) -> int:
         return len(self.drift_ratio) * len(self.forgetting)
 
     @property
+    def is_ordinal(self) -> bool:
+        return self.likelihood != GAUSSIAN and likelihood_of(self.likelihood).is_ordinal
+
+    @property
     def n_classes(self) -> int:
         """Number of classes; 0 where labels are numbers."""
-        if self.likelihood in (GAUSSIAN, POISSON):
-            return 0
-        if self.likelihood in (ORDINAL_LOGIT, ORDINAL_PROBIT):
-            return int(self.link.shape[1]) + 1
-        return max(2, int(self.link.shape[1]))
+        return 0 if self.likelihood == GAUSSIAN else likelihood_of(self.likelihood).n_classes(self.link.shape[1])
 
     @property
     def belief_of(self) -> Int:
-        """Which belief an expert shares."""
-        return places(len(self.drift_ratio), len(self.forgetting))[0]
+        """(n_experts,): belief of each expert."""
+        return _places(len(self.drift_ratio), len(self.forgetting))[0]
 
     @property
-    def rung_of(self) -> Int:
-        """Which rung of the noise ladder an expert stands on."""
-        return places(len(self.drift_ratio), len(self.forgetting))[1]
+    def noise_of(self) -> Int:
+        """(n_experts,): noise model of each expert."""
+        return _places(len(self.drift_ratio), len(self.forgetting))[1]
+
+    def kernel_frequencies(self, kernel: int) -> Float:
+        """(n_frequencies, d): those of one kernel; a view."""
+        return self.frequencies[self.layout.frequencies[kernel] : self.layout.frequencies[kernel + 1]]
+
+    def part(self, kernels: Int) -> Ensemble:
+        """Some kernels with all their experts. Without a meaning for the weights, which need all experts."""
+        layout = self.layout
+        beliefs = np.concatenate([np.arange(layout.beliefs[k], layout.beliefs[k + 1]) for k in kernels])
+        own = layout_of(np.diff(layout.frequencies)[kernels].tolist(), self.n_drifts)
+        return self._replace(
+            frequencies=np.concatenate([self.kernel_frequencies(k) for k in kernels]),
+            layout=own,
+            drift_ratio=self.drift_ratio[beliefs],
+            prior_ratio=self.prior_ratio[beliefs],
+            noise_var=self.noise_var[beliefs],
+            link=self.link[beliefs] if len(self.link) else self.link,
+            transitions=np.ones((1, 1)),
+        )
+
+
+@lru_cache(maxsize=32)
+def _places(n_beliefs: int, n_noise: int) -> tuple[Int, Int]:
+    """Belief and noise model of every expert."""
+    return np.repeat(np.arange(n_beliefs), n_noise), np.tile(np.arange(n_noise), n_beliefs)
+
+
+def label_model(ensemble: Ensemble) -> LabelModel:
+    """What the labels of an ensemble are; its ``link`` has a row per belief."""
+    likelihood, integration = likelihood_of(ensemble.likelihood), INTEGRATIONS[ensemble.integration]
+    return label_model_of(likelihood, integration, ensemble.link, ensemble.nodes)
+
+
+@compiled
+def weight_rule(ensemble: Ensemble) -> WeightRule:
+    """How the weights of an ensemble follow the scores."""
+    return WeightRule(ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown)
 
 
 class State(NamedTuple):
-    """What the experts have learned."""
+    """What the experts have learned. A fleet stacks the states of its keys: each array has one more axis in front."""
 
     matrix: Float
+    """(sum of F² over beliefs,): matrices of the beliefs, one after another; see :func:`belief_at`."""
     vector: Float
+    """(sum of F over beliefs, D): vectors of the beliefs, one below another."""
     noise_shape: Float
+    """(n_noise,)"""
     noise_scale: Float
+    """(n_experts, D)"""
     log_weights: Float
+    """(n_experts,)"""
     rows: Float
     """(1,): rows learned so far, counted where they are learned, so that no interruption can come between."""
 
@@ -93,49 +207,33 @@ class State(NamedTuple):
         return State(*(array.copy() for array in self))
 
 
-class Trace(NamedTuple):
-    """What a pass over n rows showed: every row's prediction before it was learned, and its score."""
-
-    mean: Float
-    """(n, D); for classes their probabilities (n, K)."""
-    std: Float
-    """(n, D), observation noise included; (n, 0) for classes."""
-    lower: Float
-    """(n, D): lower end of the central interval; no rows if none was asked for."""
-    upper: Float
-    log_score: Float
-    """(n,): log predictive density, summed over outputs."""
-    weights: Float
-    """(n, n_experts): as used for the prediction of that row."""
-    pit: Float
-    """(n, D): predicted probability of a smaller label; no rows without intervals, or for classes and counts."""
-
-    @classmethod
-    def concatenate(cls, traces: list[Trace]) -> Trace:
-        """One trace out of consecutive ones."""
-        return traces[0] if len(traces) == 1 else cls(*(np.concatenate(parts) for parts in zip(*traces, strict=True)))
+@compiled
+def belief_at(layout: Layout, state: State, number: int) -> Belief:
+    """One belief of a state: a view, so that what is written to it is written to the state."""
+    first, end = layout.features[number], layout.features[number + 1]
+    n = end - first
+    matrix = state.matrix[layout.matrix[number] : layout.matrix[number + 1]].reshape((n, n))
+    return Belief(matrix, state.vector[first:end])
 
 
-class Who(NamedTuple):
-    """Which belief and rung an expert has, which experts are alive, which beliefs have one."""
+class Active(NamedTuple):
+    """Experts and beliefs that are at work."""
 
-    belief_of: Int
-    rung_of: Int
-    alive: Bool
-    active: Bool
-
-
-def who_is_who(ensemble: Ensemble, state: State) -> Who:
-    n_beliefs, n_rungs = len(ensemble.drift_ratio), len(ensemble.forgetting)
-    if ensemble.rule == BAYES:
-        alive = np.asarray(state.log_weights != -np.inf)
-    else:
-        alive = np.ones(n_beliefs * n_rungs, dtype=bool)
-    active = alive if n_rungs == 1 else np.asarray(alive.reshape(n_beliefs, n_rungs).any(axis=1))
-    return Who(*places(n_beliefs, n_rungs), alive, active)
+    experts: Bool
+    """(n_experts,): not shut down."""
+    beliefs: Bool
+    """(n_beliefs,): shared by at least one such expert."""
 
 
-@lru_cache(maxsize=32)
-def places(n_beliefs: int, n_rungs: int) -> tuple[Int, Int]:
-    """Belief and rung of every expert."""
-    return np.repeat(np.arange(n_beliefs), n_rungs), np.tile(np.arange(n_rungs), n_beliefs)
+@compiled
+def active_experts(ensemble: Ensemble, state: State) -> Active:
+    """Experts that have not been shut down, which only some weight rules do."""
+    n_beliefs, n_noise = ensemble.drift_ratio.size, ensemble.forgetting.size
+    experts = np.ones(n_beliefs * n_noise, np.bool_)
+    beliefs = np.zeros(n_beliefs, np.bool_)
+    for b in range(n_beliefs):
+        for e in range(b * n_noise, (b + 1) * n_noise):
+            if is_dropped(ensemble.rule, state.log_weights[e]):
+                experts[e] = False
+            beliefs[b] = beliefs[b] or experts[e]
+    return Active(experts, beliefs)

@@ -17,7 +17,7 @@ from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
 from iegp.estimators.defaults import CLASS_KERNELS
-from iegp.evaluate.classification_run import ClassificationRun
+from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
 from iegp.typing import Float
 
@@ -73,9 +73,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers = self._continue(X, y, classes, check_input)
-            trace = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs))
+            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs))
         truth = self.labels_.decode(numbers)
-        return ClassificationRun(trace.mean, trace.log_score, trace.weights, truth, self.classes_)
+        return ClassificationRun.of_predictions(predictions, truth, self.classes_)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, classes: Sequence[Any] | ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.

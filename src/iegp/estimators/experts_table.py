@@ -45,15 +45,15 @@ class ExpertTable(tuple[Expert, ...]):
 
     def __repr__(self) -> str:
         labels = bool(self) and np.isnan(np.mean(self[0].noise_var))  # type: ignore[union-attr]
-        rung = f"{'sharpness':>10}" if labels else f"{'noise_var':>9}  {'forgetting':>10}"
-        lines = [f"{'weight':>7}  {'drift_var':>9}  {rung}  {'prior_var':>9}  kernel"]
+        noise = f"{'sharpness':>10}" if labels else f"{'noise_var':>9}  {'forgetting':>10}"
+        lines = [f"{'weight':>7}  {'drift_var':>9}  {noise}  {'prior_var':>9}  kernel"]
         ranked = sorted(self, key=lambda expert: -expert.weight)
         for e in ranked[:12]:
-            rung = f"{np.mean(e.noise_var):9.3g}  {_rung(e.noise_forgetting):>10}"
+            noise = f"{np.mean(e.noise_var):9.3g}  {_forgetting(e.noise_forgetting):>10}"
             if labels:
-                rung = f"{e.sharpness:10.3g}"
+                noise = f"{e.sharpness:10.3g}"
             lines.append(
-                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {rung}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
+                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {noise}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
             )
         if len(ranked) > 12:
             rest = sum(expert.weight for expert in ranked[12:])
@@ -68,25 +68,25 @@ class ExpertTable(tuple[Expert, ...]):
 def experts_of(model: Online) -> ExpertTable:
     """The experts of a model, kernel by kernel, then drift, then noise forgetting."""
     ensemble, state = model.experts.ensemble, model.state
-    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.rung_of)
+    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.noise_of)
     prior = ensemble.prior_ratio[:, None] * ensemble.noise_var
     weights = np.exp(state.log_weights)
     is_gaussian = ensemble.likelihood == GAUSSIAN
     if not is_gaussian:
         prior, levels = prior[:, :1], np.full((len(levels), 1), np.nan)
     table = []
-    for e, (b, rung) in enumerate(zip(ensemble.belief_of, ensemble.rung_of, strict=True)):
+    for e, (b, k) in enumerate(zip(ensemble.belief_of, ensemble.noise_of, strict=True)):
         kernel, drift = divmod(int(b), ensemble.n_drifts)
         table.append(
             Expert(
                 kernel=model.experts.kernels[kernel],
-                frequencies=ensemble.frequencies[kernel].copy(),
+                frequencies=ensemble.kernel_frequencies(kernel).copy(),
                 prior_var=_plain(prior[b]),
                 noise_var=_plain(levels[e]),
                 drift_var=model.settings.drift_var[drift],
-                noise_forgetting=model.settings.noise_forgetting[rung] if is_gaussian else None,
+                noise_forgetting=model.settings.noise_forgetting[k] if is_gaussian else None,
                 weight=float(weights[e]),
-                sharpness=float(ensemble.sharpness[rung]),
+                sharpness=float(ensemble.sharpness[k]),
             )
         )
     return ExpertTable(table)
@@ -96,7 +96,7 @@ def _plain(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values.copy()
 
 
-def _rung(forgetting: Rung) -> str:
+def _forgetting(forgetting: Rung) -> str:
     if forgetting is None:
         return "fixed"
     return f"{forgetting[0]:g}, t{forgetting[1]:g}" if isinstance(forgetting, tuple) else f"{forgetting:g}"

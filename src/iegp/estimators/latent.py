@@ -14,7 +14,7 @@ from iegp.core.features import feature_rows
 from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
-from iegp.core.latent.embedder import Embedder, Learned
+from iegp.core.latent.embedder import EmbeddedRows, Embedder
 from iegp.core.latent.experts import FirstPicture
 from iegp.core.latent.memory import digests_of
 from iegp.core.latent.model import LatentOnline
@@ -281,19 +281,19 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def _n_features_out(self) -> int:
         return self.n_components
 
-    def _restart(self, X: ArrayLike) -> Learned | None:
+    def _restart(self, X: ArrayLike) -> EmbeddedRows | None:
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
             self.model_ = latent_online.begin(self.settings(), rows.shape[1])
             return latent_online.absorb(self.model_, rows, self._picture())
 
-    def _continue(self, X: ArrayLike) -> Learned | None:
+    def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)
         rows = check_x_with_gaps(self, X)
         return latent_online.absorb(self.model_, rows, self._picture())
 
-    def _own_rows(self, learned: Learned | None) -> Float:
+    def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert trusted most."""
         model = self._embedder()
         return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])

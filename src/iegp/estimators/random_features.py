@@ -88,7 +88,9 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         with unchanged_on_error(self):
             n_columns = check_x(self, X, reset=True).shape[1]
             # By the way an expert gets them, so that they are the same.
-            self.frequencies_: Float = default_experts(self._settings(), range(n_columns), 1).ensemble.frequencies[0]
+            self.frequencies_: Float = default_experts(
+                self._settings(), range(n_columns), 1
+            ).ensemble.kernel_frequencies(0)
         return self
 
     def transform(self, X: ArrayLike) -> Float:

@@ -21,7 +21,7 @@ from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
 from iegp.estimators.regressor_base import NumberEstimator
-from iegp.evaluate.prequential_run import LEVEL, PrequentialRun
+from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
 from iegp.labels import Labels, NumberLabels
 from iegp.typing import Float

@@ -14,7 +14,7 @@ from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, named_cells, unchanged_on_error
-from iegp.evaluate.prequential_run import PrequentialRun, from_trace
+from iegp.evaluate.runs import PrequentialRun
 from iegp.labels import CountLabels, Labels, NumberLabels
 
 
@@ -28,9 +28,10 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             rows, columns = self._continue(X, y, extra, check_input)
             n_blind = 1 if self.model_.n_seen == 0 and self.model_.is_warming_up else 0
-            trace = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level))
+            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level))
         targets = columns[:, : self.labels_.n_outputs]
-        return from_trace(trace, targets, self.labels_.single_output, float(level), n_blind)
+        single = self.labels_.single_output
+        return PrequentialRun.of_predictions(predictions, targets, single, level=float(level), n_blind=n_blind)
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
         del extra, reset

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core.model import Online
+from iegp.core.predictions import Predictions
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
-from iegp.stream.answers import Answers, predictions_of
+from iegp.stream.answers import predictions_of
 from iegp.stream.learner import Learner
-from iegp.typing import Arrays, Bool, Float, Int
+from iegp.typing import Arrays, Bool, Float
 
 # How long all rows share a model that has no warm-up; as long as a job takes new columns in.
 _SHARED_ROWS = 1000
@@ -98,14 +99,14 @@ class KeyedLearner:
     # -- answering -------------------------------------------------------------------------------------------------
 
     def learn(
-        self, x: Float, labels: NDArray[Any], row: Int, ids: Any = None, keys: tuple[str, ...] | None = None
-    ) -> list[Answers]:
+        self, x: Float, labels: NDArray[Any], keys: tuple[str, ...] | None = None, /
+    ) -> list[tuple[Predictions, tuple[str, ...]]]:
         """Predict each row with the model of its key, then learn it."""
         if self.fleet is None:
-            answers = self.shared.learn(x, labels, row, ids, keys)
+            learned = self.shared.learn(x, labels)
             if self.rows_to_share <= 0:
                 self._start()
-            return answers
+            return learned
         cheap = self.shared.cheap_intervals
         try:
             run = self.fleet.learn(list(keys or ()), self._filled(x), labels, None if cheap else self.shared.level)
@@ -116,20 +117,17 @@ class KeyedLearner:
             ) from error
         lower, upper = self.shared.normal_interval(run.mean, run.std) if cheap else (run.lower, run.upper)
         scores = {"pit": run.pit, "weights": run.weights}
-        predictions = predictions_of(run.log_score, mean=run.mean, std=run.std, lower=lower, upper=upper, **scores)
-        return [Answers(predictions, row, labels, ids=ids, keys=keys)]
+        return [(predictions_of(run.log_score, mean=run.mean, std=run.std, lower=lower, upper=upper, **scores), ())]
 
-    def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
+    def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next, one of an unknown key with the template; nothing is learned."""
         if self.fleet is None:
-            return self.shared.ask(x, row, ids, keys)
+            return self.shared.predict(x)
         dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
         mean, std = dist.mean, dist.std
         cheap = self.shared.cheap_intervals
         lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
-        unknown = np.full(len(x), np.nan)
-        predictions = predictions_of(unknown, mean=mean, std=std, lower=lower, upper=upper)
-        return [Answers(predictions, row, unknown, ids=ids, keys=keys)]
+        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
         """Which keys the template answers for; None while one model answers for all."""

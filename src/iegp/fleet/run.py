@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.evaluate.metrics import coverage, nmse, pnll
+from iegp.evaluate.runs import NumberRun
 from iegp.typing import Float
 
 # Keys that a message names.
@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, repr=False)
-class FleetRun:
+class FleetRun(NumberRun):
     """One entry per row of the call, each predicted by its key's model before its label was used.
 
     ``mean`` and ``std`` have the shape of y; ``lower`` and ``upper`` too, and are ``None`` unless a ``level`` was asked
@@ -47,30 +47,9 @@ class FleetRun:
         }
         return FleetRun(**parts)
 
-    def __len__(self) -> int:
-        return len(self.log_score)
-
-    @property
-    def nmse(self) -> float:
-        """Mean squared error over the variance of y."""
-        return nmse(self.y, self.mean)
-
-    @property
-    def pnll(self) -> float:
-        """Mean predictive negative log-likelihood."""
-        return pnll(self.log_score)
-
-    @property
-    def coverage(self) -> float:
-        """Share of labels inside the interval; NaN where no level was asked for."""
-        if self.lower is None or self.upper is None:
-            return float("nan")
-        return coverage(self.y, self.lower, self.upper)
-
     def __repr__(self) -> str:
-        count = f"{len(self)} row" + ("" if len(self) == 1 else "s")
         keys = len(set(self.keys.tolist()))
-        return f"FleetRun({count} of {keys} key{'' if keys == 1 else 's'}{self._scores()})"
+        return f"FleetRun({self._count()} of {keys} key{'' if keys == 1 else 's'}{self._scores()})"
 
     def _scores(self) -> str:
         if not len(self):

@@ -13,9 +13,14 @@ from numpy.typing import ArrayLike
 
 from iegp.core import ensemble as ens
 from iegp.core.compute.threads import n_threads_from
-from iegp.core.model import PREDICT_ROWS, to_user_mixture, to_user_trace
+from iegp.core.compute.tolerances import CHUNK_ROWS, PREDICT_ROWS
+from iegp.core.expert.belief import Ahead
+from iegp.core.expert.sweep import allocate_workspace
+from iegp.core.model import to_user_mixture
+from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
+from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
-from iegp.core.state import State, Trace, who_is_who
+from iegp.core.state import State, active_experts
 from iegp.errors import InputError
 from iegp.fleet.checks import check_labels, check_rows
 from iegp.fleet.run import FleetRun
@@ -75,7 +80,7 @@ class ProcessEnsemble:
 
     def __repr__(self) -> str:
         ensemble = self._model.experts.ensemble
-        features = 2 * ensemble.frequencies.shape[1]
+        features = ensemble.layout.feature_counts()
         return f"ProcessEnsemble({ensemble.n_experts} experts of {features} features, {self.n_workers} workers)"
 
     # -- learning --------------------------------------------------------------------------------------------------
@@ -92,38 +97,27 @@ class ProcessEnsemble:
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         labels = check_labels(y, len(rows), self._model.n_outputs, self._single_output)
         self._team.check_open()
-        trace = Trace.concatenate(list(self._traces(rows, labels, level)))
-        return FleetRun(
-            keys=np.full(len(rows), self.KEY, dtype=object),
-            mean=self._like_y(trace.mean),
-            std=self._like_y(trace.std),
-            lower=None if level is None else self._like_y(trace.lower),
-            upper=None if level is None else self._like_y(trace.upper),
-            pit=None if level is None else self._like_y(trace.pit),
-            log_score=trace.log_score,
-            weights=trace.weights,
-            # The caller's y may be a buffer that is about to be overwritten.
-            y=self._like_y(labels).copy(),
-            level=level,
-        )
+        predictions = Predictions.concatenate(list(self._predictions(rows, labels, level)))
+        keys = np.full(len(rows), self.KEY, dtype=object)
+        return FleetRun.of_predictions(predictions, labels, self._single_output, level=level, keys=keys)
 
-    def _traces(self, rows: Float, labels: Float, level: float | None) -> Iterator[Trace]:
+    def _predictions(self, rows: Float, labels: Float, level: float | None) -> Iterator[Predictions]:
         """In the chunks of one process, so that experts are shut down at the same rows."""
         scaling = self._model.scaling
         x, y = scaling.standardise_x(rows), scaling.standardise_y(labels)
-        for i in range(0, max(len(x), 1), ens.CHUNK_ROWS):
-            trace = self._learn_chunk(x[i : i + ens.CHUNK_ROWS], y[i : i + ens.CHUNK_ROWS], level)
-            yield to_user_trace(self._model.experts.ensemble, scaling, trace)
+        for i in range(0, max(len(x), 1), CHUNK_ROWS):
+            chunk = self._learn_chunk(x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], level)
+            yield in_user_units(chunk, self._model.experts.ensemble, scaling)
 
-    def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Trace:
+    def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Predictions:
         ensemble, state = self._model.experts.ensemble, self._model.state
-        rows = ens.room_for(ensemble, *y.shape)
+        predictions = allocate_predictions(ensemble, len(x))
         # Beliefs there and weights here must have seen the same rows.
         with self._one_at_a_time, interrupts_wait(), self._team.or_end():
-            who = who_is_who(ensemble, state)
-            self._team.learn(x, y, who.active, rows.means, rows.variances)
-            ens.weigh(ensemble, state, who, y, rows)
-        return ens.trace_of(ensemble, rows, y, level)
+            work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
+            self._team.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
+            ens.weigh(ensemble, state, None, work, predictions)
+        return ens.completed(ensemble, work, predictions, level)
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
@@ -147,15 +141,14 @@ class ProcessEnsemble:
 
     def _predict(self, x: Float) -> Mixture:
         ensemble, state = self._model.experts.ensemble, self._model.state
-        n, n_beliefs, n_outputs = len(x), len(ensemble.drift_ratio), self._model.n_outputs
-        means, variances = np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
+        n, n_beliefs, n_outputs = len(x), ensemble.n_beliefs, self._model.n_outputs
+        ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
         shape = n, ensemble.n_experts, n_outputs
-        parts = np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape)
+        components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
         with self._one_at_a_time, interrupts_wait():
-            who = who_is_who(ensemble, state)
-            self._team.predict(x, who.active, means, variances)
-            ens.mix_into(ensemble, state, who, means, variances, *parts)
-        return Mixture.trusted(*parts, single_output=False)
+            self._team.predict(x, active_experts(ensemble, state).beliefs, ahead)
+            ens.mix_into(ensemble, state, ahead, components)
+        return Mixture.trusted(*components, single_output=False)
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
@@ -163,12 +156,11 @@ class ProcessEnsemble:
         """An estimator of the template's class that has learned all this; save it, or go on with it in one process."""
         self._team.check_open()
         ensemble, mine = self._model.experts.ensemble, self._model.state
-        n_beliefs, n_features = len(ensemble.drift_ratio), 2 * ensemble.frequencies.shape[1]
-        matrix = np.empty((n_beliefs, n_features, n_features))
-        vector = np.empty((n_beliefs, n_features, self._model.n_outputs))
+        layout = ensemble.layout
+        beliefs = np.empty(layout.matrix[-1]), np.empty((layout.features[-1], self._model.n_outputs))
         with self._one_at_a_time, interrupts_wait():
-            self._team.gather(matrix, vector)
-            state = State(matrix, vector, *(array.copy() for array in mine[2:]))
+            state = State(*beliefs, *(array.copy() for array in mine[2:]))
+            self._team.gather(layout, state)
         return self._shell.filled(self._model, state)
 
     def close(self) -> None:
@@ -186,11 +178,6 @@ class ProcessEnsemble:
 
     def __reduce__(self) -> NoReturn:
         raise InputError("an ensemble over processes can be neither copied nor pickled; use to_model() instead")
-
-    # -- private ---------------------------------------------------------------------------------------------------
-
-    def _like_y(self, values: Float) -> Float:
-        return np.asarray(values[:, 0] if self._single_output else values)
 
 
 def _n_workers(n_workers: int | None) -> int:

@@ -6,53 +6,49 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.ensemble import FEW_ROWS, replay_beliefs
-from iegp.core.expert import gaussian_block as blocks
+from iegp.core.compute.tolerances import FEW_ROWS
+from iegp.core.ensemble import start
+from iegp.core.expert.belief import Ahead
+from iegp.core.expert.sweep import allocate_workspace, predict_rows, sweep_blocks, sweep_rows
+from iegp.core.state import Active, Ensemble, State
 from iegp.typing import Bool, Float
 
 
 class Shard(NamedTuple):
     """Beliefs are ordered kernel by kernel, then drift, as in the ensemble they are taken from."""
 
-    frequencies: Float
-    """(n_kernels, n_frequencies, d)"""
-    drift_ratio: Float
-    """(n_beliefs,)"""
-    matrix: Float
-    """(n_beliefs, F, F), updated in place."""
-    vector: Float
-    """(n_beliefs, F, D), updated in place."""
+    ensemble: Ensemble
+    """Of these kernels alone; weights need all experts and are not kept here."""
+    state: State
+    """Its beliefs are updated in place; the rest is not used."""
 
     def learn(self, x: Float, y: Float, active: Bool) -> tuple[Float, Float]:
         """One-step-ahead means (active beliefs, n, D) and variances (active beliefs, n) of rows that are then learned.
 
         Row for row, and block for block, what one process with all experts does.
         """
-        means, variances = self._room(len(x))
-        what = self.frequencies, self.drift_ratio, active, self.matrix, self.vector
+        experts = np.repeat(active, len(self.ensemble.forgetting))
+        work = allocate_workspace(self.ensemble, Active(experts, active), x, y, 0)
         if len(x) <= FEW_ROWS:
-            blocks.step_rows(x, y, *what, means, variances)
+            sweep_rows(self.ensemble, self.state, None, work)
         else:
-            replay_beliefs(x, y, *what, means, variances)
-        return means[active], variances[active]
+            sweep_blocks(self.ensemble, self.state, None, work)
+        return work.means[active], work.variances[active]
 
     def predict(self, x: Float, active: Bool) -> tuple[Float, Float]:
         """The same for rows each of which might come next; nothing is learned."""
-        means, variances = self._room(len(x))
-        blocks.predict_rows(x, self.frequencies, self.drift_ratio, active, self.matrix, self.vector, means, variances)
-        return means[active], variances[active]
-
-    def _room(self, n: int) -> tuple[Float, Float]:
-        n_beliefs, _, n_outputs = self.vector.shape
-        return np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n))
+        n_beliefs, n_outputs = self.ensemble.noise_var.shape
+        ahead = Ahead(np.zeros((n_beliefs, len(x), n_outputs)), np.ones((n_beliefs, len(x))))
+        predict_rows(self.ensemble, self.state, active, x, ahead)
+        return ahead.means[active], ahead.variances[active]
 
 
-def rehearse(shard: Shard) -> None:
-    """Call all that a worker will call, on a copy of one kernel: compiled here, once, workers find it in the cache."""
-    n_drifts = len(shard.drift_ratio) // len(shard.frequencies)
-    one = Shard(*(part[:n].copy() for part, n in zip(shard, (1, n_drifts, n_drifts, n_drifts), strict=True)))
-    active = np.ones(n_drifts, dtype=bool)
+def rehearse(ensemble: Ensemble) -> None:
+    """Call all that a worker will call, on one kernel: compiled here, once, workers find it in the cache."""
+    one = ensemble.part(np.arange(1))
+    shard = Shard(one, start(one))
+    active = np.ones(one.n_beliefs, dtype=bool)
     for n in (1, FEW_ROWS + 1):
-        x, y = np.zeros((n, shard.frequencies.shape[2])), np.zeros((n, shard.vector.shape[2]))
-        one.predict(x, active)
-        one.learn(x, y, active)
+        x, y = np.zeros((n, one.frequencies.shape[1])), np.zeros((n, one.noise_var.shape[1]))
+        shard.predict(x, active)
+        shard.learn(x, y, active)

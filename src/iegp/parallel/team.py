@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._processes import environment
-from iegp.core.state import Ensemble, State
+from iegp.core.expert.belief import Ahead
+from iegp.core.state import Ensemble, Layout, State
 from iegp.errors import InputError, WorkerError
 from iegp.parallel.messages import receive_floats, send_array
-from iegp.parallel.shard import Shard, rehearse
+from iegp.parallel.shard import rehearse
 from iegp.parallel.worker import GIVE_BELIEFS, LEARN, PREDICT, receive_beliefs, send_beliefs, work
 from iegp.typing import Bool, Float, Int
 
@@ -42,15 +43,15 @@ class Team:
         self._ended_because: Exception = InputError(
             "this ensemble is closed; call to_model() before close(), and make a new one from that model"
         )
-        self._n_outputs = state.vector.shape[2]
+        self._n_outputs = state.vector.shape[1]
         with self.or_end():
-            n_workers = min(n_workers, len(ensemble.frequencies))
-            self.workers = [_started(ensemble, self._n_outputs, i, n_workers) for i in range(n_workers)]
+            n_workers = min(n_workers, ensemble.n_kernels)
+            self.workers = [_started(ensemble, i, n_workers) for i in range(n_workers)]
             # While they start.
-            rehearse(Shard(ensemble.frequencies, ensemble.drift_ratio, state.matrix, state.vector))
+            rehearse(ensemble)
             for worker in self.workers:
                 with _watched(worker):
-                    send_beliefs(worker.connection, state.matrix, state.vector, worker.beliefs)
+                    send_beliefs(worker.connection, ensemble.layout, state, worker.beliefs)
             for worker in self.workers:
                 with _watched(worker):
                     _check_answer(worker)
@@ -58,15 +59,15 @@ class Team:
     def __len__(self) -> int:
         return len(self.workers)
 
-    def learn(self, x: Float, y: Float, active: Bool, means: Float, variances: Float) -> None:
-        """Predictions of all active beliefs, one step ahead, into ``means`` and ``variances``; rows are learned."""
-        self._ask(LEARN, active, [x, y], means, variances)
+    def learn(self, x: Float, y: Float, active: Bool, ahead: Ahead) -> None:
+        """Predictions of all active beliefs, one step ahead, into ``ahead``; rows are learned."""
+        self._ask(LEARN, active, [x, y], ahead)
 
-    def predict(self, x: Float, active: Bool, means: Float, variances: Float) -> None:
+    def predict(self, x: Float, active: Bool, ahead: Ahead) -> None:
         """The same without learning."""
-        self._ask(PREDICT, active, [x], means, variances)
+        self._ask(PREDICT, active, [x], ahead)
 
-    def _ask(self, task: str, active: Bool, rows: list[Float], means: Float, variances: Float) -> None:
+    def _ask(self, task: str, active: Bool, rows: list[Float], ahead: Ahead) -> None:
         self.check_open()
         with self.or_end():
             n = len(rows[0])
@@ -79,18 +80,18 @@ class Team:
                 own = worker.beliefs[active[worker.beliefs]]
                 with _watched(worker):
                     _check_answer(worker)
-                    means[own] = receive_floats(worker.connection, len(own), n, self._n_outputs)
-                    variances[own] = receive_floats(worker.connection, len(own), n)
+                    ahead.means[own] = receive_floats(worker.connection, len(own), n, self._n_outputs)
+                    ahead.variances[own] = receive_floats(worker.connection, len(own), n)
 
-    def gather(self, matrix: Float, vector: Float) -> None:
-        """Copy all beliefs out of the workers."""
+    def gather(self, layout: Layout, state: State) -> None:
+        """Copy all beliefs out of the workers into ``state``."""
         self.check_open()
         with self.or_end():
             for worker in self.workers:
                 with _watched(worker):
                     worker.connection.send((GIVE_BELIEFS, 0))
                     _check_answer(worker)
-                    receive_beliefs(worker.connection, matrix, vector, worker.beliefs)
+                    receive_beliefs(worker.connection, layout, state, worker.beliefs)
 
     def check_open(self) -> None:
         """Raise what ended the workers, if they have been ended."""
@@ -125,15 +126,15 @@ class Team:
             raise
 
 
-def _started(ensemble: Ensemble, n_outputs: int, number: int, n_workers: int) -> Worker:
+def _started(ensemble: Ensemble, number: int, n_workers: int) -> Worker:
     """A process with every ``n_workers``-th kernel: neighbours, which are often shut down together, are spread."""
-    kernels = np.arange(number, len(ensemble.frequencies), n_workers)
+    kernels = np.arange(number, ensemble.n_kernels, n_workers)
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
     # Started afresh, so that threads of this process are not inherited.
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    what = there, ensemble.frequencies[kernels], ensemble.drift_ratio[beliefs], n_outputs
-    process = context.Process(target=work, args=what, name=f"iegp-experts-{number}", daemon=True)
+    what, name = (there, ensemble.part(kernels)), f"iegp-experts-{number}"
+    process = context.Process(target=work, args=what, name=name, daemon=True)
     with environment():
         process.start()
     # Or the end of the worker would not close the pipe.

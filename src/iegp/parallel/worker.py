@@ -8,30 +8,29 @@ import traceback
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
 
-import numpy as np
-
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.ensemble import start
+from iegp.core.state import Ensemble, Layout, State, belief_at
 from iegp.parallel.messages import receive_flags, receive_floats, receive_into, send_array
 from iegp.parallel.shard import Shard
-from iegp.typing import Float
 
 LEARN, PREDICT, GIVE_BELIEFS = "learn", "predict", "give beliefs"
 
 
-def work(connection: Connection, frequencies: Float, drift_ratio: Float, n_outputs: int) -> None:
+def work(connection: Connection, ensemble: Ensemble) -> None:
     """What the process runs. It ends when its parent closes the pipe, or is gone."""
     # Ctrl-C reaches every process of a terminal; what it means is the parent's to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with one_blas_thread():
-        serve(connection, frequencies, drift_ratio, n_outputs)
+        serve(connection, ensemble)
     # Nothing is left to tidy up, and an interpreter that ends in good order takes a second.
     os._exit(0)
 
 
-def serve(connection: Connection, frequencies: Float, drift_ratio: Float, n_outputs: int) -> None:
+def serve(connection: Connection, ensemble: Ensemble) -> None:
     """Receive the beliefs and say so, then do task after task. An answer is "" and arrays, or what went wrong."""
     try:
-        shard = _receive_shard(connection, frequencies, drift_ratio, n_outputs)
+        shard = _receive_shard(connection, ensemble)
         connection.send("")
         while True:
             task, n = connection.recv()
@@ -47,36 +46,35 @@ def serve(connection: Connection, frequencies: Float, drift_ratio: Float, n_outp
         return
 
 
-def send_beliefs(connection: Connection, matrix: Float, vector: Float, which: Iterable[int]) -> None:
+def send_beliefs(connection: Connection, layout: Layout, state: State, which: Iterable[int]) -> None:
     """One by one, so that no copy of all of them is ever made."""
-    for belief in which:
-        send_array(connection, matrix[belief])
-        send_array(connection, vector[belief])
+    for number in which:
+        for array in belief_at(layout, state, number):
+            send_array(connection, array)
 
 
-def receive_beliefs(connection: Connection, matrix: Float, vector: Float, which: Iterable[int]) -> None:
-    """Into these places."""
-    for belief in which:
-        receive_into(connection, matrix[belief])
-        receive_into(connection, vector[belief])
+def receive_beliefs(connection: Connection, layout: Layout, state: State, which: Iterable[int]) -> None:
+    """Into their places in ``state``."""
+    for number in which:
+        for array in belief_at(layout, state, number):
+            receive_into(connection, array)
 
 
-def _receive_shard(connection: Connection, frequencies: Float, drift_ratio: Float, n_outputs: int) -> Shard:
-    n_beliefs, n_features = len(drift_ratio), 2 * frequencies.shape[1]
-    matrix, vector = np.empty((n_beliefs, n_features, n_features)), np.empty((n_beliefs, n_features, n_outputs))
-    receive_beliefs(connection, matrix, vector, range(n_beliefs))
-    return Shard(frequencies, drift_ratio, matrix, vector)
+def _receive_shard(connection: Connection, ensemble: Ensemble) -> Shard:
+    state = start(ensemble)
+    receive_beliefs(connection, ensemble.layout, state, range(ensemble.n_beliefs))
+    return Shard(ensemble, state)
 
 
 def _do(task: str, n: int, shard: Shard, connection: Connection) -> None:
     if task == GIVE_BELIEFS:
         connection.send("")
-        send_beliefs(connection, shard.matrix, shard.vector, range(len(shard.matrix)))
+        send_beliefs(connection, shard.ensemble.layout, shard.state, range(shard.ensemble.n_beliefs))
         return
-    active = receive_flags(connection, len(shard.drift_ratio))
-    x = receive_floats(connection, n, shard.frequencies.shape[2])
+    active = receive_flags(connection, shard.ensemble.n_beliefs)
+    x = receive_floats(connection, n, shard.ensemble.frequencies.shape[1])
     if task == LEARN:
-        y = receive_floats(connection, n, shard.vector.shape[2])
+        y = receive_floats(connection, n, shard.state.vector.shape[1])
         means, variances = shard.learn(x, y, active)
     else:
         means, variances = shard.predict(x, active)

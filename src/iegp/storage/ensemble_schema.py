@@ -7,23 +7,23 @@ Gaussian labels) the information of a static expert, ``R'R``, lies between ``I /
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import LARGEST_FREQUENCY
+from iegp.core.compute.tolerances import LARGEST_FREQUENCY, N_DRAWS
 from iegp.core.expert import noise
-from iegp.core.fitting.experts import rung_numbers
+from iegp.core.fitting.experts import noise_numbers
 from iegp.core.likelihoods import named
-from iegp.core.likelihoods.sites import N_DRAWS
-from iegp.core.model import LARGEST_COUNT as LARGEST_LABEL
 from iegp.core.model import Online
 from iegp.core.settings import Settings
-from iegp.core.weights import transition_matrix
+from iegp.core.state import Layout, layout_of
+from iegp.core.weights import rule_named, transition_matrix
 from iegp.storage import schema
 from iegp.storage.schema import LARGEST_FLOAT, Field, Rule
-from iegp.typing import Arrays, Float
+from iegp.typing import Arrays, Float, Int
 
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 # Settings allow variances from 1e-100 to 1e100, and these are ratios of two of them, a little rounded.
@@ -31,10 +31,8 @@ _RATIO = (0.9e-200, 1.1e200)
 # A label of 1e300 standard deviations is learned, and beliefs grow with it.
 _LARGEST_BELIEF = 1e306
 _LEAST_NOISE, _LARGEST_NOISE = 1e-130, 1e306
-# Latent functions are logs of odds or rates, the curvature of a label is at most one, or as large as a rate.
+# Latent functions are logs of odds or rates.
 _LARGEST_LATENT = 1e100
-_CURVATURE = {"gaussian": 1.0, "poisson": 1e60}
-_LARGEST_CUT = 1e12
 # Rounding, also of beliefs that are stored in float32.
 _SLACK = 1e-2
 
@@ -46,7 +44,7 @@ class Sizes(NamedTuple):
     n_kernels: int
     n_frequencies: int
     n_beliefs: int
-    n_rungs: int
+    n_noise: int
     n_latents: int
     n_labels: int
     """Columns of y."""
@@ -56,11 +54,12 @@ class Sizes(NamedTuple):
 
     @property
     def n_experts(self) -> int:
-        return self.n_beliefs * self.n_rungs
+        return self.n_beliefs * self.n_noise
 
-    @property
-    def n_features(self) -> int:
-        return 2 * self.n_frequencies
+
+def layout(settings: Settings) -> Layout:
+    """Where the beliefs and frequencies of a model with these settings lie."""
+    return layout_of([settings.n_frequencies] * len(settings.kernels), len(settings.drift_var))
 
 
 def sizes(settings: Settings, arrays: Arrays) -> Sizes:
@@ -71,24 +70,32 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
     if not gaussian:
         likelihood = named(settings.likelihood)
         n_link = arrays["ensemble.link"].shape[-1]
-        gaps = likelihood.n_link(2) == 1 and likelihood.n_link(3) == 2
-        n_outputs = 1 if not likelihood.has_classes else n_link + 1 if gaps else max(2, n_link)
+        n_outputs = likelihood.n_classes(n_link) or 1
         if n_link != likelihood.n_link(n_outputs) or (likelihood.has_classes and n_outputs < 2):
             raise ValueError(f"ensemble.link has {n_link} columns, which no {settings.likelihood} model has")
         n_latents, n_labels = likelihood.n_latents(n_outputs), likelihood.label_columns
     if n_outputs < 1:
         raise ValueError("state.vector is of no outputs")
     n_kernels = len(settings.kernels)
-    rungs = settings.noise_forgetting if gaussian else settings.sharpness
+    noise_models = settings.noise_forgetting if gaussian else settings.sharpness
     n_beliefs = n_kernels * len(settings.drift_var)
     return Sizes(
-        n_columns, n_kernels, settings.n_frequencies, n_beliefs, len(rungs), n_latents, n_labels, n_outputs, n_link
+        n_columns,
+        n_kernels,
+        settings.n_frequencies,
+        n_beliefs,
+        len(noise_models),
+        n_latents,
+        n_labels,
+        n_outputs,
+        n_link,
     )
 
 
 def check(settings: Settings, arrays: Arrays) -> Sizes:
     """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
-    if settings.likelihood == "poisson" and any(power != 1.0 for power in settings.sharpness):
+    numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
+    if numbers and any(power != 1.0 for power in settings.sharpness):
         raise ValueError("counts have no classes whose probabilities could be sharpened")
     own = sizes(settings, arrays)
     schema.check_arrays(_scaling(settings, own) | _ensemble(settings, own), arrays)
@@ -118,37 +125,37 @@ def _scaling(settings: Settings, own: Sizes) -> dict[str, Field]:
 
 def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
     gaussian, n_beliefs = settings.likelihood == "gaussian", own.n_beliefs
-    ladder = _ladder(settings, own)
+    models = _noise_models(settings, own)
     n_draws = N_DRAWS if not gaussian and settings.integration == "monte-carlo" else 0
     noise_var = Field((n_beliefs, own.n_latents), 1e-120, 1e302)
     return {
         "ensemble.frequencies": Field(
-            (own.n_kernels, own.n_frequencies, own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY
+            (int(layout(settings).frequencies[-1]), own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY
         ),
         "ensemble.drift_ratio": Field((n_beliefs,), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
         "ensemble.noise_var": noise_var if gaussian else noise_var._replace(low=1.0, high=1.0),
-        "ensemble.forgetting": Field((own.n_rungs,), gaps=True, rules=(schema.equals(ladder[:, 0]),)),
-        "ensemble.tails": Field((own.n_rungs,), gaps=True, rules=(schema.equals(ladder[:, 1]),)),
+        "ensemble.forgetting": Field((own.n_noise,), gaps=True, rules=(schema.equals(models[:, 0]),)),
+        "ensemble.tails": Field((own.n_noise,), gaps=True, rules=(schema.equals(models[:, 1]),)),
         "ensemble.transitions": _transitions(settings, own.n_experts),
         "ensemble.link": _link(settings, own),
         "ensemble.sharpness": Field(
-            (own.n_rungs,), rules=(schema.equals(np.ones(own.n_rungs) if gaussian else settings.sharpness),)
+            (own.n_noise,), rules=(schema.equals(np.ones(own.n_noise) if gaussian else settings.sharpness),)
         ),
         # Draws of a standard normal.
         "ensemble.nodes": Field((own.n_latents, n_draws), -40.0, 40.0),
     }
 
 
-def _ladder(settings: Settings, own: Sizes) -> Float:
-    """(n_rungs, 2): forgetting and tails of every rung, NaN where there is none."""
+def _noise_models(settings: Settings, own: Sizes) -> Float:
+    """(n_noise, 2): forgetting and tails of every noise model, NaN where there is none."""
     if settings.likelihood != "gaussian":
-        return np.full((own.n_rungs, 2), np.nan)
-    return np.array([rung_numbers(rung) for rung in settings.noise_forgetting])
+        return np.full((own.n_noise, 2), np.nan)
+    return np.array([noise_numbers(value) for value in settings.noise_forgetting])
 
 
 def _transitions(settings: Settings, n_experts: int) -> Field:
-    if settings.weights != "switching":
+    if not rule_named(settings.weights).has_transitions:
         return Field((1, 1), 1.0, 1.0)
     expected = transition_matrix(settings.switch_array(), n_experts)
     rules = schema.ROWS_SUM_TO_ONE, schema.equals(expected, 1e-9)
@@ -156,13 +163,13 @@ def _transitions(settings: Settings, n_experts: int) -> Field:
 
 
 def _link(settings: Settings, own: Sizes) -> Field:
-    """No parameters, log rate with overdispersion and variance, or cut-points."""
+    """Parameters of the likelihood: none for Gaussian labels."""
     shape = own.n_beliefs, own.n_link
-    if settings.likelihood == "poisson":
-        return Field(shape, (-800.0, 0.0, 1e-13), (800.0, 100.0, 1.1e12))
-    if settings.likelihood.startswith("ordinal"):
-        return Field(shape, -_LARGEST_CUT, _LARGEST_CUT, rules=(schema.IN_ORDER,))
-    return Field(shape, 0.0, 0.0)
+    if settings.likelihood == "gaussian":
+        return Field(shape)
+    likelihood = named(settings.likelihood)
+    rules = (schema.IN_ORDER,) if likelihood.is_ordinal else ()
+    return Field(shape, likelihood.link_low, likelihood.link_high, rules=rules)
 
 
 class Described(NamedTuple):
@@ -186,13 +193,12 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -
     """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many."""
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
-    n_beliefs, n_features = own.n_beliefs, own.n_features
-    gaussian = settings.likelihood == "gaussian"
+    gaussian, places = settings.likelihood == "gaussian", layout(settings)
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
-        "matrix": _matrix(experts, n_rows, (*front, n_beliefs, n_features, n_features)),
-        "vector": Field((*front, n_beliefs, n_features, own.n_latents), -largest, largest),
+        "matrix": _matrix(experts, n_rows, front),
+        "vector": Field((*front, int(places.features[-1]), own.n_latents), -largest, largest),
         "noise_shape": _noise_shape(settings, own, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
@@ -202,34 +208,48 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -
 
 def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int, ...]) -> Field:
     """It depends on the number of rows alone: half a row each, or where it settles."""
-    ladder = _ladder(settings, own)
-    start = noise.start(ladder[:, 0], ladder[:, 1], np.arange(own.n_rungs), np.ones((own.n_rungs, 1))).shape
-    grown = start * (1.0 + 1e-6) + np.where(ladder[:, 0] == 1.0, 0.5 * n_rows, 0.0)
-    return Field((*front, own.n_rungs), start * (1.0 - 1e-6), grown)
+    models = _noise_models(settings, own)
+    start = noise.start(models[:, 0], models[:, 1], np.arange(own.n_noise), np.ones((own.n_noise, 1))).shape
+    grown = start * (1.0 + 1e-6) + np.where(models[:, 0] == 1.0, 0.5 * n_rows, 0.0)
+    return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 
-def _matrix(experts: Described, n_rows: float, shape: tuple[int, ...]) -> Field:
+def _matrix(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
     """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
-    is_static = experts.drift_ratio == 0.0
-    curvature = _CURVATURE.get(experts.settings.likelihood, 1.0)
+    places, is_static = layout(experts.settings), experts.drift_ratio == 0.0
+    likelihood = experts.settings.likelihood
+    curvature = 1.0 if likelihood == "gaussian" else named(likelihood).max_curvature
     information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature)
     covariance = experts.prior_ratio + n_rows * experts.drift_ratio
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
     least = np.where(is_static, _SLACK / np.sqrt(experts.prior_ratio), 0.0)
+    static, drifting = np.flatnonzero(is_static), np.flatnonzero(~is_static)
     rules = (
-        Rule("have a positive diagonal", lambda array: _diagonal_is_above(array, least)),
-        Rule("have zeros below the diagonal of a static expert", lambda array: _is_upper(array[..., is_static, :, :])),
-        Rule("be a covariance where experts drift", lambda array: _is_covariance(array[..., ~is_static, :, :])),
+        Rule("have a positive diagonal", lambda array: _diagonal_is_above(array, places, least)),
+        Rule("have zeros below the diagonal of a static expert", lambda a: _all(_is_upper, a, places, static)),
+        Rule("be a covariance where experts drift", lambda a: _all(_is_covariance, a, places, drifting)),
     )
-    return Field(shape, -top[:, None, None], top[:, None, None], rules=rules)
+    bound = np.repeat(top, np.diff(places.matrix))
+    return Field((*front, int(places.matrix[-1])), -bound, bound, rules=rules)
 
 
-def _diagonal_is_above(matrices: NDArray[np.floating], least: Float) -> NDArray[np.bool_]:
-    """(..., F, F): whether each entry that lies on a diagonal is positive and not below ``least`` (experts,)."""
+def _all(
+    test: Callable[[NDArray[np.floating]], bool], array: NDArray[np.floating], places: Layout, beliefs: Int
+) -> bool:
+    """Whether the matrices (..., F, F) of these beliefs pass a test."""
+    n_features = places.n_features
+    return all(
+        test(array[..., places.matrix[b] : places.matrix[b + 1]].reshape(*array.shape[:-1], n_features[b], -1))
+        for b in beliefs
+    )
+
+
+def _diagonal_is_above(matrices: NDArray[np.floating], places: Layout, least: Float) -> NDArray[np.bool_]:
+    """(..., all entries): whether each that lies on a diagonal is positive and not below ``least`` (beliefs,)."""
     good = np.ones(matrices.shape, dtype=bool)
-    each = np.arange(matrices.shape[-1])
-    diagonal = matrices[..., each, each]
-    good[..., each, each] = (diagonal > 0.0) & (diagonal >= least[:, None])
+    for b, n_features in enumerate(places.n_features):
+        diagonal = places.matrix[b] + (n_features + 1) * np.arange(n_features)
+        good[..., diagonal] = (matrices[..., diagonal] > 0.0) & (matrices[..., diagonal] >= least[b])
     return good
 
 
@@ -252,8 +272,9 @@ def _is_covariance(matrices: NDArray[np.floating]) -> bool:
 def kept_schema(settings: Settings, own: Sizes, n_kept: int, fills_gaps: bool) -> dict[str, Field]:
     """Rows of an unfinished warm-up, in the user's units."""
     labels = Field((n_kept, own.n_labels))
-    if settings.likelihood == "poisson":
-        labels = labels._replace(low=(0.0, _TINY), high=(LARGEST_LABEL, LARGEST_FLOAT))
-    elif settings.likelihood != "gaussian":
+    likelihood = None if settings.likelihood == "gaussian" else named(settings.likelihood)
+    if likelihood is not None and likelihood.has_classes:
         labels = labels._replace(low=0.0, high=own.n_outputs - 1.0, whole=True)
+    elif likelihood is not None:
+        labels = labels._replace(low=(likelihood.label_low, _TINY), high=(likelihood.label_high, LARGEST_FLOAT))
     return {"kept.x": Field((n_kept, own.n_columns), gaps=fills_gaps), "kept.y": labels}

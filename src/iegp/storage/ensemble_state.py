@@ -9,20 +9,20 @@ import numpy as np
 
 from iegp.core.fitting.experts import Experts
 from iegp.core.kernels import kernel_from_config
-from iegp.core.likelihoods import likelihood_code
+from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
-from iegp.core.model import Online
+from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
-from iegp.storage.schema import check_arrays, count, flag
+from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("layout", "rule", "rate", "shutdown", "likelihood", "integration")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -45,22 +45,37 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
 
 def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
+    _require_likelihood(config)
     try:
-        settings = Settings.from_config(config["settings"])
+        settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
+        arrays = _one_after_another(arrays)
         sizes = ensemble_schema.check(settings, arrays)
         model = _model(settings, config, arrays)
         _check_header(model)
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
+        check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
 
 
+def _require_likelihood(config: dict[str, Any]) -> None:
+    """A file holds the name of a likelihood, never its code."""
+    settings = config.get("settings")
+    name = settings.get("likelihood", "gaussian") if isinstance(settings, dict) else "gaussian"
+    if isinstance(name, str) and name not in ("gaussian", *LIKELIHOODS):
+        raise UnregisteredLikelihoodError(
+            f"it has the likelihood {name!r}, which is not one of this package. If it is one of your own, register it "
+            "first with iegp.likelihoods.register(...), then load again"
+        )
+
+
 def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online:
     ensemble = Ensemble(
+        layout=ensemble_schema.layout(settings),
         rule=RULES.index(settings.weights),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
@@ -96,6 +111,16 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
         "ensemble.nodes": np.zeros((n_outputs, 0)),
     }
     return later | arrays
+
+
+def _one_after_another(arrays: Arrays) -> Arrays:
+    """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
+    later = {}
+    for name, n_last in (("state.matrix", 0), ("state.vector", 1), ("ensemble.frequencies", 1)):
+        array = arrays[name]
+        if array.ndim == 3:
+            later[name] = array.reshape(-1, *array.shape[3 - n_last :])
+    return arrays | later
 
 
 def _check_header(model: Online) -> None:

@@ -23,7 +23,7 @@ from iegp.errors import ModelFileError
 from iegp.storage.safetensors_writer import pieces, raw
 from iegp.typing import Arrays
 
-FORMAT = 2
+FORMAT = 3
 _KEY = "iegp"
 
 

@@ -29,7 +29,7 @@ from iegp.stream.learning import AnyLearner, ByKey
 from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan
 from iegp.stream.stored import part_of, prefixed
-from iegp.typing import Arrays, Bool, Float
+from iegp.typing import Arrays, Bool, Float, Int
 
 KIND = "stream"
 # Rows that are absorbed at once; what a run answers depends on it in the last digits, so it is fixed.
@@ -164,7 +164,7 @@ class Job:
         self.encoder.count_unknown(features.where(part.is_row))
         return replace(part, raw=raw), problem
 
-    def predict(self, batch: Batch) -> Iterator[Answers]:
+    def predict(self, batch: Batch) -> Answers:
         """Answer records and learn nothing; the caller has made sure that they can be encoded."""
         learner = self._learner()
         encoder = Encoder.from_config(self.encoder.to_config(), self.encoder.sums.copy(), self.encoder.counts.copy())
@@ -173,8 +173,8 @@ class Job:
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
         keys = _all_known(self.plan.keys_of(batch))
-        for answers in learner.ask(x, rows, self.plan.ids_of(batch), keys):
-            yield replace(answers, label=labels, is_new_key=learner.are_new(keys))
+        answers = Answers(learner.predict(x, keys), rows, labels, learner.classes, self.plan.ids_of(batch), keys)
+        return replace(answers, is_new_key=learner.are_new(keys))
 
     def problems(self, batch: Batch) -> list[Problem]:
         """Records that :meth:`predict` cannot answer; their labels do not matter."""
@@ -337,16 +337,26 @@ class Job:
         self.counters.rows += n
         if kind == LEARN:
             self.counters.learned += n
-            yield from learner.learn(x, labels, rows, ids, keys)
+            yield from self._learn(x, labels, rows, ids, keys)
             return
-        for answers in learner.ask(x, rows, ids, keys):
-            if kind == DUPLICATE:
-                self.counters.duplicates += n
-                yield replace(answers, note=DUPLICATE)
-                continue
-            self.counters.unnamed += sum(place is None for place in waiting)
-            self._remember(answers, x, waiting)
-            yield answers
+        # The label of a duplicate is not used, and so not told either.
+        unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
+        answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys)
+        if kind == DUPLICATE:
+            self.counters.duplicates += n
+            yield replace(answers, note=DUPLICATE)
+            return
+        self.counters.unnamed += sum(place is None for place in waiting)
+        self._remember(answers, x, waiting)
+        yield answers
+
+    def _learn(self, x: Float, labels: NDArray[Any], rows: Int, ids: Any, keys: Any) -> Iterator[Answers]:
+        start = 0
+        for predictions, classes in self._learner().learn(x, labels, keys):
+            some = slice(start, start + predictions.n_rows)
+            some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
+            yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+            start = some.stop
 
     def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(NUMBERS)), np.nan)
@@ -360,11 +370,10 @@ class Job:
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
-        learner = self._learner()
         x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)
-        (answers,) = learner.learn(x, labels, np.array([waiting.row]), (name,), keys)
+        (answers,) = self._learn(x, labels, np.array([waiting.row]), (name,), keys)
         self.counters.learned += 1
         answers = replace(answers, note=LATE)
         if self.plan.has_classes:

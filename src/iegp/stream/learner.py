@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -11,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core import model as online
-from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE, LARGEST_COUNT
 from iegp.core.editing.columns import add_columns
-from iegp.core.model import LARGEST_COUNT, Online
+from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
-from iegp.stream.answers import Answers, predictions_of
-from iegp.typing import Arrays, Bool, Float, Int
+from iegp.stream.answers import predictions_of
+from iegp.typing import Arrays, Bool, Float
 
 
 class Learner:
-    """Rows (n, d) and labels in, answers out. Labels are numbers (n,), or names of classes, None or NaN if unknown.
+    """Rows (n, d) and labels in, predictions out. Labels are numbers (n,), or names of classes, None or NaN if unknown.
 
     A class that was never seen is predicted with what is known, then becomes a class; ordered ones take their place by
     size if they are numbers. With ``order`` only those named are known.
@@ -82,31 +81,28 @@ class Learner:
     # -- answering -------------------------------------------------------------------------------------------------
 
     def learn(
-        self, x: Float, labels: NDArray[Any], row: Int, ids: Any = None, keys: tuple[str, ...] | None = None
-    ) -> list[Answers]:
-        """Predict each row, then learn it, whosever it is."""
-        return list(self._learn(x, labels, row, ids, keys))
+        self, x: Float, labels: NDArray[Any], _keys: tuple[str, ...] | None = None, /
+    ) -> list[tuple[Predictions, tuple[str, ...]]]:
+        """Predict each row, then learn it, whatever its key.
 
-    def _learn(self, x: Float, labels: NDArray[Any], row: Int, ids: Any, keys: Any) -> Iterator[Answers]:
+        Returns the predictions of consecutive rows, and the classes that were known then.
+        """
+        return list(self._learn(x, labels))
+
+    def _learn(self, x: Float, labels: NDArray[Any]) -> Iterator[tuple[Predictions, tuple[str, ...]]]:
         for start, stop, is_new in self._spells(labels):
-            x_part, y_part, row_part = x[start:stop], labels[start:stop], row[start:stop]
-            ids_part, keys_part = (None if names is None else names[start:stop] for names in (ids, keys))
+            x_part, y_part, classes = x[start:stop], labels[start:stop], self.classes
             if is_new:
-                # Nobody could predict a class that nobody knew: the row is answered with what is known, then learned.
-                (answer,) = self.ask(x_part, row_part, ids_part, keys_part)
+                # A class that is not known cannot be predicted: the row is answered with what is known, then learned.
+                predictions = self.predict(x_part)
                 self._grow(y_part[0])
                 online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads)
-                yield replace(answer, label=y_part)
-                continue
-            predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
-            yield Answers(predictions, row_part, y_part, self.classes, ids_part, keys_part)
+            else:
+                predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
+            yield predictions, classes
 
-    def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]:
+    def predict(self, x: Float, _keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next; nothing is learned."""
-        unknown = np.full(len(x), None, dtype=object) if self._has_classes else np.full(len(x), np.nan)
-        return [Answers(self._ask(x), row, unknown, self.classes, ids, keys)]
-
-    def _ask(self, x: Float) -> Predictions:
         n = len(x)
         unknown = np.full(n, np.nan)
         if self._has_classes:
@@ -162,18 +158,15 @@ class Learner:
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
         is_blind = self._is_blind
         level = None if self.cheap_intervals or self._has_classes else self.level
-        trace = online.learn(self.model, x, y, self.n_threads, level)
+        predictions = online.learn(self.model, x, y, self.n_threads, level)
         if is_blind:
-            return _nothing(len(x))._replace(weights=trace.weights)
+            return _nothing(len(x))._replace(weights=predictions.weights)
         if self._has_classes:
-            proba = trace.mean[:, : len(self.classes)]
-            return predictions_of(trace.log_score, proba=proba, weights=trace.weights)
-        mean, std = trace.mean[:, 0], trace.std[:, 0]
-        lower, upper = self.normal_interval(mean, std) if level is None else (trace.lower[:, 0], trace.upper[:, 0])
-        pit = trace.pit[:, 0] if len(trace.pit) else None
-        return predictions_of(
-            trace.log_score, mean=mean, std=std, lower=lower, upper=upper, pit=pit, weights=trace.weights
-        )
+            return predictions._replace(proba=predictions.proba[:, : len(self.classes)], pit=predictions.pit[:0])
+        if level is None:
+            lower, upper = self.normal_interval(predictions.mean, predictions.std)
+            predictions = predictions._replace(lower=lower, upper=upper)
+        return predictions if self.task == "regression" else predictions._replace(pit=predictions.pit[:0])
 
     def normal_interval(self, mean: Float, std: Float) -> tuple[Float, Float]:
         """Mean ± z std: what a Gaussian with these moments would give, at no cost."""

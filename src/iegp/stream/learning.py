@@ -1,6 +1,6 @@
 """What a job needs of a learner, so that one model for all rows and one model per key are the same to it.
 
-Models by key are a fleet (``iegp.fleet``), which this room does not know: whoever starts a job hands it the way there.
+Models by key are a fleet (``iegp.fleet``), which this package does not import: a job is given a :class:`ByKey`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from iegp.core.model import Online
-from iegp.stream.answers import Answers
+from iegp.core.predictions import Predictions
 from iegp.stream.learner import Learner
-from iegp.typing import Arrays, Bool, Float, Int
+from iegp.typing import Arrays, Bool, Float
 
 
 class AnyLearner(Protocol):
-    """Rows (n, d) and labels in, answers out; see :class:`Learner`, the plain one."""
+    """Rows (n, d) and labels in, predictions out; see :class:`Learner`, the plain one."""
 
     @property
     def model(self) -> Online:
@@ -38,10 +38,14 @@ class AnyLearner(Protocol):
     def add_columns(self, first_values: Float, past: Float) -> None: ...
 
     def learn(
-        self, x: Float, labels: NDArray[Any], row: Int, ids: Any = None, keys: tuple[str, ...] | None = None
-    ) -> list[Answers]: ...
+        self, x: Float, labels: NDArray[Any], keys: tuple[str, ...] | None = None, /
+    ) -> list[tuple[Predictions, tuple[str, ...]]]:
+        """Predict each row, then learn it: predictions of consecutive rows, and the classes that were known then."""
+        ...
 
-    def ask(self, x: Float, row: Int, ids: Any = None, keys: tuple[str, ...] | None = None) -> list[Answers]: ...
+    def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
+        """Predict each row as if it came next; nothing is learned."""
+        ...
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
         """(n,): keys without a model of their own; None while there are no models by key."""

@@ -76,7 +76,7 @@ COSTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
 
 @given(COSTS, st.integers(1, 400), st.integers(1, 60), st.integers(1, 6))
 def test_a_plan_holds_every_row_of_every_task_once_and_cuts_between_blocks(costs, n_rows, block, n_threads):
-    plan = threads.wrap_around(costs, n_rows, block, n_threads)
+    plan = threads.wrap_around(costs, n_rows, [block] * len(costs), n_threads)
     assert len(plan) <= n_threads
     for task in range(len(costs)):
         pieces = sorted(piece for pieces in plan for piece in pieces if piece.task == task)
@@ -87,7 +87,7 @@ def test_a_plan_holds_every_row_of_every_task_once_and_cuts_between_blocks(costs
 
 @given(COSTS, st.integers(1, 6))
 def test_a_plan_is_balanced_and_first_rows_come_first(costs, n_threads):
-    plan = threads.wrap_around(costs, 1000, 1, n_threads)
+    plan = threads.wrap_around(costs, 1000, [1] * len(costs), n_threads)
     loads = [sum((piece.stop - piece.begin) * costs[piece.task] / 1000 for piece in pieces) for pieces in plan]
     assert max(loads) <= max(sum(costs) / n_threads, *costs) + 0.05 * max(costs)
     for pieces in plan:
@@ -99,7 +99,7 @@ def test_a_plan_is_balanced_and_first_rows_come_first(costs, n_threads):
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
 def test_pieces_run_once_and_in_the_order_of_rows(n_threads):
     done = []
-    plan = threads.wrap_around([1.0] * 7, 100, 10, n_threads)
+    plan = threads.wrap_around([1.0] * 7, 100, [10] * 7, n_threads)
     threads.run_in_pieces(done.append, plan)
     assert sorted(done) == sorted(piece for pieces in plan for piece in pieces)
     for task in range(7):
@@ -115,7 +115,7 @@ def test_a_failing_piece_is_raised_and_nobody_waits_for_ever(n_threads, bad_task
             raise ValueError(f"expert {piece.task}")
 
     with pytest.raises(ValueError, match=f"expert {bad_task}"):
-        threads.run_in_pieces(work, threads.wrap_around([1.0] * 5, 100, 10, n_threads))
+        threads.run_in_pieces(work, threads.wrap_around([1.0] * 5, 100, [10] * 5, n_threads))
 
 
 def test_n_jobs_follows_the_convention():
@@ -136,7 +136,7 @@ def test_a_thread_that_cannot_start_leaves_nobody_waiting(monkeypatch):
 
     monkeypatch.setattr(threads.ThreadPoolExecutor, "submit", refuse)
     with pytest.raises(RuntimeError, match="new thread"):
-        threads.run_in_pieces([].append, threads.wrap_around([1.0] * 3, 100, 10, 2))
+        threads.run_in_pieces([].append, threads.wrap_around([1.0] * 3, 100, [10] * 3, 2))
 
 
 def test_an_interrupt_inside_leaves_blas_as_it_was():

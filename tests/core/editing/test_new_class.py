@@ -8,15 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core.builders import assert_close
+from core.builders import arrays_of, assert_close
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iegp.core import model as online
 from iegp.core.editing.new_class import add_class
-from iegp.core.expert.belief import Beliefs, moments
+from iegp.core.expert.belief import moments
 from iegp.core.kernels import RBF
-from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
 from iegp.core.settings import Settings
+from iegp.core.state import belief_at
 from iegp.errors import InputError
 from iegp.storage import ensemble_state as snapshot
 
@@ -73,8 +74,8 @@ def learned(settings, n_classes, n=150, seed=0):
 
 def beliefs(model):
     """Mean (F, L) and covariance (F, F) of every belief."""
-    state, drift_ratio = model.state, model.experts.ensemble.drift_ratio
-    return [moments(Beliefs(state.matrix, state.vector), drift_ratio, b) for b in range(len(drift_ratio))]
+    layout, drift_ratio = model.experts.ensemble.layout, model.experts.ensemble.drift_ratio
+    return [moments(belief_at(layout, model.state, b), drift) for b, drift in enumerate(drift_ratio)]
 
 
 def assert_same(model, other):
@@ -84,7 +85,7 @@ def assert_same(model, other):
     for name in ("scaling", "state"):
         for new, old in zip(getattr(model, name), getattr(other, name), strict=True):
             assert_array_equal(new, old)
-    for new, old in zip(model.experts.ensemble, other.experts.ensemble, strict=True):
+    for new, old in zip(arrays_of(model.experts.ensemble), arrays_of(other.experts.ensemble), strict=True):
         assert_array_equal(new, old)
     assert_array_equal(model.kept_x, other.kept_x)
     assert_array_equal(model.kept_y, other.kept_y)
@@ -132,8 +133,8 @@ def test_two_classes_become_two_functions_with_the_same_difference(name):
         assert_allclose(2.0 * new_covariance, covariance, rtol=1e-10, atol=1e-12 * np.abs(covariance).max())
     for field in ("drift_ratio", "prior_ratio"):
         assert_array_equal(2.0 * getattr(grown.experts.ensemble, field), getattr(model.experts.ensemble, field))
-    assert model.experts.ensemble.likelihood == BERNOULLI_LOGIT
-    assert grown.experts.ensemble.likelihood == CATEGORICAL
+    assert model.experts.ensemble.likelihood == likelihood_code("bernoulli-logit")
+    assert grown.experts.ensemble.likelihood == likelihood_code("categorical")
 
 
 def share(p, i, j):
@@ -221,7 +222,7 @@ def test_the_new_class_is_learned(name, n_classes):
     x, y = blobs(500, n_classes + 1, seed=3)
     before = error_on_new(model, n_classes + 1)
     trace = online.learn(model, x, y)
-    assert trace.mean.shape == (500, n_classes + 1)
+    assert trace.proba.shape == (500, n_classes + 1)
     assert np.all(np.isfinite(trace.log_score))
     assert trace.log_score[-200:].mean() > trace.log_score[:50].mean()
     assert error_on_new(model, n_classes + 1) < min(0.75 * before, 0.2)

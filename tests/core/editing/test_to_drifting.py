@@ -9,7 +9,8 @@ import pytest
 from history.static_models import assert_same_model, stream, taught, warmed_up
 
 from iegp import load
-from iegp.core.expert.belief import Beliefs, moments
+from iegp.core.expert.belief import moments
+from iegp.core.state import belief_at
 from iegp.errors import InputError
 
 X, Y = stream(300)
@@ -21,8 +22,9 @@ def test_every_drifting_expert_starts_from_the_static_posterior():
     old, new = static.model_, live.model_
     assert new.experts.ensemble.n_experts == 3 * 3 * 2
     for b in range(9):
-        wanted = moments(Beliefs(old.state.matrix, old.state.vector), old.experts.ensemble.drift_ratio, b // 3)
-        got = moments(Beliefs(new.state.matrix, new.state.vector), new.experts.ensemble.drift_ratio, b)
+        before, after = old.experts.ensemble, new.experts.ensemble
+        wanted = moments(belief_at(before.layout, old.state, b // 3), before.drift_ratio[b // 3])
+        got = moments(belief_at(after.layout, new.state, b), after.drift_ratio[b])
         for one, two in zip(got, wanted, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
     assert live.get_params()["drift_var"] == (0.0, 1e-3, 1e-2)

@@ -21,7 +21,7 @@ def rows(n=20, n_frequencies=4, n_outputs=1, seed=0):
 
 
 def begin(prior_ratio, drift, n_features, n_outputs):
-    return belief.prior(np.array([prior_ratio]), np.array([drift]), n_features, n_outputs)
+    return belief.prior(prior_ratio, drift, n_features, n_outputs)
 
 
 def step(beliefs, drift, phi, y):
@@ -30,18 +30,18 @@ def step(beliefs, drift, phi, y):
     for t in range(len(y)):
         arguments = (phi[t], y[t], means[t])
         if drift > 0.0:
-            variances[t] = belief.drifting_row(beliefs.matrix[0], beliefs.vector[0], drift, *arguments)
+            variances[t] = belief.drifting_row(beliefs, drift, *arguments)
         else:
-            variances[t] = belief.static_row(beliefs.matrix[0], beliefs.vector[0], *arguments)
+            variances[t] = belief.static_row(beliefs, *arguments)
     return means, variances
 
 
 def look(beliefs, drift, phi, n_outputs):
     means, variances = np.empty((len(phi), n_outputs)), np.empty(len(phi))
     if drift > 0.0:
-        belief.predict_drifting(beliefs.matrix[0], beliefs.vector[0], drift, phi, means, variances)
+        belief.predict_drifting(beliefs, drift, phi, belief.Ahead(means, variances))
     else:
-        belief.predict_static(beliefs.matrix[0], beliefs.vector[0], phi, means, variances)
+        belief.predict_static(beliefs, phi, belief.Ahead(means, variances))
     return means, variances
 
 
@@ -54,7 +54,7 @@ def test_rows_are_the_oracle_s_recursion(drift, n_outputs):
     wanted = expert.run(phi, y, 5.0, drift)
     assert_close(means, wanted.mean, 1e-11)
     assert_close(variances, wanted.variance, 1e-11)
-    mean, covariance = belief.moments(beliefs, np.array([drift]), 0)
+    mean, covariance = belief.moments(beliefs, drift)
     assert_close(mean, wanted.belief.mean, 1e-10)
     assert_close(covariance, wanted.belief.covariance, 1e-10)
 
@@ -68,7 +68,7 @@ def test_rows_are_the_joint_gaussian_of_a_random_walk_conditioned(drift, n_outpu
     wanted = batch.joint_gaussian(phi, y, np.zeros((8, n_outputs)), 5.0 * np.eye(8), drift)
     assert_close(means, wanted.mean, 1e-10)
     assert_close(variances, wanted.variance, 1e-10)
-    mean, covariance = belief.moments(beliefs, np.array([drift]), 0)
+    mean, covariance = belief.moments(beliefs, drift)
     assert_close(mean, wanted.theta, 1e-10)
     assert_close(covariance, wanted.covariance, 1e-10)
 
@@ -101,16 +101,16 @@ def test_beliefs_stay_in_their_form():
     static, drifting = begin(5.0, 0.0, 8, 1), begin(5.0, 0.1, 8, 1)
     step(static, 0.0, phi, y)
     step(drifting, 0.1, phi, y)
-    assert_array_equal(np.tril(static.matrix[0], -1), 0.0)
-    assert np.all(np.diagonal(static.matrix[0]) > 0.0)
-    assert_array_equal(drifting.matrix[0], drifting.matrix[0].T)
+    assert_array_equal(np.tril(static.matrix, -1), 0.0)
+    assert np.all(np.diagonal(static.matrix) > 0.0)
+    assert_array_equal(drifting.matrix, drifting.matrix.T)
 
 
 def test_static_factor_is_the_square_root_of_the_information():
     phi, y = rows(n=30, n_outputs=2)
     beliefs = begin(5.0, 0.0, 8, 2)
     step(beliefs, 0.0, phi, y)
-    r, z = beliefs.matrix[0], beliefs.vector[0]
+    r, z = beliefs
     assert_allclose(r.T @ r, np.eye(8) / 5.0 + phi.T @ phi, rtol=1e-11, atol=1e-12)
     assert_allclose(r.T @ z, phi.T @ y, rtol=1e-10, atol=1e-11)
 

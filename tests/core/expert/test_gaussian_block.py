@@ -24,10 +24,10 @@ def rows(n, n_frequencies=4, n_outputs=1, seed=0):
 def block(beliefs, drift, phi, y):
     means, variances = np.empty_like(y), np.empty(len(y))
     if drift > 0.0:
-        arguments = (drift, phi, np.tril(phi @ phi.T), y, means, variances)
-        blocks.drifting_block(beliefs.matrix[0], beliefs.vector[0], *arguments)
+        rows_ = belief.Block(phi, np.tril(phi @ phi.T), y)
+        blocks.drifting_block(beliefs, drift, rows_, belief.Ahead(means, variances))
     else:
-        blocks.static_block(beliefs.matrix[0], beliefs.vector[0], phi, y, means, variances)
+        blocks.static_block(beliefs, belief.Block(phi, phi[:0], y), belief.Ahead(means, variances))
     return means, variances
 
 
@@ -37,12 +37,12 @@ def block(beliefs, drift, phi, y):
 def test_blocks_are_the_row_by_row_recursion(size, drift, n_outputs):
     """Sizes below, at and above the number of features; two blocks in a row, so that the belief matters."""
     phi, y = rows(2 * size, n_outputs=n_outputs)
-    beliefs = belief.prior(np.array([6.0]), np.array([drift]), 8, n_outputs)
+    beliefs = belief.prior(6.0, drift, 8, n_outputs)
     halves = [block(beliefs, drift, phi[s], y[s]) for s in (slice(0, size), slice(size, None))]
     wanted = expert.run(phi, y, 6.0, drift)
     assert_close(np.concatenate([h[0] for h in halves]), wanted.mean, 1e-11)
     assert_close(np.concatenate([h[1] for h in halves]), wanted.variance, 1e-11)
-    mean, covariance = belief.moments(beliefs, np.array([drift]), 0)
+    mean, covariance = belief.moments(beliefs, drift)
     assert_close(mean, wanted.belief.mean, 1e-10)
     assert_close(covariance, wanted.belief.covariance, 1e-10)
 
@@ -50,12 +50,12 @@ def test_blocks_are_the_row_by_row_recursion(size, drift, n_outputs):
 @pytest.mark.parametrize("drift", DRIFTS)
 def test_a_block_is_the_joint_gaussian_of_a_random_walk_conditioned(drift):
     phi, y = rows(9, n_outputs=2)
-    beliefs = belief.prior(np.array([6.0]), np.array([drift]), 8, 2)
+    beliefs = belief.prior(6.0, drift, 8, 2)
     means, variances = block(beliefs, drift, phi, y)
     wanted = batch.joint_gaussian(phi, y, np.zeros((8, 2)), 6.0 * np.eye(8), drift)
     assert_close(means, wanted.mean, 1e-10)
     assert_close(variances, wanted.variance, 1e-10)
-    mean, covariance = belief.moments(beliefs, np.array([drift]), 0)
+    mean, covariance = belief.moments(beliefs, drift)
     assert_close(mean, wanted.theta, 1e-10)
     assert_close(covariance, wanted.covariance, 1e-10)
 
@@ -63,7 +63,7 @@ def test_a_block_is_the_joint_gaussian_of_a_random_walk_conditioned(drift):
 @pytest.mark.parametrize("drift", DRIFTS)
 def test_block_then_rows_then_block(drift):
     phi, y = rows(30)
-    beliefs = belief.prior(np.array([6.0]), np.array([drift]), 8, 1)
+    beliefs = belief.prior(6.0, drift, 8, 1)
     parts = [block(beliefs, drift, phi[a:b], y[a:b]) for a, b in [(0, 10), (10, 11), (11, 12), (12, 30)]]
     wanted = expert.run(phi, y, 6.0, drift)
     assert_close(np.concatenate([p[0] for p in parts]), wanted.mean, 1e-11)
@@ -72,9 +72,9 @@ def test_block_then_rows_then_block(drift):
 
 def test_drifting_covariance_is_symmetric_to_the_bit_after_a_block():
     phi, y = rows(20)
-    beliefs = belief.prior(np.array([6.0]), np.array([0.1]), 8, 1)
+    beliefs = belief.prior(6.0, 0.1, 8, 1)
     block(beliefs, 0.1, phi, y)
-    assert_array_equal(beliefs.matrix[0], beliefs.matrix[0].T)
+    assert_array_equal(beliefs.matrix, beliefs.matrix.T)
 
 
 @pytest.mark.parametrize("side", [0.999, 1.001])
@@ -82,45 +82,8 @@ def test_both_sides_of_the_leverage_limit_agree_with_the_oracle(side):
     """Leverage of the first block is prior_ratio exactly: just below the limit it is factored, just above it is not."""
     phi, y = rows(16)
     ratio = side * MAX_BLOCK_LEVERAGE
-    beliefs = belief.prior(np.array([ratio]), np.array([0.0]), 8, 1)
+    beliefs = belief.prior(ratio, 0.0, 8, 1)
     means, variances = block(beliefs, 0.0, phi, y)
     wanted = expert.run(phi, y, ratio, 0.0)
     assert_close(means, wanted.mean, 1e-9)
     assert_close(variances, wanted.variance, 1e-9)
-
-
-@pytest.mark.parametrize("drift", DRIFTS)
-def test_replay_of_a_kernel_shares_features_and_skips_the_inactive(drift):
-    """Three beliefs of one kernel; the middle one is asleep and keeps its bits."""
-    rng = np.random.default_rng(5)
-    x, y, frequencies = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), rng.normal(size=(4, 2))
-    drifts, priors = np.array([0.0, 0.2, drift]), np.array([2.0, 3.0, 4.0])
-    active = np.array([True, False, True])
-    beliefs = belief.prior(priors, drifts, 8, 2)
-    asleep = beliefs.matrix[1].copy(), beliefs.vector[1].copy()
-    means, variances = np.full((3, 60, 2), 7.0), np.full((3, 60), 7.0)
-    blocks.replay_kernel(x, y, 0, len(x), frequencies, drifts, active, *beliefs, means, variances)
-    for b in (0, 2):
-        wanted = expert.run(feature_rows(x, frequencies), y, priors[b], drifts[b])
-        assert_close(means[b], wanted.mean, 1e-10)
-        assert_close(variances[b], wanted.variance, 1e-10)
-    assert np.all(means[1] == 7.0)
-    assert np.all(variances[1] == 7.0)
-    assert_array_equal(beliefs.matrix[1], asleep[0])
-    assert_array_equal(beliefs.vector[1], asleep[1])
-
-
-def test_step_rows_is_replay_of_every_kernel():
-    rng = np.random.default_rng(6)
-    x, y, frequencies = rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=(2, 4, 2))
-    drifts, active = np.array([0.0, 0.2, 0.0, 0.2]), np.array([True, True, False, True])
-    rows_, replayed = (belief.prior(np.full(4, 3.0), drifts, 8, 1) for _ in range(2))
-    found = np.zeros((4, 5, 1)), np.zeros((4, 5))
-    wanted = np.zeros((4, 5, 1)), np.zeros((4, 5))
-    blocks.step_rows(x, y, frequencies, drifts, active, *rows_, *found)
-    for k in range(2):
-        own = slice(2 * k, 2 * k + 2)
-        inner = [array[own] for array in (drifts, active, *replayed, *wanted)]
-        blocks.replay_kernel(x, y, 0, len(x), frequencies[k], *inner)
-    for a, b in zip((*found, rows_.matrix, rows_.vector), (*wanted, replayed.matrix, replayed.vector), strict=True):
-        assert_close(a, b, 1e-12)

@@ -17,10 +17,14 @@ from oracles import laplace
 from scipy import special
 
 from iegp._compile import COMPILED
+from iegp.core import ensemble as ens
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
 from iegp.core.expert import laplace_block as site_blocks
+from iegp.core.expert import sweep
+from iegp.core.expert.belief import Belief
 from iegp.core.features import feature_rows
-from iegp.core.likelihoods import sites
+from iegp.core.likelihoods import likelihood_code, sites
+from iegp.core.state import Active, Ensemble, State, belief_at, layout_of
 
 Array = NDArray[np.float64]
 
@@ -48,44 +52,60 @@ class Run(NamedTuple):
         return inverse @ self.vector, inverse @ inverse.T
 
 
-def start(name, n, n_features, prior_vars, drifts, link):
-    """The arguments of replay_sites and step_sites from drift_ratio on, for beliefs that share a link."""
+class Sweep(NamedTuple):
+    """The arguments of sweep_kernel and sweep_rows; nothing has been learned yet, and what is to be found is NaN."""
+
+    ensemble: Ensemble
+    state: State
+    labels: sites.LabelModel
+    work: sweep.Workspace
+
+
+def start(name, x, y, frequencies, prior_vars, drifts, link):
+    """Beliefs that share a link; ``frequencies`` is a list, one for each kernel."""
     case, n_beliefs = TABLE[name], len(drifts)
     n_latents, n_outcomes = case.n_latents(link), case.n_outcomes(link)
-    identity = np.eye(n_features)
-    pairs = zip(prior_vars, drifts, strict=True)
-    matrix = np.array([v * identity if drift > 0.0 else identity / math.sqrt(v) for v, drift in pairs])
-    return {
-        "drift_ratio": np.array(drifts),
-        "active": np.ones(n_beliefs, dtype=bool),
-        "kind": case.code,
-        "integration": sites.QUADRATURE,
-        "link": np.tile(link, (n_beliefs, 1)),
-        "nodes": np.zeros((n_latents, 0)),
-        "matrix": matrix,
-        "vector": np.zeros((n_beliefs, n_features, n_latents)),
-        "means": np.full((n_beliefs, n, n_latents), np.nan),
-        "variances": np.full((n_beliefs, n), np.nan),
-        "log_scores": np.full((n_beliefs, n), np.nan),
-        "outcomes": np.full((n_beliefs, n, n_outcomes), np.nan),
-    }
+    labels = case.label_model(link)._replace(link=np.tile(link, (n_beliefs, 1)))
+    ensemble = Ensemble(
+        frequencies=np.concatenate(frequencies),
+        layout=layout_of([len(own) for own in frequencies], n_beliefs // len(frequencies)),
+        drift_ratio=np.array(drifts),
+        prior_ratio=np.array(prior_vars),
+        noise_var=np.ones((n_beliefs, n_latents)),
+        forgetting=np.full(1, np.nan),
+        tails=np.full(1, np.nan),
+        rule=0,
+        transitions=np.ones((1, 1)),
+        rate=0.1,
+        shutdown=0.0,
+        likelihood=likelihood_code(name),
+        link=labels.link,
+        nodes=labels.nodes,
+    )
+    active = Active(np.ones(n_beliefs, dtype=bool), np.ones(n_beliefs, dtype=bool))
+    work = sweep.allocate_workspace(ensemble, active, x, y, n_outcomes)
+    for array in (work.means, work.variances, work.belief_scores, work.outcomes):
+        array[...] = np.nan
+    return Sweep(ensemble, ens.start(ensemble), labels, work)
 
 
 def finished(arguments, b=0):
-    return Run(*(arguments[field][b] for field in Run._fields))
+    work = arguments.work
+    own = belief_at(arguments.ensemble.layout, arguments.state, b)
+    return Run(work.means[b], work.variances[b], work.belief_scores[b], work.outcomes[b], *own)
 
 
 def by_blocks(name, x, y, frequencies, prior_var, drift, link, cuts=()):
-    arguments = start(name, len(x), 2 * len(frequencies), [prior_var], [drift], link)
+    arguments = start(name, x, y, [frequencies], [prior_var], [drift], link)
     edges = [0, *cuts, len(x)]
     for begin, end in itertools.pairwise(edges):
-        site_blocks.replay_sites(x, y, begin, end, frequencies, *arguments.values())
+        sweep.sweep_kernel(*arguments, sweep.Span(0, begin, end))
     return finished(arguments)
 
 
 def by_rows(name, x, y, frequencies, prior_var, drift, link):
-    arguments = start(name, len(x), 2 * len(frequencies), [prior_var], [drift], link)
-    site_blocks.step_sites(x, y, frequencies[None].copy(), *arguments.values())
+    arguments = start(name, x, y, [frequencies], [prior_var], [drift], link)
+    sweep.sweep_rows(*arguments)
     return finished(arguments)
 
 
@@ -257,12 +277,11 @@ def test_a_block_of_great_leverage_is_learned_row_by_row():
     blocks, rows = (how("poisson", x, y, frequencies, 3.0, 0.0, LINK["poisson"]) for how in (by_blocks, by_rows))
     assert np.max(rows.variances[:20]) * np.max(y) > MAX_BLOCK_LEVERAGE
     phi = feature_rows(x[:20], frequencies)
-    direct = finished(start("poisson", 20, 40, [3.0], [0.0], LINK["poisson"]))
+    direct = finished(start("poisson", x[:20], y[:20], [frequencies], [3.0], [0.0], LINK["poisson"]))
     for t in range(20):
-        kind, link = TABLE["poisson"].code, LINK["poisson"]
-        direct.variances[t] = site_blocks.static_site_row(
-            kind, link, direct.matrix, direct.vector, phi[t], y[t], direct.means[t]
-        )
+        label_model = TABLE["poisson"].label_model(LINK["poisson"])
+        own = Belief(direct.matrix, direct.vector)
+        direct.variances[t] = site_blocks.static_site_row(label_model, own, phi[t], y[t], direct.means[t])
     assert_array_equal(blocks.means[:20], direct.means)
     assert_array_equal(blocks.variances[:20], direct.variances)
     assert_array_equal(rows.means[:20], direct.means)
@@ -336,14 +355,16 @@ def test_a_huge_count_to_come_leaves_only_rounding_in_a_prediction(prior_var):
 def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, integration):
     x, y = ordinary(name, 20)
     _, frequencies = inputs(1, 4)
-    arguments = start(name, 20, 8, [3.0], [0.0], LINK[name])
-    arguments["integration"] = sites.INTEGRATIONS.index(integration)
-    arguments["nodes"] = sites.draws(integration, arguments["means"].shape[2], seed=0)
-    site_blocks.replay_sites(x, y, 0, 20, frequencies, *arguments.values())
+    arguments = start(name, x, y, [frequencies], [3.0], [0.0], LINK[name])
+    n_latents = arguments.work.means.shape[2]
+    nodes = sites.draws(integration, n_latents, seed=0)
+    own = TABLE[name].label_model(LINK[name], integration, nodes)
+    arguments = arguments._replace(labels=own._replace(link=arguments.labels.link))
+    sweep.sweep_kernel(*arguments, sweep.Span(0, 0, 20))
     run = finished(arguments)
     assert_sound(run)
     for t in range(20):
-        given = LINK[name], arguments["integration"], arguments["nodes"], y[t, -1]
+        given = LINK[name], integration, nodes, y[t, -1]
         score, outcomes = TABLE[name].predict(y[t, 0], run.means[t], run.variances[t], *given)
         assert run.log_scores[t] == score
         assert_array_equal(run.outcomes[t], outcomes)
@@ -351,15 +372,15 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
         assert_allclose(special.logsumexp(run.outcomes, axis=1), 0.0, atol=1e-8)
 
 
-def test_replay_shares_features_and_skips_the_inactive():
+def test_a_sweep_shares_features_and_skips_the_inactive():
     """Three beliefs of one kernel, each with its own drift; the middle one is asleep and keeps its bits."""
     name, priors, drifts = "ordinal-logit", [2.0, 3.0, 4.0], [0.0, 0.2, 0.1]
     x, y = ordinary(name, 60)
     _, frequencies = inputs(1, 4)
-    arguments = start(name, 60, 8, priors, drifts, LINK[name])
-    arguments["active"][1] = False
-    asleep = arguments["matrix"][1].copy()
-    site_blocks.replay_sites(x, y, 0, 60, frequencies, *arguments.values())
+    arguments = start(name, x, y, [frequencies], priors, drifts, LINK[name])
+    arguments.work.active.beliefs[1] = False
+    asleep = finished(arguments, 1).matrix.copy()
+    sweep.sweep_kernel(*arguments, sweep.Span(0, 0, 60))
     for b in (0, 2):
         wanted = by_blocks(name, x, y, frequencies, priors[b], drifts[b], LINK[name])
         for found, expected in zip(finished(arguments, b), wanted, strict=True):
@@ -371,26 +392,26 @@ def test_replay_shares_features_and_skips_the_inactive():
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_step_sites_is_replay_of_every_kernel(name):
+def test_a_sweep_of_rows_is_a_sweep_of_every_kernel(name):
     x, y = ordinary(name, 6)
     frequencies = np.random.default_rng(6).normal(size=(2, 4, 2))
     drifts, priors = [0.0, 0.2, 0.0, 0.2], [3.0, 3.0, 5.0, 5.0]
-    stepped = start(name, 6, 8, priors, drifts, LINK[name])
-    stepped["active"][2] = False
-    stepped["link"] *= np.arange(1.0, 5.0)[:, None]  # every belief has its own
-    site_blocks.step_sites(x, y, frequencies, *stepped.values())
+    stepped = start(name, x, y, list(frequencies), priors, drifts, LINK[name])
+    stepped.work.active.beliefs[2] = False
+    stepped.labels.link[:] *= np.arange(1.0, 5.0)[:, None]  # every belief has its own
+    sweep.sweep_rows(*stepped)
     for b in (0, 1, 3):
-        wanted = by_blocks(name, x, y, frequencies[b // 2], priors[b], drifts[b], stepped["link"][b])
+        wanted = by_blocks(name, x, y, frequencies[b // 2], priors[b], drifts[b], stepped.labels.link[b])
         for found, expected in zip(finished(stepped, b), wanted, strict=True):
             assert_close(found, expected, 1e-10)
-    assert np.all(np.isnan(stepped["means"][2]))
+    assert np.all(np.isnan(stepped.work.means[2]))
 
 
 def test_rows_outside_begin_and_end_are_left_alone():
     x, y = ordinary("bernoulli-logit", 30)
     _, frequencies = inputs(1, 4)
-    arguments = start("bernoulli-logit", 30, 8, [3.0], [0.0], LINK["bernoulli-logit"])
-    site_blocks.replay_sites(x, y, 10, 25, frequencies, *arguments.values())
+    arguments = start("bernoulli-logit", x, y, [frequencies], [3.0], [0.0], LINK["bernoulli-logit"])
+    sweep.sweep_kernel(*arguments, sweep.Span(0, 10, 25))
     wanted = by_blocks("bernoulli-logit", x[10:25], y[10:25], frequencies, 3.0, 0.0, LINK["bernoulli-logit"])
     run = finished(arguments)
     assert_array_equal(run.means[10:25], wanted.means)

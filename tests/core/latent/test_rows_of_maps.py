@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
-from iegp.core.latent.blocks import Belief, learn_block, place_block, refresh
+from iegp.core.latent.blocks import Belief, RowBlock, learn_block, place_block, refresh
 from iegp.core.latent.partial_rows import learn_partial, place_partial
 from iegp.core.latent.row import (
     Row,
@@ -34,7 +34,7 @@ def make(seed=0, n=80, n_frequencies=11, columns=9, d=2, forgetting=1.0):
     size = 2 * n_frequencies
     belief = Belief(phi.T @ phi, phi.T @ y[:n], np.empty((size, size)), np.empty((size, size)))
     refresh(belief, NOISE / PRIOR)
-    problem = RowProblem(frequencies, belief.inverse, belief.second, NOISE, LATENT, 1.0)
+    problem = RowProblem(frequencies, belief.inverse, belief.second, NOISE, LATENT, 1.0, 3, forgetting)
     twin = oracle.Expert(frequencies, NOISE, PRIOR, LATENT, y[:n], x[:n], forgetting)
     return belief, problem, twin, x, y, n
 
@@ -120,9 +120,8 @@ def test_blocks_are_algorithm_two_row_by_row(forgetting, size):
     for begin in range(0, 40, size):
         rows = np.ascontiguousarray(y[n + begin : n + begin + size])
         block = slice(begin, begin + len(rows))
-        learn_block(
-            belief, problem, rows, rows @ rows.T, neighbours[block], positions, n + begin, 25, forgetting, scores[block]
-        )
+        rows = RowBlock(rows, rows @ rows.T, neighbours[block])
+        learn_block(belief, problem._replace(n_steps=25), rows, positions, n + begin, scores[block])
     for t in range(40):
         twin.forget()
         here = positions[n + t]
@@ -146,10 +145,10 @@ def test_placing_is_what_learning_would_do_and_changes_nothing():
     copy = Belief(*(array.copy() for array in belief))
     rows, neighbours = y[n : n + 1].copy(), np.array([[0, 1, 2]])
     placed, score, learned_score = np.empty((1, 2)), np.empty(1), np.empty(1)
-    place_block(belief, problem, rows, neighbours, x[:n].copy(), 3, placed, score)
+    place_block(belief, problem, RowBlock(rows, rows @ rows.T, neighbours), x[:n].copy(), placed, score)
     assert all((a == b).all() for a, b in zip(belief, copy, strict=True))
     positions = np.vstack([x[:n], np.empty((1, 2))])
-    learn_block(belief, problem, rows, rows @ rows.T, neighbours, positions, n, 3, 1.0, learned_score)
+    learn_block(belief, problem, RowBlock(rows, rows @ rows.T, neighbours), positions, n, learned_score)
     assert_allclose(positions[n], placed[0], atol=1e-10)
     assert score[0] == pytest.approx(learned_score[0])
 
@@ -159,7 +158,8 @@ def test_missing_entries_do_not_count():
     row = y[n].copy()
     row[[1, 4]] = np.nan
     placed = np.empty(2)
-    score, completed, _, _ = place_partial(belief, problem, row, np.array([0, 1, 2]), x[:n].copy(), 30, placed)
+    many_steps = problem._replace(n_steps=30)
+    score, completed, _, _ = place_partial(belief, many_steps, row, np.array([0, 1, 2]), x[:n].copy(), placed)
     assert_allclose(placed, twin.best_position(row, x[:3]), atol=1e-4)
     assert score == pytest.approx(twin.log_density(row, placed))
     assert_allclose(completed[[1, 4]], twin.moments(placed)[0][[1, 4]])
@@ -172,7 +172,7 @@ def test_learning_a_row_with_gaps_leaves_the_missing_columns_as_they_were():
     row[[1, 4]] = np.nan
     before = belief.inverse @ belief.cross
     positions = np.vstack([x[:n], np.empty((1, 2))])
-    learn_partial(belief, problem, row, np.array([0, 1, 2]), positions, n, 3, 1.0)
+    learn_partial(belief, problem, row, np.array([0, 1, 2]), positions, n)
     after = belief.inverse @ belief.cross
     assert_allclose(after[:, [1, 4]], before[:, [1, 4]], atol=1e-9)
     assert np.abs(after[:, [0, 2]] - before[:, [0, 2]]).max() > 1e-4
@@ -183,13 +183,14 @@ def test_a_whole_row_takes_both_paths_alike():
     results = []
     for path in ("block", "partial"):
         belief, problem, _, x, y, n = make()
+        problem = problem._replace(forgetting=0.99)
         positions, neighbours = np.vstack([x[:n], np.empty((1, 2))]), np.array([[0, 1, 2]])
         if path == "block":
             score, rows = np.empty(1), y[n : n + 1].copy()
-            learn_block(belief, problem, rows, rows @ rows.T, neighbours, positions, n, 3, 0.99, score)
+            learn_block(belief, problem, RowBlock(rows, rows @ rows.T, neighbours), positions, n, score)
             results.append((score[0], positions[n], *belief))
         else:
-            score, _ = learn_partial(belief, problem, y[n], neighbours[0], positions, n, 3, 0.99)
+            score, _ = learn_partial(belief, problem, y[n], neighbours[0], positions, n)
             results.append((score, positions[n], *belief))
     for ours, theirs in zip(*results, strict=True):
         assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)

@@ -1,11 +1,11 @@
-"""I-SSGPR: one sparse-spectrum GP, kept up to date by rank-one changes of a Cholesky factor."""
+"""I-SSGPR: one sparse-spectrum GP, updated by rank-one changes of a Cholesky factor."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.expert.belief import predict_static, static_row
+from iegp.core.expert.belief import Ahead, Belief, predict_static, static_row
 from iegp.core.features import feature_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import RBF
@@ -16,10 +16,11 @@ from iegp_paper.competitors.spectrum_evidence import fit_spectrum
 
 
 @compiled
-def _rows(factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float) -> None:
+def _rows(belief: Belief, phi: Float, y: Float, ahead: Ahead) -> None:
     """Row by row: predict, then rotate the row into the Cholesky factor. O(F²) each."""
+    means, variances = ahead
     for t in range(len(y)):
-        variances[t] = static_row(factor, vector, phi[t], y[t : t + 1], means[t])
+        variances[t] = static_row(belief, phi[t], y[t : t + 1], means[t])
 
 
 class SpectrumGP(RegressionBaseline):
@@ -85,18 +86,18 @@ class ISSGPR(SpectrumGP):
 
     def _forget(self) -> None:
         n_features = 2 * len(self._frequencies)
-        self._factor = np.sqrt(self._noise_var / self._prior_var) * np.eye(n_features)
-        self._vector = np.zeros((n_features, 1))
+        factor = np.sqrt(self._noise_var / self._prior_var) * np.eye(n_features)
+        self._belief = Belief(factor, np.zeros((n_features, 1)))
 
     def _step(self, x: Float, y: Float) -> Expected:
-        means, variances = np.empty((len(x), 1)), np.empty(len(x))
-        _rows(self._factor, self._vector, feature_rows(x, self._frequencies), y, means, variances)
-        return self._expected(means, variances)
+        ahead = Ahead(np.empty((len(x), 1)), np.empty(len(x)))
+        _rows(self._belief, feature_rows(x, self._frequencies), y, ahead)
+        return self._expected(*ahead)
 
     def _expect(self, x: Float) -> Expected:
-        means, variances = np.empty((len(x), 1)), np.empty(len(x))
-        predict_static(self._factor, self._vector, feature_rows(x, self._frequencies), means, variances)
-        return self._expected(means, variances)
+        ahead = Ahead(np.empty((len(x), 1)), np.empty(len(x)))
+        predict_static(self._belief, feature_rows(x, self._frequencies), ahead)
+        return self._expected(*ahead)
 
     def _expected(self, means: Float, variances: Float) -> Expected:
         return Expected(means[:, 0], self._noise_var * variances, np.ones((len(means), 1)))

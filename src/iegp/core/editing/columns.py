@@ -56,7 +56,7 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     all_keys = (*model.column_keys, *keys)
     kernels = tuple(_with_columns(kernel, model.n_columns, len(keys)) for kernel in model.experts.kernels)
     frequencies = [expert_frequencies(model.settings, kernel, i, all_keys) for i, kernel in enumerate(kernels)]
-    ensemble = model.experts.ensemble._replace(frequencies=np.stack(frequencies))
+    ensemble = model.experts.ensemble._replace(frequencies=np.concatenate(frequencies))
     gap = np.full((len(model.kept_x), len(keys)), np.nan)
     return replace(
         model,

@@ -24,7 +24,7 @@ from iegp.core.ensemble import start
 from iegp.core.features import feature_rows
 from iegp.core.fitting.noise_evidence import learned_evidence
 from iegp.core.model import Online
-from iegp.core.state import Ensemble, State
+from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
@@ -48,22 +48,22 @@ def merged(first: Online, second: Online, since: Online | None = None) -> Online
 
 def merged_states(ensemble: Ensemble, first: State, second: State, origin: State) -> State:
     """The same for states, which must both contain ``origin``."""
-    n_beliefs, n_outputs = len(ensemble.drift_ratio), first.vector.shape[2]
-    matrix, vector = np.empty_like(first.matrix), np.empty_like(first.vector)
+    n_beliefs, n_outputs = ensemble.n_beliefs, first.vector.shape[1]
+    result = first.copy()
     log_det, misfit = np.empty(n_beliefs), np.empty((n_beliefs, n_outputs))
     with one_blas_thread():
         for b in range(n_beliefs):
-            one, two, common = (Factor(state.matrix[b], state.vector[b]) for state in (first, second, origin))
+            one, two, common = (factor_at(ensemble, state, b) for state in (first, second, origin))
             both, disagreement = stack(one, two)
             left = remove(both, common.matrix, common.vector)
-            matrix[b], vector[b] = left.factor
+            _write(factor_at(ensemble, result, b), left.factor)
             log_det[b] = one.log_det() + two.log_det() - common.log_det() - left.factor.log_det()
             misfit[b] = disagreement - left.misfit
     log_det, misfit = log_det[ensemble.belief_of], misfit[ensemble.belief_of]
     learns = _learns_noise(ensemble)
     shape = first.noise_shape.copy()
     shape[learns] += second.noise_shape[learns] - origin.noise_shape[learns]
-    learned = learns[ensemble.rung_of, None]
+    learned = learns[ensemble.noise_of, None]
     added = first.noise_scale - origin.noise_scale + second.noise_scale + 0.5 * misfit
     scale = np.where(learned, added, first.noise_scale)
     reference = _noise_level(ensemble, shape, scale)
@@ -76,7 +76,7 @@ def merged_states(ensemble: Ensemble, first: State, second: State, origin: State
     gain = np.where(learned, change, -0.5 * misfit / scale).sum(axis=1)
     log_weights = _sum_of_weights(first, second, origin) + n_outputs * log_det + gain
     rows = first.rows + second.rows - origin.rows
-    return State(matrix, vector, shape, scale, log_weights - log_sum_exp(log_weights), rows)
+    return State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows)
 
 
 def unlearned(model: Online, x: Float, y: Float) -> Online:
@@ -93,20 +93,20 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
         )
     ensemble, before = model.experts.ensemble, model.state
     x, y = model.scaling.standardise_x(x, model.fills_gaps), model.scaling.standardise_y(y)
-    n_beliefs, n_outputs = len(ensemble.drift_ratio), y.shape[1]
-    matrix, vector = np.empty_like(before.matrix), np.empty_like(before.vector)
+    n_beliefs, n_outputs = ensemble.n_beliefs, y.shape[1]
+    result = before.copy()
     log_det, misfit = np.empty(n_beliefs), np.empty((n_beliefs, n_outputs))
     with one_blas_thread():
-        for b in range(n_beliefs):
-            whole = Factor(before.matrix[b], before.vector[b])
-            left = remove(whole, feature_rows(x, ensemble.frequencies[b // ensemble.n_drifts]), y)
+        for b, kernel in enumerate(ensemble.layout.kernel_of):
+            whole = factor_at(ensemble, before, b)
+            left = remove(whole, feature_rows(x, ensemble.kernel_frequencies(kernel)), y)
             _check_left(b, left.share_left, left.factor, float(ensemble.prior_ratio[b]))
-            matrix[b], vector[b] = left.factor
+            _write(factor_at(ensemble, result, b), left.factor)
             log_det[b] = whole.log_det() - left.factor.log_det()
             misfit[b] = left.misfit
     log_det, misfit = log_det[ensemble.belief_of], misfit[ensemble.belief_of]
     learns = _learns_noise(ensemble)
-    learned = learns[ensemble.rung_of, None]
+    learned = learns[ensemble.noise_of, None]
     shape = np.where(learns, before.noise_shape - 0.5 * len(x), before.noise_shape)
     scale = np.where(learned, before.noise_scale - 0.5 * misfit, before.noise_scale)
     _check_noise_left(start(ensemble).noise_scale, scale, learned)
@@ -118,24 +118,33 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     gain = 0.5 * len(x) * np.log(reference) + np.where(learned, change, 0.5 * misfit / scale)
     log_weights = before.log_weights + n_outputs * log_det + gain.sum(axis=1)
     rows = before.rows - len(x)
-    state = State(matrix, vector, shape, scale, log_weights - log_sum_exp(log_weights), rows)
+    state = State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows)
     return replace(model, state=state)
 
 
+def factor_at(ensemble: Ensemble, state: State, b: int) -> Factor:
+    """The information of one belief: a view."""
+    return Factor(*belief_at(ensemble.layout, state, b))
+
+
+def _write(target: Factor, source: Factor) -> None:
+    target.matrix[...], target.vector[...] = source
+
+
 def _learns_noise(ensemble: Ensemble) -> Bool:
-    """(n_rungs,)"""
+    """(n_noise,): whether a noise model learns."""
     return ~np.isnan(ensemble.forgetting)
 
 
 def _noise_level(ensemble: Ensemble, shape: Float, scale: Float) -> Float:
     """(n_experts, D)"""
-    return np.asarray(scale / np.where(_learns_noise(ensemble), shape, 1.0)[ensemble.rung_of, None])
+    return np.asarray(scale / np.where(_learns_noise(ensemble), shape, 1.0)[ensemble.noise_of, None])
 
 
 def _learned_evidence(ensemble: Ensemble, shape: Float, scale: Float, reference: Float) -> Float:
-    """(n_experts, D); without meaning on rungs of fixed noise."""
+    """(n_experts, D); without meaning where noise is fixed."""
     finite = np.where(_learns_noise(ensemble), shape, 1.0)
-    return learned_evidence(finite[ensemble.rung_of, None], scale, reference)
+    return learned_evidence(finite[ensemble.noise_of, None], scale, reference)
 
 
 def _sum_of_weights(first: State, second: State, origin: State) -> Float:
@@ -149,7 +158,7 @@ def _check_ancestor(ensemble: Ensemble, origin: State, *states: State) -> None:
     """Whoever learned all that the ancestor learned has at least its information, in every direction."""
     for state in states:
         for b in range(len(ensemble.drift_ratio)):
-            common, own = (Factor(s.matrix[b], s.vector[b]) for s in (origin, state))
+            common, own = (factor_at(ensemble, s, b) for s in (origin, state))
             if not share_of(common, own) <= 1.0 + ANCESTOR_SLACK:
                 raise InputError(
                     f"cannot merge: the ancestor knows things that a model does not (expert {b}), so the model is no "

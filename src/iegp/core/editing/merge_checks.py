@@ -8,7 +8,8 @@ import numpy as np
 
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
-from iegp.core.weights import BAYES, RULES
+from iegp.core.state import Layout
+from iegp.core.weights import rule_named
 from iegp.errors import InputError
 
 
@@ -31,20 +32,20 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "
             f"each row came. {use}, then go_live(drift_var=...)"
         )
-    if ensemble.rule != BAYES:
+    if not rule_named(settings.weights).ignores_order:
         raise InputError(
-            f"cannot {verb} with weights={RULES[ensemble.rule]!r}: those weights depend on the order of rows. "
-            f"{use}, then go_live(weights={RULES[ensemble.rule]!r})"
+            f"cannot {verb} with weights={settings.weights!r}: those weights depend on the order of rows. "
+            f"{use}, then go_live(weights={settings.weights!r})"
         )
     if ensemble.shutdown > 0.0:
         raise InputError(
             f"cannot {verb} with shutdown={ensemble.shutdown:g}: an expert may have stopped learning halfway. {use}"
         )
-    rungs = [rung for rung in settings.noise_forgetting if rung is not None and rung != 1.0]
-    if rungs:
+    forgotten = [value for value in settings.noise_forgetting if value is not None and value != 1.0]
+    if forgotten:
         raise InputError(
-            f"cannot {verb} with noise_forgetting={rungs[0]}: noise that is forgotten depends on when each row came. "
-            f"{use}, then go_live(noise_forgetting=...)"
+            f"cannot {verb} with noise_forgetting={forgotten[0]}: noise that is forgotten depends on when each row "
+            f"came. {use}, then go_live(noise_forgetting=...)"
         )
 
 
@@ -95,6 +96,8 @@ def difference_between(first: Online, second: Online) -> str:
 def _unequal(items: Iterable[tuple[str, object]], other: object) -> str:
     """Name of the first array that is not the same to the bit."""
     for name, value in items:
+        if isinstance(value, Layout):
+            continue  # follows from the settings
         if not np.array_equal(np.asarray(value), np.asarray(getattr(other, name)), equal_nan=True):
             return name
     return ""

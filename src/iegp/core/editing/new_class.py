@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from iegp.core.likelihoods import CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
@@ -40,12 +40,12 @@ def add_class(model: Online) -> Online:
 
 
 def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
-    drifting = ensemble.drift_ratio[:, None, None] > 0.0
+    drifting, layout = ensemble.drift_ratio > 0.0, ensemble.layout
     # A covariance is halved, a square-root information factor grows by sqrt(2), and so does its image of the mean.
-    matrix = state.matrix * np.where(drifting, 0.5, np.sqrt(2.0))
-    half = state.vector * np.where(drifting, 0.5, np.sqrt(0.5))
+    matrix = state.matrix * np.repeat(np.where(drifting, 0.5, np.sqrt(2.0)), np.diff(layout.matrix))
+    half = state.vector * np.repeat(np.where(drifting, 0.5, np.sqrt(0.5)), layout.n_features)[:, None]
     grown = ensemble._replace(
-        likelihood=CATEGORICAL,
+        likelihood=likelihood_code("categorical"),
         drift_ratio=0.5 * ensemble.drift_ratio,
         prior_ratio=0.5 * ensemble.prior_ratio,
         noise_var=np.ones((len(ensemble.drift_ratio), 2)),
@@ -53,7 +53,7 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
         nodes=_one_more_row(ensemble.nodes),
     )
     scale = np.ones((ensemble.n_experts, 2))
-    return grown, state._replace(matrix=matrix, vector=np.concatenate([-half, half], axis=2), noise_scale=scale)
+    return grown, state._replace(matrix=matrix, vector=np.concatenate([-half, half], axis=1), noise_scale=scale)
 
 
 def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
@@ -63,9 +63,9 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
         link=np.concatenate([ensemble.link, np.zeros((n_beliefs, 1))], axis=1),
         nodes=_one_more_row(ensemble.nodes),
     )
-    new = np.zeros((*state.vector.shape[:2], 1))
+    new = np.zeros((len(state.vector), 1))
     return grown, state._replace(
-        vector=np.ascontiguousarray(np.concatenate([state.vector, new], axis=2)),
+        vector=np.concatenate([state.vector, new], axis=1),
         noise_scale=np.concatenate([state.noise_scale, np.ones((ensemble.n_experts, 1))], axis=1),
     )
 

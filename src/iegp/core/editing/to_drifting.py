@@ -12,22 +12,19 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from iegp.core import ensemble as ens
+from iegp.core.compute.tolerances import EVEN_SHARE
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import with_other_ladders
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, State
+from iegp.core.state import Ensemble, State, belief_at
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# This share of the weight is spread evenly. A long history leaves one kernel with all of it, by thousands of nats that
-# no live row could ever win back; but one goes live because the future may differ from the past.
-EVEN_SHARE = 0.1
-
 
 def gone_live(model: Online, settings: Settings) -> Online:
-    """A model with the drifts, weights and noise ladder of ``settings`` that knows what ``model`` has learned.
+    """A model with the drifts, weights and noise models of ``settings`` that knows what ``model`` has learned.
 
     ``model`` must be static and past its warm-up; it is not changed. ``settings`` must share its kernels.
     """
@@ -55,25 +52,24 @@ def gone_live(model: Online, settings: Settings) -> Online:
 def _noise_of_kernels(model: Online) -> Float:
     """(n_kernels, D): the noise level of each kernel's most trusted expert."""
     ensemble, state = model.experts.ensemble, model.state
-    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.rung_of)
-    n_kernels = len(ensemble.frequencies)
+    levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.noise_of)
+    n_kernels = ensemble.n_kernels
     best = state.log_weights.reshape(n_kernels, -1).argmax(axis=1)
     return np.asarray(levels.reshape(n_kernels, -1, levels.shape[1])[np.arange(n_kernels), best])
 
 
 def _state(ensemble: Ensemble, learned: State, live: Ensemble) -> State:
     state = ens.start(live)
-    per_kernel = ensemble.n_drifts
-    for b, drift in enumerate(live.drift_ratio):
-        source = b // live.n_drifts * per_kernel
-        factor, vector = learned.matrix[source], learned.vector[source]
+    for b, (kernel, drift) in enumerate(zip(live.layout.kernel_of, live.drift_ratio, strict=True)):
+        factor, vector = belief_at(ensemble.layout, learned, ensemble.layout.beliefs[kernel])
+        own = belief_at(live.layout, state, b)
         if drift > 0.0:
             inverse = solve_triangular(factor, np.eye(len(factor)))
-            state.matrix[b] = inverse @ inverse.T
-            state.vector[b] = inverse @ vector
+            own.matrix[...] = inverse @ inverse.T
+            own.vector[...] = inverse @ vector
         else:
-            state.matrix[b], state.vector[b] = factor, vector
-    weights = np.exp(learned.log_weights).reshape(len(ensemble.frequencies), -1).sum(axis=1)
+            own.matrix[...], own.vector[...] = factor, vector
+    weights = np.exp(learned.log_weights).reshape(ensemble.n_kernels, -1).sum(axis=1)
     n_each = live.n_experts // len(weights)
     even = EVEN_SHARE / live.n_experts + (1.0 - EVEN_SHARE) * np.repeat(weights / weights.sum(), n_each) / n_each
     return state._replace(log_weights=np.log(even), rows=learned.rows.copy())

@@ -24,61 +24,79 @@ from iegp.core.compute.linalg import matmul, solve_from_right
 from iegp.typing import Float
 
 
-class Beliefs(NamedTuple):
-    """The beliefs of several experts that share a number of features F and of outputs D."""
+class Belief(NamedTuple):
+    """What one expert believes, or several that share a kernel and a drift: F features, D outputs."""
 
     matrix: Float
-    """(n, F, F): R of static experts, S of drifting ones."""
+    """(F, F): R of a static expert, S of a drifting one."""
     vector: Float
-    """(n, F, D): z of static experts, the mean of drifting ones."""
+    """(F, D): z of a static expert, the mean of a drifting one."""
 
 
-def prior(prior_ratio: Float, drift_ratio: Float, n_features: int, n_outputs: int) -> Beliefs:
-    """The beliefs before any row: mean zero, covariance ``prior_ratio * I`` (eq:p_theta, divided by the noise)."""
-    diagonal = np.where(drift_ratio > 0.0, prior_ratio, 1.0 / np.sqrt(prior_ratio))
-    matrix = np.zeros((len(prior_ratio), n_features, n_features))
-    matrix[:, np.arange(n_features), np.arange(n_features)] = diagonal[:, None]
-    return Beliefs(matrix, np.zeros((len(prior_ratio), n_features, n_outputs)))
+class Block(NamedTuple):
+    """Rows of a block as one kernel sees them."""
+
+    phi: Float
+    """(B, F)"""
+    gram: Float
+    """(B, B): lower triangle of ``Phi Phi'``; empty where no expert of the kernel drifts."""
+    y: Float
+    """(B, columns of y)"""
 
 
-def moments(beliefs: Beliefs, drift_ratio: Float, index: int) -> tuple[Float, Float]:
-    """Mean (F, D) and covariance (F, F) of one belief, for looking at; nothing in the algorithm needs them."""
-    matrix, vector = beliefs.matrix[index], beliefs.vector[index]
-    if drift_ratio[index] > 0.0:
-        return vector.copy(), matrix.copy()
-    inverse = np.linalg.inv(np.triu(matrix))
-    return inverse @ vector, inverse @ inverse.T
+class Ahead(NamedTuple):
+    """What a belief predicts of n rows, each before it is learned."""
+
+    means: Float
+    """(n, D), or one such table per belief."""
+    variances: Float
+    """(n,), over the noise variance, or one such list per belief."""
+
+
+def prior(prior_ratio: float, drift_ratio: float, n_features: int, n_outputs: int) -> Belief:
+    """The belief before any row: mean zero, covariance ``prior_ratio * I`` (eq:p_theta, divided by the noise)."""
+    diagonal = prior_ratio if drift_ratio > 0.0 else 1.0 / math.sqrt(prior_ratio)
+    return Belief(diagonal * np.eye(n_features), np.zeros((n_features, n_outputs)))
+
+
+def moments(belief: Belief, drift_ratio: float) -> tuple[Float, Float]:
+    """Mean (F, D) and covariance (F, F), for looking at; nothing in the algorithm needs them."""
+    if drift_ratio > 0.0:
+        return belief.vector.copy(), belief.matrix.copy()
+    inverse = np.linalg.inv(np.triu(belief.matrix))
+    return inverse @ belief.vector, inverse @ inverse.T
 
 
 @compiled
-def predict_static(factor: Float, vector: Float, phi: Float, means: Float, variances: Float) -> None:
+def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
     """Predictive mean (n, D) and variance over noise (n,) of rows ``phi`` (n, F), eq:26. O(F²) per row."""
+    variances = ahead.variances
     whitened = phi.copy()
-    solve_from_right(factor, whitened)
-    matmul(whitened, vector, means)
+    solve_from_right(belief.matrix, whitened)
+    matmul(whitened, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
         variances[t] = 1.0 + np.dot(whitened[t], whitened[t])
 
 
 @compiled
-def predict_drifting(
-    covariance: Float, vector: Float, drift: float, phi: Float, means: Float, variances: Float
-) -> None:
+def predict_drifting(belief: Belief, drift: float, phi: Float, ahead: Ahead) -> None:
     """The same for a random-walk expert, the next step of the walk included (eq:p_theta_pre)."""
+    variances = ahead.variances
     weighted = np.empty_like(phi)
-    matmul(phi, covariance, weighted)
-    matmul(phi, vector, means)
+    matmul(phi, belief.matrix, weighted)
+    matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
         variances[t] = 1.0 + drift + max(0.0, np.dot(weighted[t], phi[t]))
 
 
 @compiled
-def static_row(factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
+def static_row(belief: Belief, phi: Float, y: Float, mean: Float) -> float:
     """Predict one row, then learn it (eqs. 26 and posterior_update_1). Writes the mean, returns the variance.
 
     One pass over R does both. Solving ``u R = phi`` column by column leaves a remainder ``rest``; rotating the row
     into R leaves the same remainder divided by ``sqrt(1 + u_1² + ... + u_i²)``, so the rotations need no second sweep.
     """
+    factor, vector = belief
     n, n_outputs = vector.shape
     rest, rest_y = phi.copy(), y.copy()
     for d in range(n_outputs):
@@ -104,8 +122,9 @@ def static_row(factor: Float, vector: Float, phi: Float, y: Float, mean: Float) 
 
 
 @compiled_fast_sums
-def drifting_row(covariance: Float, vector: Float, drift: float, phi: Float, y: Float, mean: Float) -> float:
+def drifting_row(belief: Belief, drift: float, phi: Float, y: Float, mean: Float) -> float:
     """The same for a random-walk expert: one step of the walk (eq:theta_s), predict, then learn."""
+    covariance, vector = belief
     n, n_outputs = vector.shape
     gain = np.empty(n)
     latent = 0.0

@@ -23,25 +23,23 @@ from iegp.core.compute.linalg import (
     solve_upper_transposed,
 )
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import static_row
+from iegp.core.compute.tolerances import BLOCK_FEATURES, MAX_BLOCK_LEVERAGE
+from iegp.core.expert.belief import Belief, static_row
 from iegp.core.features import feature_rows
 from iegp.core.fitting.noise_evidence import learned_evidence
-from iegp.core.state import Ensemble, State
+from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp
 from iegp.typing import Float
 
-# Rows per block, in numbers of features: beyond this the cubic cost per block no longer shows.
-BLOCK_FEATURES = 6
-
 
 @compiled
-def absorb_block(factor: Float, vector: Float, phi: Float, y: Float, misfit: Float) -> float:
+def absorb_block(belief: Belief, phi: Float, y: Float, misfit: Float) -> float:
     """Learn rows ``phi`` (B, F), ``y`` (B, D) in place; returns how much ``log det R`` grew.
 
     Adds the squared normalised innovations to ``misfit`` (D,). As in ``static_block``, surprising rows are rotated in
     one by one, so that no condition number is squared.
     """
+    factor, vector = belief
     n, n_features = phi.shape
     n_outputs = y.shape[1]
     whitened = phi.copy()
@@ -53,7 +51,7 @@ def absorb_block(factor: Float, vector: Float, phi: Float, y: Float, misfit: Flo
     if not leverage <= MAX_BLOCK_LEVERAGE:
         mean = np.empty(n_outputs)
         for t in range(n):
-            variance = static_row(factor, vector, phi[t], y[t], mean)
+            variance = static_row(belief, phi[t], y[t], mean)
             log_det += 0.5 * math.log(variance)
             for d in range(n_outputs):
                 misfit[d] += (y[t, d] - mean[d]) ** 2 / variance
@@ -83,38 +81,36 @@ def absorb_block(factor: Float, vector: Float, phi: Float, y: Float, misfit: Flo
 
 
 @compiled
-def absorb_kernel(
-    x: Float, y: Float, frequencies: Float, block: int, factor: Float, vector: Float, misfit: Float
-) -> float:
+def absorb_kernel(x: Float, y: Float, frequencies: Float, belief: Belief, misfit: Float) -> float:
     """Learn all rows with one expert, block by block; returns how much ``log det R`` grew."""
+    block = BLOCK_FEATURES * belief.vector.shape[0]
     log_det = 0.0
     for start in range(0, x.shape[0], block):
         rows = slice(start, min(x.shape[0], start + block))
-        log_det += absorb_block(factor, vector, feature_rows(x[rows], frequencies), y[rows], misfit)
+        log_det += absorb_block(belief, feature_rows(x[rows], frequencies), y[rows], misfit)
     return log_det
 
 
 def absorb_in_any_order(ensemble: Ensemble, state: State, x: Float, y: Float) -> None:
     """Learn standardised rows ``x`` (n, d), ``y`` (n, D): the state that :func:`iegp.core.ensemble.learn` leaves.
 
-    Only for ensembles that can be merged (``common_origin.check_mergeable``). ``state`` is updated in place.
+    Only for ensembles that can be merged (``merge_checks.check_mergeable``). ``state`` is updated in place.
     """
     n, n_outputs = y.shape
-    n_beliefs = len(ensemble.drift_ratio)
+    n_beliefs = ensemble.n_beliefs
     misfit, log_det = np.zeros((n_beliefs, n_outputs)), np.zeros(n_beliefs)
-    block = BLOCK_FEATURES * state.matrix.shape[1]
     with one_blas_thread():
-        for b in range(n_beliefs):
-            frequencies = ensemble.frequencies[b // ensemble.n_drifts]
-            log_det[b] = absorb_kernel(x, y, frequencies, block, state.matrix[b], state.vector[b], misfit[b])
+        for b, kernel in enumerate(ensemble.layout.kernel_of):
+            own = belief_at(ensemble.layout, state, b)
+            log_det[b] = absorb_kernel(x, y, ensemble.kernel_frequencies(kernel), own, misfit[b])
     learns = ~np.isnan(ensemble.forgetting)
-    learned = learns[ensemble.rung_of, None]
+    learned = learns[ensemble.noise_of, None]
     squares = misfit[ensemble.belief_of]
-    shape_before = np.where(learns, state.noise_shape, 1.0)[ensemble.rung_of, None]
+    shape_before = np.where(learns, state.noise_shape, 1.0)[ensemble.noise_of, None]
     scale_before = state.noise_scale.copy()
     state.noise_shape[learns] += 0.5 * n
     state.noise_scale[...] += np.where(learned, 0.5 * squares, 0.0)
-    shape = np.where(learns, state.noise_shape, 1.0)[ensemble.rung_of, None]
+    shape = np.where(learns, state.noise_shape, 1.0)[ensemble.noise_of, None]
     # Where the noise is fixed, its level is the scale itself.
     level = state.noise_scale / shape
     change = learned_evidence(shape, state.noise_scale, level) - learned_evidence(shape_before, scale_before, level)

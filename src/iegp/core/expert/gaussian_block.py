@@ -1,4 +1,4 @@
-"""The one algorithm: a block of rows absorbed exactly, with matrix-matrix products.
+"""A block of rows with Gaussian labels: predicted and learned exactly, with matrix-matrix products.
 
 What an expert predicts depends on its data only through the latent values ``z_t = phi_t · theta_t``. For the rows of
 a block their joint covariance (in units of the noise) is ``K + I``, and row t of its Cholesky factor L holds the
@@ -29,9 +29,8 @@ from iegp.core.compute.linalg import (
     subtract_gram_of_columns,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import drifting_row, predict_drifting, predict_static, static_row
-from iegp.core.features import feature_rows
-from iegp.typing import Bool, Float
+from iegp.core.expert.belief import Ahead, Belief, Block, drifting_row, static_row
+from iegp.typing import Float
 
 
 @compiled_fast_sums
@@ -53,13 +52,16 @@ def one_step_ahead(lower: Float, y: Float, means: Float, variances: Float, white
 
 
 @compiled
-def static_block(factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float) -> None:
-    """Predict then learn the rows ``phi`` (B, F), ``y`` (B, D); ``factor`` and ``vector`` are updated in place.
+def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
+    """Predict then learn the rows of a block; the belief is updated in place.
 
     ``[R; Phi] = [I; U] R``, so with ``C'C = I + U'U`` the new factor is ``C R`` and the new ``z`` solves
     ``C' z_new = z + U'y``. C is as well conditioned as the block is unsurprising; a block with a very surprising row
-    is absorbed row by row instead, so that the condition number of R is never squared.
+    is learned row by row instead, so that the condition number of R is never squared.
     """
+    factor, vector = belief
+    phi, _, y = block
+    means, variances = ahead
     n, n_features = phi.shape
     whitened_phi = phi.copy()
     solve_from_right(factor, whitened_phi)
@@ -71,7 +73,7 @@ def static_block(factor: Float, vector: Float, phi: Float, y: Float, means: Floa
         lower[t, t] += 1.0
     if not leverage <= MAX_BLOCK_LEVERAGE or cholesky_lower(lower) != 0:
         for t in range(n):
-            variances[t] = static_row(factor, vector, phi[t], y[t], means[t])
+            variances[t] = static_row(belief, phi[t], y[t], means[t])
         return
     matmul(whitened_phi, vector, means)
     one_step_ahead(lower, y, means, variances, np.empty_like(y))
@@ -86,10 +88,11 @@ def static_block(factor: Float, vector: Float, phi: Float, y: Float, means: Floa
 
 
 @compiled
-def drifting_block(
-    covariance: Float, vector: Float, drift: float, phi: Float, gram: Float, y: Float, means: Float, variances: Float
-) -> None:
-    """The same for random-walk experts; ``gram`` is the lower triangle of ``Phi Phi'``, shared by a kernel's drifts."""
+def drifting_block(belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
+    """The same for a random-walk expert; the drifts of a kernel share ``block.gram``."""
+    covariance, vector = belief
+    phi, gram, y = block
+    means, variances = ahead
     n, n_features = phi.shape
     cross = np.empty((n, n_features))
     matmul(phi, covariance, cross)
@@ -103,7 +106,7 @@ def drifting_block(
             cross[t, i] += drift * (t + 1) * phi[t, i]
     if cholesky_lower(lower) != 0:
         for t in range(n):
-            variances[t] = drifting_row(covariance, vector, drift, phi[t], y[t], means[t])
+            variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
         return
     matmul(phi, vector, means)
     whitened = np.empty_like(y)
@@ -115,101 +118,3 @@ def drifting_block(
         covariance[i, i] += drift * n
         for j in range(i):
             covariance[i, j] = covariance[j, i]
-
-
-@compiled
-def block_rows(n_frequencies: int, drifts: bool) -> int:
-    """Rows per block: F for static experts, F/2 where some drift, the measured optimum of each form."""
-    return n_frequencies if drifts else 2 * n_frequencies
-
-
-@compiled
-def replay_kernel(
-    x: Float,
-    y: Float,
-    begin: int,
-    end: int,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-) -> None:
-    """Stream rows ``begin`` to ``end`` through the active beliefs of one kernel, block by block, features shared.
-
-    ``matrix`` and ``vector`` are updated in place; ``means`` (beliefs, n, D) and ``variances`` (beliefs, n) receive the
-    one-step-ahead predictions, variances in units of the noise.
-    """
-    drifts = False
-    for b in range(drift_ratio.size):
-        drifts = drifts or (active[b] and drift_ratio[b] > 0.0)
-    block = block_rows(frequencies.shape[0], drifts)
-    for start in range(begin, end, block):
-        stop = min(end, start + block)
-        phi = feature_rows(x[start:stop], frequencies)
-        rows = y[start:stop]
-        gram = np.empty((stop - start, stop - start) if drifts else (0, 0))
-        if drifts:
-            gram_of_rows(phi, gram)
-        for b in range(drift_ratio.size):
-            mean, variance = means[b, start:stop], variances[b, start:stop]
-            if not active[b]:
-                continue
-            if drift_ratio[b] > 0.0:
-                drifting_block(matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
-            else:
-                static_block(matrix[b], vector[b], phi, rows, mean, variance)
-
-
-@compiled
-def step_rows(
-    x: Float,
-    y: Float,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-) -> None:
-    """Stream a handful of rows through the beliefs of every kernel, row by row: no factorisations."""
-    n_kernels = frequencies.shape[0]
-    n_drifts = drift_ratio.size // n_kernels
-    for k in range(n_kernels):
-        phi = feature_rows(x, frequencies[k])
-        for b in range(k * n_drifts, (k + 1) * n_drifts):
-            if not active[b]:
-                continue
-            for t in range(x.shape[0]):
-                if drift_ratio[b] > 0.0:
-                    variances[b, t] = drifting_row(matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t])
-                else:
-                    variances[b, t] = static_row(matrix[b], vector[b], phi[t], y[t], means[b, t])
-
-
-@compiled
-def predict_rows(
-    x: Float,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-) -> None:
-    """Predict rows with every active belief of every kernel, each row as if it came next; nothing is changed."""
-    n_kernels = frequencies.shape[0]
-    n_drifts = drift_ratio.size // n_kernels
-    for k in range(n_kernels):
-        phi = feature_rows(x, frequencies[k])
-        for b in range(k * n_drifts, (k + 1) * n_drifts):
-            if not active[b]:
-                continue
-            if drift_ratio[b] > 0.0:
-                predict_drifting(matrix[b], vector[b], drift_ratio[b], phi, means[b], variances[b])
-            else:
-                predict_static(matrix[b], vector[b], phi, means[b], variances[b])

@@ -1,4 +1,4 @@
-"""The block algorithm of ``blocks.py`` for labels that are not Gaussian: sites found row by row inside the block.
+"""The block algorithm of ``gaussian_block.py`` for other labels: sites are found row by row inside the block.
 
 The covariance K of a block's latent values does not depend on the labels. One pass over its rows factors it and finds
 the sites as it goes: row t of the factor yields mean and variance of ``z_t`` given the rows before it, the label turns
@@ -12,6 +12,7 @@ Static experts are kept as square-root information, drifting ones as covariance,
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,29 +31,30 @@ from iegp.core.compute.linalg import (
     subtract_gram_of_columns,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.features import feature_rows
-from iegp.core.likelihoods.sites import log_predictive, site
-from iegp.typing import Bool, Float
+from iegp.core.expert.belief import Ahead, Belief, Block
+from iegp.core.likelihoods.sites import LabelModel, log_predictive, site
+from iegp.typing import Float
+
+
+class Sites(NamedTuple):
+    """What the labels of a block do to the latent values."""
+
+    slopes: Float
+    """(B, L)"""
+    curvatures: Float
+    """(B,)"""
 
 
 @compiled_fast_sums
-def assimilate(
-    kind: int,
-    link: Float,
-    y: Float,
-    floor: float,
-    joint: Float,
-    means: Float,
-    variances: Float,
-    slopes: Float,
-    curvatures: Float,
-) -> None:
+def assimilate(labels: LabelModel, y: Float, floor: float, joint: Float, ahead: Ahead, sites: Sites) -> None:
     """One pass over a block: its one-step-ahead predictions and its sites.
 
     ``joint`` (B, B) holds the lower triangle of the latent covariance and is overwritten: entry (t, j) becomes the
-    covariance of rows t and j given the rows before j, times ``sqrt(h_j / (1 + h_j v_j))``. ``means`` (B, L) come in as
+    covariance of rows t and j given the rows before j, times ``sqrt(h_j / (1 + h_j v_j))``. The means (B, L) come in as
     of the block's start and leave as of just before each row; ``floor`` is what a variance cannot fall below.
     """
+    means, variances = ahead
+    slopes, curvatures = sites
     n, n_latents = means.shape
     roots = np.empty(n)
     for t in range(n):
@@ -68,16 +70,17 @@ def assimilate(
             row[j] = covariance * roots[j]
             variance -= row[j] * row[j]
         variances[t] = max(variance, floor)
-        curvatures[t] = site(kind, y[t], means[t], variances[t], link, slopes[t])
+        curvatures[t] = site(labels, y[t], means[t], variances[t], slopes[t])
         roots[t] = math.sqrt(curvatures[t] / (1.0 + curvatures[t] * variances[t]))
         row[t] = roots[t]
 
 
 @compiled
-def static_sites(
-    kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, means: Float, variances: Float
-) -> None:
+def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead) -> None:
     """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
+    factor, vector = belief
+    phi, _, y = block
+    means, variances = ahead
     n, n_features = phi.shape
     whitened = phi.copy()
     solve_from_right(factor, whitened)
@@ -88,13 +91,13 @@ def static_sites(
         prior[t] = joint[t, t]
     matmul(whitened, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(kind, link, y, 0.0, joint, means, variances, slopes, curvatures)
+    assimilate(labels, y, 0.0, joint, ahead, Sites(slopes, curvatures))
     leverage = 0.0
     for t in range(n):
         leverage = max(leverage, prior[t] * curvatures[t])
     if not leverage <= MAX_BLOCK_LEVERAGE:
         for t in range(n):
-            variances[t] = static_site_row(kind, link, factor, vector, phi[t], y[t], means[t])
+            variances[t] = static_site_row(labels, belief, phi[t], y[t], means[t])
         return
     # The natural parameter of a site, h times its pseudo-target: finite however small h is.
     pulls = np.empty_like(means)
@@ -115,19 +118,11 @@ def static_sites(
 
 
 @compiled
-def drifting_sites(
-    kind: int,
-    link: Float,
-    covariance: Float,
-    vector: Float,
-    drift: float,
-    phi: Float,
-    gram: Float,
-    y: Float,
-    means: Float,
-    variances: Float,
-) -> None:
-    """The same for a random-walk expert; ``gram`` is the lower triangle of ``Phi Phi'``."""
+def drifting_sites(labels: LabelModel, belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
+    """The same for a random-walk expert."""
+    covariance, vector = belief
+    phi, gram, y = block
+    means = ahead.means
     n, n_features = phi.shape
     cross = np.empty((n, n_features))
     matmul(phi, covariance, cross)
@@ -140,7 +135,7 @@ def drifting_sites(
             cross[t, i] += drift * (t + 1) * phi[t, i]
     matmul(phi, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(kind, link, y, drift, joint, means, variances, slopes, curvatures)
+    assimilate(labels, y, drift, joint, ahead, Sites(slopes, curvatures))
     roots = np.empty(n)
     for t in range(n):
         roots[t] = joint[t, t]
@@ -161,12 +156,13 @@ def drifting_sites(
 
 
 @compiled
-def static_site_row(kind: int, link: Float, factor: Float, vector: Float, phi: Float, y: Float, mean: Float) -> float:
+def static_site_row(labels: LabelModel, belief: Belief, phi: Float, y: Float, mean: Float) -> float:
     """Predict one row, then learn it. Writes the latent mean (L,), returns the latent variance.
 
     With ``u R = phi`` the new factor is ``C R`` where ``C'C = I + h u u'``, a sweep of plane rotations as in
     ``static_row``, and the new ``z`` is ``C (z + u g)``: no division by h.
     """
+    factor, vector = belief
     n, n_latents = vector.shape
     u, rest = np.empty(n), phi.copy()
     variance = 0.0
@@ -180,7 +176,7 @@ def static_site_row(kind: int, link: Float, factor: Float, vector: Float, phi: F
         for d in range(n_latents):
             mean[d] += u[i] * vector[i, d]
     slope = np.empty(n_latents)
-    curvature = site(kind, y, mean, variance, link, slope)
+    curvature = site(labels, y, mean, variance, slope)
     for d in range(n_latents):
         _rotate_vector(vector, d, u, slope[d], curvature)
     rest = phi.copy()
@@ -216,10 +212,9 @@ def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: flo
 
 
 @compiled_fast_sums
-def drifting_site_row(
-    kind: int, link: Float, covariance: Float, vector: Float, drift: float, phi: Float, y: Float, mean: Float
-) -> float:
+def drifting_site_row(labels: LabelModel, belief: Belief, drift: float, phi: Float, y: Float, mean: Float) -> float:
     """The same for a random-walk expert: one step of the walk, predict, then learn."""
+    covariance, vector = belief
     n, n_latents = vector.shape
     gain = np.empty(n)
     latent = 0.0
@@ -237,7 +232,7 @@ def drifting_site_row(
             total += phi[i] * vector[i, d]
         mean[d] = total
     slope = np.empty(n_latents)
-    curvature = site(kind, y, mean, variance, link, slope)
+    curvature = site(labels, y, mean, variance, slope)
     for i in range(n):
         for d in range(n_latents):
             vector[i, d] += gain[i] * slope[d]
@@ -253,105 +248,8 @@ def drifting_site_row(
 
 
 @compiled
-def site_block_rows(n_frequencies: int) -> int:
-    """Rows per block: F/2. Finding sites grows with the block, so it is shorter than that of a Gaussian label."""
-    return max(n_frequencies, 8)
-
-
-@compiled
-def replay_sites(
-    x: Float,
-    y: Float,
-    begin: int,
-    end: int,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    kind: int,
-    integration: int,
-    link: Float,
-    nodes: Float,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-    log_scores: Float,
-    outcomes: Float,
-) -> None:
-    """Stream rows ``begin`` to ``end`` through the active beliefs of one kernel, block by block, features shared.
-
-    ``means`` (beliefs, n, L), ``variances`` (beliefs, n), ``log_scores`` (beliefs, n) and ``outcomes``
-    (beliefs, n, K) receive what was predicted before each row was learned.
-    """
-    block = site_block_rows(frequencies.shape[0])
-    drifts = bool(np.any(drift_ratio > 0.0))
-    for start in range(begin, end, block):
-        stop = min(end, start + block)
-        phi = feature_rows(x[start:stop], frequencies)
-        rows = y[start:stop]
-        gram = np.empty((stop - start, stop - start) if drifts else (0, 0))
-        if drifts:
-            gram_of_rows(phi, gram)
-        for b in range(drift_ratio.size):
-            if not active[b]:
-                continue
-            mean, variance = means[b, start:stop], variances[b, start:stop]
-            if drift_ratio[b] > 0.0:
-                drifting_sites(kind, link[b], matrix[b], vector[b], drift_ratio[b], phi, gram, rows, mean, variance)
-            else:
-                static_sites(kind, link[b], matrix[b], vector[b], phi, rows, mean, variance)
-            scores, classes = log_scores[b, start:stop], outcomes[b, start:stop]
-            score_rows(kind, integration, rows, link[b], nodes, mean, variance, scores, classes)
-
-
-@compiled
-def step_sites(
-    x: Float,
-    y: Float,
-    frequencies: Float,
-    drift_ratio: Float,
-    active: Bool,
-    kind: int,
-    integration: int,
-    link: Float,
-    nodes: Float,
-    matrix: Float,
-    vector: Float,
-    means: Float,
-    variances: Float,
-    log_scores: Float,
-    outcomes: Float,
-) -> None:
-    """Stream a handful of rows through the beliefs of every kernel, row by row."""
-    n_kernels = frequencies.shape[0]
-    n_drifts = drift_ratio.size // n_kernels
-    for k in range(n_kernels):
-        phi = feature_rows(x, frequencies[k])
-        for b in range(k * n_drifts, (k + 1) * n_drifts):
-            if not active[b]:
-                continue
-            for t in range(x.shape[0]):
-                if drift_ratio[b] > 0.0:
-                    variances[b, t] = drifting_site_row(
-                        kind, link[b], matrix[b], vector[b], drift_ratio[b], phi[t], y[t], means[b, t]
-                    )
-                else:
-                    variances[b, t] = static_site_row(kind, link[b], matrix[b], vector[b], phi[t], y[t], means[b, t])
-            score_rows(kind, integration, y, link[b], nodes, means[b], variances[b], log_scores[b], outcomes[b])
-
-
-@compiled
-def score_rows(
-    kind: int,
-    integration: int,
-    y: Float,
-    link: Float,
-    nodes: Float,
-    means: Float,
-    variances: Float,
-    log_scores: Float,
-    outcomes: Float,
-) -> None:
+def score_rows(labels: LabelModel, y: Float, ahead: Ahead, log_scores: Float, outcomes: Float) -> None:
     """Log predictive probabilities of one belief: of the labels (n,), and of all classes (n, K)."""
+    means, variances = ahead
     for t in range(means.shape[0]):
-        log_scores[t] = log_predictive(kind, integration, y[t], means[t], variances[t], link, nodes, outcomes[t])
+        log_scores[t] = log_predictive(labels, y[t], means[t], variances[t], outcomes[t])

@@ -1,8 +1,8 @@
-"""Learning the noise level of every expert while it predicts: the rungs of the noise ladder.
+"""The noise models: how every expert learns its noise level while it predicts.
 
 A belief works in units of the noise, so its normalised innovations ``e²/v`` do not depend on the noise level, which can
-be learned from them afterwards. Each rung does that in its own way; all rungs share one belief, so a ladder of them
-costs no linear algebra.
+be learned from them afterwards. Each noise model does that in its own way; all of them share one belief, so that
+several cost no linear algebra.
 
 - *fixed*: the noise stays where it started (the paper); a Gaussian predictive.
 - *conjugate*: ``noise ~ InverseGamma(shape, scale)``. Before each row both are multiplied by the forgetting factor (1
@@ -21,25 +21,24 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import NOISE_FLOOR
+from iegp.core.compute.tolerances import LARGEST_SQUARE, NOISE_FLOOR, START_ROWS
+from iegp.core.expert.sweep import Workspace
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
-from iegp.typing import Bool, Float, Int
-
-# Exact Bayes (forgetting 1) starts with the weight of this many rows on the warm-up's noise level.
-START_ROWS = 10.0
+from iegp.core.state import Ensemble, State
+from iegp.typing import Float, Int
 
 
 class Noise(NamedTuple):
     """What is known about the noise; ``inf`` as shape means that the level is fixed."""
 
     shape: Float
-    """(n_rungs,): inverse-gamma shape of the conjugate rungs, ``inf`` for the others."""
+    """(n_noise,): inverse-gamma shape of conjugate noise models, ``inf`` for the others."""
     scale: Float
-    """(n_experts, D): inverse-gamma scale; on the other rungs the squared scale of the noise itself."""
+    """(n_experts, D): inverse-gamma scale; for the other noise models the squared scale of the noise itself."""
 
 
-def start(forgetting: Float, tails: Float, rung_of: Int, noise_var: Float) -> Noise:
-    """Before any row. ``forgetting`` and ``tails`` (n_rungs,) have NaN for *fixed* and *not heavy-tailed*.
+def start(forgetting: Float, tails: Float, noise_of: Int, noise_var: Float) -> Noise:
+    """Before any row. ``forgetting`` and ``tails`` (n_noise,) have NaN for *fixed* and *not heavy-tailed*.
 
     ``noise_var`` is (n_experts, D). With forgetting below one the shape starts where it would settle, so the tails are
     the same from the first row on.
@@ -49,7 +48,7 @@ def start(forgetting: Float, tails: Float, rung_of: Int, noise_var: Float) -> No
     conjugate = ~np.isnan(forgetting) & np.isnan(tails)
     shape = np.where(conjugate, 0.5 * rows, np.inf)
     factor = np.where(conjugate, 0.5 * rows, 1.0 / _inflation(tails))
-    return Noise(shape, noise_var * factor[rung_of, None])
+    return Noise(shape, noise_var * factor[noise_of, None])
 
 
 @compiled
@@ -66,10 +65,10 @@ def next_dof(shape: float, forgetting: float, tail: float) -> float:
     return shape if math.isinf(shape) else 2.0 * shape * forgetting
 
 
-def level(noise: Noise, tails: Float, rung_of: Int) -> Float:
+def level(noise: Noise, tails: Float, noise_of: Int) -> Float:
     """Noise variance (n_experts, D) as it is known now."""
-    shape = noise.shape[rung_of][:, None]
-    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape) * _inflation(tails)[rung_of, None])
+    shape = noise.shape[noise_of][:, None]
+    return np.asarray(noise.scale / np.where(np.isinf(shape), 1.0, shape) * _inflation(tails)[noise_of, None])
 
 
 def _inflation(tails: Float) -> Float:
@@ -78,38 +77,27 @@ def _inflation(tails: Float) -> Float:
 
 
 @compiled
-def score_rows(
-    means: Float,
-    variances: Float,
-    y: Float,
-    belief_of: Int,
-    rung_of: Int,
-    forgetting: Float,
-    tails: Float,
-    shape: Float,
-    scale: Float,
-    alive: Bool,
-    log_scores: Float,
-    scales: Float,
-    dof: Float,
-) -> None:
-    """Score every expert's prediction of every row, then learn the noise from it; ``shape`` and ``scale`` in place.
+def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
+    """Score every expert's prediction of every row, then learn the noise from it; ``state`` is updated in place.
 
-    ``means`` (beliefs, n, D) and ``variances`` (beliefs, n) come from the blocks. Writes ``log_scores`` (n, experts),
-    summed over outputs, the predictive ``scales`` (n, experts, D) and ``dof`` (n, rungs).
+    Writes the log scores (n, experts), summed over outputs, the predictive scales (n, experts, D) and the degrees of
+    freedom (n, noise models) to ``work``.
     """
+    means, variances, y, alive = work.means, work.variances, work.y, work.active.experts
+    log_scores, scales, dof = work.log_scores, work.scales, work.dof
+    forgetting, tails, shape, scale = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
     n, n_outputs = y.shape
-    n_rungs = shape.size
-    normaliser = np.empty(n_rungs)
+    n_noise = shape.size
+    normaliser = np.empty(n_noise)
     for t in range(n):
-        for k in range(n_rungs):
+        for k in range(n_noise):
             if not math.isinf(shape[k]):
                 shape[k] *= forgetting[k]
             dof[t, k] = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
             normaliser[k] = student_log_normaliser(dof[t, k])
-        for e in range(belief_of.size):
+        for e in range(alive.size):
             log_scores[t, e] = 0.0 if alive[e] else -math.inf
-            k, b = rung_of[e], belief_of[e]
+            b, k = e // n_noise, e % n_noise
             for d in range(n_outputs):
                 if not alive[e]:
                     scales[t, e, d] = 1.0
@@ -124,9 +112,9 @@ def score_rows(
                 scales[t, e, d] = spread
                 log_scores[t, e] += normaliser[k] + student_log_kernel(residual, spread, dof[t, k])
                 # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
-                square = min(residual * residual / variances[b, t], 1.0e300)
+                square = min(residual * residual / variances[b, t], LARGEST_SQUARE)
                 scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
-        for k in range(n_rungs):
+        for k in range(n_noise):
             if not math.isinf(shape[k]):
                 shape[k] += 0.5
 

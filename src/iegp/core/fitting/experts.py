@@ -8,24 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, START_LATENT_VAR
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import Kernel
-from iegp.core.likelihoods import CATEGORICAL, POISSON, Likelihood, likelihood_code, named
-from iegp.core.likelihoods.links import link_from
+from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
-from iegp.core.state import Ensemble
+from iegp.core.state import Ensemble, layout_of
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
-
-# Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
-DEFAULT_PRIOR_VAR = 1.0
-DEFAULT_NOISE_VAR = 0.1
-# The same for latent functions (log odds, log rates).
-DEFAULT_LATENT_VAR = laplace_evidence.START_VAR
 
 
 class Experts(NamedTuple):
@@ -62,8 +56,8 @@ def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: 
     else:
         likelihood = named(settings.likelihood)
         known = np.empty((0, likelihood.label_columns)) if y is None else y
-        link = link_from(likelihood.code, known, n_outputs, settings.overdispersion).start
-        prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
+        link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
+        prior_var = START_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
 
@@ -80,7 +74,7 @@ def fit_experts(settings: Settings, keys: Sequence[int], x: Float, y: Float, n_o
 
 
 def with_other_ladders(settings: Settings, experts: Experts, keys: Sequence[int], noise_var: Float) -> Experts:
-    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise ladder of ``settings``.
+    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise models of ``settings``.
 
     ``noise_var`` (n_kernels, D) is where the noise starts.
     """
@@ -97,16 +91,14 @@ def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
         exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
         return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
-    link = link_from(likelihood.code, y, n_outputs, settings.overdispersion)
+    link = likelihood.link_from(y, n_outputs, settings.overdispersion)
     found = laplace_evidence.fit(y, phi, link, settings.prior_var)
     return _latent_fit(likelihood, found.prior_var, found.link, n_outputs)
 
 
 def _latent_fit(likelihood: Likelihood, prior_var: float, link: Float, n_outputs: int) -> _Fit:
     """In units of the latent function, as if the noise were one."""
-    if likelihood.code == POISSON:
-        link = np.append(link, prior_var)
-    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
+    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), likelihood.finished_link(link, prior_var))
 
 
 def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
@@ -116,13 +108,7 @@ def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
     """
     if settings.likelihood == "gaussian":
         return y
-    likelihood = named(settings.likelihood)
-    if likelihood.code == POISSON:
-        targets = np.log((y[:, :1] + 0.5) / y[:, 1:])
-    elif likelihood.code == CATEGORICAL:
-        targets = (y[:, :1] == np.arange(n_outputs)).astype(np.float64)
-    else:
-        targets = y[:, :1]
+    targets = named(settings.likelihood).targets(y, n_outputs)
     spread = targets.std(axis=0)
     return np.asarray((targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
@@ -154,23 +140,25 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     noise_var = np.stack([fit.noise_var for fit in fits])
     # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
     drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
-    rungs = np.array([rung_numbers(value) for value in settings.noise_forgetting])
-    sharpness = np.ones(len(rungs))
+    noise = np.array([noise_numbers(value) for value in settings.noise_forgetting])
+    sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
-        # No noise to learn; rungs are degrees of sharpness.
+        # No noise to learn; in place of noise models there are degrees of sharpness.
         sharpness = np.array(settings.sharpness)
-        rungs = np.full((len(sharpness), 2), np.nan)
-    n_experts = drift_ratio.size * len(rungs)
+        noise = np.full((len(sharpness), 2), np.nan)
+    n_experts = drift_ratio.size * len(noise)
     link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
     n_latents = noise_var.shape[1]
     switching = settings.weights == "switching"
+    frequencies = [expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]
     return Ensemble(
-        frequencies=np.stack([expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]),
+        frequencies=np.concatenate(frequencies),
+        layout=layout_of([len(own) for own in frequencies], len(drifts)),
         drift_ratio=drift_ratio.ravel(),
         prior_ratio=np.repeat([fit.prior_ratio for fit in fits], len(drifts)),
         noise_var=np.repeat(noise_var, len(drifts), axis=0),
-        forgetting=rungs[:, 0].copy(),
-        tails=rungs[:, 1].copy(),
+        forgetting=noise[:, 0].copy(),
+        tails=noise[:, 1].copy(),
         rule=RULES.index(settings.weights),
         transitions=transition_matrix(settings.switch_array(), n_experts) if switching else np.ones((1, 1)),
         rate=settings.stacking_rate,
@@ -183,8 +171,8 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     )
 
 
-def rung_numbers(forgetting: Rung) -> tuple[float, float]:
-    """Forgetting and tails of one rung of the noise ladder, NaN where there is none."""
+def noise_numbers(forgetting: Rung) -> tuple[float, float]:
+    """Forgetting and tails of one noise model, NaN where there is none."""
     if forgetting is None:
         return np.nan, np.nan
     return forgetting if isinstance(forgetting, tuple) else (forgetting, np.nan)

@@ -25,7 +25,7 @@ from iegp.typing import Float, Int
 
 
 class Belief(NamedTuple):
-    """What one expert carries from row to row."""
+    """State of one expert between two rows."""
 
     gram: Float
     """(F, F), ``Phi'Phi``."""
@@ -39,7 +39,7 @@ class Belief(NamedTuple):
 
 @compiled
 def refresh(belief: Belief, ratio: float) -> None:
-    """Inverse and ``Theta Theta'`` from their definitions, in place: what rounding did to the recursion is gone."""
+    """Recompute the inverse and ``Theta Theta'`` from their definitions, in place, to remove accumulated rounding."""
     n = len(belief.gram)
     factor, root = np.empty((n, n)), np.zeros((n, n))
     for i in range(n):
@@ -70,7 +70,7 @@ def _add_scaled(scale: float, vector: Float, out: Float) -> None:
 
 @compiled_fast_sums
 def absorb(belief: Belief, row: Row, space: Workspace) -> None:
-    """Learn the row whose position the workspace describes, in place.
+    """Learn the row at the position that the workspace describes, in place.
 
     With ``gain = inverse phi / (1 + phi' inverse phi)`` and the misfit e, the inverse loses ``gain (inverse phi)'`` and
     ``Theta`` gains ``gain e'``, which adds ``gain (Theta e)' + (Theta e) gain' + e'e gain gain'`` to ``Theta Theta'``.
@@ -95,7 +95,7 @@ def absorb(belief: Belief, row: Row, space: Workspace) -> None:
 
 @compiled
 def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
-    """Positions (k, d) of a row's neighbours."""
+    """Return the positions (k, d) of a row's neighbours."""
     k, d = starts.shape
     for s in range(k):
         for c in range(d):
@@ -104,7 +104,7 @@ def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
 
 @compiled
 def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
-    """Every earlier row loses weight; the prior is given back at the next refresh."""
+    """Reduce the weight of every earlier row; the next refresh restores the prior."""
     n = crossed.size
     for i in range(n):
         crossed[i] *= forgetting ** (t + 1)
@@ -114,7 +114,7 @@ def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
 
 @compiled
 def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) -> None:
-    """``Phi'Phi`` and ``Phi'Y`` after a block."""
+    """Update ``Phi'Phi`` and ``Phi'Y`` after a block."""
     b, n = phis.shape
     if forgetting == 1.0:
         add_transposed_matmul(phis, phis, belief.gram)
@@ -133,24 +133,28 @@ def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) ->
     add_transposed_matmul(weighted, rows, belief.cross)
 
 
+class RowBlock(NamedTuple):
+    """Rows that are embedded one after another."""
+
+    rows: Float
+    """(b, D)"""
+    products: Float
+    """(b, b): of the rows with each other; not looked at where nothing is learned."""
+    neighbours: Int
+    """(b, k): numbers of earlier rows."""
+
+
 @compiled
 def learn_block(
-    belief: Belief,
-    problem: RowProblem,
-    rows: Float,
-    row_products: Float,
-    neighbours: Int,
-    positions: Float,
-    first: int,
-    n_steps: int,
-    forgetting: float,
-    log_scores: Float,
+    belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, first: int, log_scores: Float
 ) -> None:
-    """Embed and learn the rows (b, D) of a block, in place.
+    """Embed and learn the rows of a block, in place.
 
-    ``neighbours`` (b, k) are numbers of earlier rows, in ``positions`` (n, d), where row t of the block writes its own
-    position at ``first + t``. ``log_scores`` (b,) are log predictive densities before learning.
+    ``positions`` (n, d) holds those of earlier rows, and row t of the block writes its own at ``first + t``.
+    ``log_scores`` (b,) are log predictive densities before learning.
     """
+    rows, row_products, neighbours = block
+    forgetting = problem.forgetting
     b, n_features = len(rows), len(belief.gram)
     d, k = positions.shape[1], neighbours.shape[1]
     space = make_workspace(len(problem.frequencies), d)
@@ -165,7 +169,7 @@ def learn_block(
         symmetric_times(belief.inverse, crossed[t], theta_y)
         start_from(neighbours[t], positions, starts)
         row = Row(theta_y, row_products[t, t], float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, n_steps, space, positions[first + t])
+        log_scores[t] = locate(problem, row, starts, problem.n_steps, space, positions[first + t])
         _add_scaled(1.0, space.waves[0], phis[t])
         absorb(belief, row, space)
     _add_to_sums(belief, phis, rows, forgetting)
@@ -173,16 +177,10 @@ def learn_block(
 
 @compiled
 def place_block(
-    belief: Belief,
-    problem: RowProblem,
-    rows: Float,
-    neighbours: Int,
-    positions: Float,
-    n_steps: int,
-    placed: Float,
-    log_scores: Float,
+    belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, placed: Float, log_scores: Float
 ) -> None:
     """Embed rows (b, D) without learning: positions into ``placed`` (b, d), log predictive densities alongside."""
+    rows, _, neighbours = block
     b, n_features = len(rows), len(belief.gram)
     d, k = positions.shape[1], neighbours.shape[1]
     space = make_workspace(len(problem.frequencies), d)
@@ -196,4 +194,4 @@ def place_block(
         for c in range(rows.shape[1]):
             square += rows[t, c] ** 2
         row = Row(theta_y, square, float(rows.shape[1]))
-        log_scores[t] = locate(problem, row, starts, n_steps, space, placed[t])
+        log_scores[t] = locate(problem, row, starts, problem.n_steps, space, placed[t])

@@ -1,12 +1,27 @@
-"""One row and one output of a mixture: a small table of the components that matter, and its distribution function."""
+"""The components of a mixture; of one row and output, a small table of those that matter, and its distribution."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from iegp._compile import compiled
 from iegp.core.predictive.student import student_cdf_pdf, student_log_normaliser
 from iegp.typing import Float
+
+
+class Components(NamedTuple):
+    """Arrays of a mixture of n rows, M experts, D outputs, for compiled code; see :class:`.mixture.Mixture`."""
+
+    weights: Float
+    """(n, M)"""
+    loc: Float
+    """(n, M, D)"""
+    scale: Float
+    """(n, M, D)"""
+    dof: Float
+    """(n, M, D)"""
+
 
 # Columns of the small table of the components that matter in one row and output.
 WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
@@ -14,7 +29,7 @@ WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
 
 @compiled
 def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
-    """The components heavier than ``floor`` as rows of ``table`` (M, 5), weights normalised; a view of it.
+    """Copy the components heavier than ``floor`` to rows of ``table`` (M, 5), weights normalised; return a view of it.
 
     One row and one output: all arguments have shape (M,).
     """
@@ -35,7 +50,7 @@ def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, t
 
 @compiled
 def cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
-    """Distribution function of a mixture, its density, and the derivative of the density."""
+    """Compute the distribution function of a mixture, its density, and the derivative of the density."""
     cdf, pdf, slope = 0.0, 0.0, 0.0
     for j in range(parts.shape[0]):
         weight, scale, dof = parts[j, WEIGHT], parts[j, SCALE], parts[j, DOF]
@@ -52,7 +67,7 @@ def cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
 
 @compiled
 def inflation(dof: float) -> float:
-    """Variance of a Student-t of unit scale."""
+    """Compute the variance of a Student-t of unit scale."""
     if dof <= 2.0:
         return math.inf
     return 1.0 + 2.0 / (dof - 2.0)

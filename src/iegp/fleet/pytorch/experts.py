@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from iegp.core.state import Ensemble, State
+from iegp.errors import InputError
 from iegp.fleet.pytorch.noise import Rung
 from iegp.fleet.pytorch.weights import Rule
 
@@ -86,11 +87,17 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.tensor(array, dtype=torch.float64, device=device)
 
+    layout = ensemble.layout
+    if len(set(layout.n_features.tolist())) > 1:
+        raise InputError(
+            f"the kernels have {layout.feature_counts()} features; PyTorch needs the same number in each, "
+            "use iegp.Fleet instead"
+        )
     # A drift of zero is zero for every kernel.
     is_static = ensemble.drift_ratio == 0.0
     numbers = np.arange(len(is_static))
     return DeviceExperts(
-        frequencies=tensor(ensemble.frequencies),
+        frequencies=tensor(ensemble.frequencies.reshape(layout.n_kernels, -1, ensemble.frequencies.shape[1])),
         drift=tensor(ensemble.drift_ratio[~is_static]).to(dtype),
         is_static=tuple(map(bool, is_static[: ensemble.n_drifts])),
         static_beliefs=torch.tensor(numbers[is_static], device=device),
@@ -105,6 +112,8 @@ def to_device(experts: DeviceExperts, states: State) -> DeviceState:
     """States of n keys as the CPU keeps them, each array with one more axis in front."""
     device, dtype = experts.frequencies.device, experts.dtype
     matrix, vector, *rest = (torch.tensor(np.asarray(a), dtype=torch.float64, device=device) for a in states)
+    n, n_beliefs, n_features = len(matrix), experts.n_beliefs, experts.n_features
+    matrix, vector = matrix.view(n, n_beliefs, n_features, n_features), vector.view(n, n_beliefs, n_features, -1)
     factor, z = matrix[:, experts.static_beliefs], vector[:, experts.static_beliefs]
     eye = torch.eye(matrix.shape[-1], dtype=torch.float64, device=device)
     root = torch.linalg.solve_triangular(factor, eye, upper=True)
@@ -127,4 +136,5 @@ def to_host(experts: DeviceExperts, states: DeviceState) -> State:
     factor = torch.linalg.solve_triangular(triangle, eye, upper=True)
     matrix[:, experts.static_beliefs], vector[:, experts.static_beliefs] = factor, factor @ mean
     matrix[:, experts.drifting_beliefs], vector[:, experts.drifting_beliefs] = covariance, drifting_mean
-    return State(*(tensor.cpu().numpy() for tensor in (matrix, vector, *states[4:])))
+    flat = matrix.view(n, -1), vector.view(n, -1, n_outputs)
+    return State(*(tensor.cpu().numpy() for tensor in (*flat, *states[4:])))

@@ -1,0 +1,198 @@
+"""What a test-then-train pass returns: for every row, the prediction made before its label was used.
+
+A run is a view of the core's :class:`~iegp.core.predictions.Predictions` in the shape of the caller's labels, with the
+labels beside it and scores that sum it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iegp.core.predictions import Predictions
+from iegp.evaluate.classification import brier, error_rate, expected_calibration_error
+from iegp.evaluate.metrics import coverage, nmse, pnll
+from iegp.typing import Float
+
+LEVEL = 0.95
+
+# Fields that say something about the whole run; all others have one entry per row, or are None.
+_OF_THE_WHOLE = ("level", "n_blind", "classes")
+
+
+class Run:
+    """What all runs share; a subclass is a frozen dataclass with these fields and its own."""
+
+    log_score: Float
+    """(n,): log predictive density or probability of the label, summed over outputs."""
+    weights: Float
+    """(n, n_experts): weights of the experts in the prediction of that row."""
+    y: NDArray[Any]
+    """Labels."""
+    pit: Float | None
+    """Shape of y: predicted probability of a smaller label, half of the label's own probability added where labels are
+    counts or ordered classes; None for unordered classes, and where it was not computed."""
+
+    @classmethod
+    def concatenate(cls, runs: Sequence[Self]) -> Self:
+        """Join consecutive runs, such as those of a live loop.
+
+        Parameters
+        ----------
+        runs : sequence of runs
+            At least one, all of the same kind.
+        """
+        joined: dict[str, Any] = {}
+        for field in fields(cls):  # type: ignore[arg-type] # subclasses are dataclasses
+            parts = [value for run in runs if (value := getattr(run, field.name)) is not None]
+            is_joined = parts and field.name not in _OF_THE_WHOLE
+            joined[field.name] = np.concatenate(parts) if is_joined else getattr(runs[0], field.name)
+        return cls(**joined)
+
+    def __len__(self) -> int:
+        return len(self.log_score)
+
+    def _count(self) -> str:
+        return f"{len(self)} row" + ("" if len(self) == 1 else "s")
+
+
+class NumberRun(Run):
+    """A run whose labels are numbers or counts."""
+
+    mean: Float
+    """Shape of y; likewise ``std``, and the ends ``lower`` and ``upper`` of the central interval."""
+    std: Float
+    lower: Float | None
+    upper: Float | None
+    level: float | None
+    """Probability of the interval; None if none was asked for."""
+    n_blind: int = 0
+    """Rows at the start that scores leave out: predicted before anything was known, not even the units of y."""
+
+    @classmethod
+    def of_predictions(cls, predictions: Predictions, y: Float, single_output: bool, **own: Any) -> Self:
+        """A run out of the core's predictions of labels (n, D); ``own`` are further fields, ``level`` among them."""
+
+        def shaped(values: Float) -> Float:
+            return values[:, 0] if single_output else values
+
+        asked = () if own["level"] is None else ("lower", "upper", "pit")
+        parts: dict[str, Any] = {"lower": None, "upper": None, "pit": None, **own}
+        parts |= {name: shaped(getattr(predictions, name)) for name in ("mean", "std", *asked)}
+        # The caller's y may be a buffer that is about to be overwritten.
+        parts |= {"log_score": predictions.log_score, "weights": predictions.weights, "y": shaped(y).copy()}
+        return cls(**parts)
+
+    @property
+    def nmse(self) -> float:
+        """Mean squared error over the variance of y."""
+        return nmse(self.y[self.n_blind :], self.mean[self.n_blind :])
+
+    @property
+    def pnll(self) -> float:
+        """Mean predictive negative log-likelihood."""
+        return pnll(self.log_score[self.n_blind :])
+
+    @property
+    def coverage(self) -> float:
+        """Share of labels inside the interval; NaN where no level was asked for."""
+        if self.lower is None or self.upper is None:
+            return float("nan")
+        rows = slice(self.n_blind, None)
+        return coverage(self.y[rows], self.lower[rows], self.upper[rows])
+
+
+@dataclass(frozen=True, repr=False)
+class PrequentialRun(NumberRun):
+    """One entry per row, in the units of the target.
+
+    ``mean``, ``std``, ``lower`` and ``upper`` (ends of the central interval, 95 % unless another ``level`` was asked
+    for) have the shape of y; ``log_score`` (n,) is the log predictive density of the label, summed over outputs;
+    ``weights`` (n, n_experts) are those used for the prediction of that row; ``y`` are the labels; ``pit`` has the
+    shape of y: the predicted probability of a smaller label, for counts plus half of that of the label itself.
+
+    ``nmse``, ``pnll`` and ``coverage`` sum the run up. They leave out ``n_blind`` rows at its start: the very first row
+    of a fresh model is predicted before anything is known, not even the units of y.
+    """
+
+    mean: Float
+    std: Float
+    lower: Float
+    upper: Float
+    log_score: Float
+    weights: Float
+    y: Float
+    level: float = LEVEL
+    n_blind: int = 0
+    pit: Float | None = None
+
+    def __repr__(self) -> str:
+        if len(self) <= self.n_blind:
+            return f"PrequentialRun({self._count()}, predicted before anything was known)"
+        parts = [f"mean log score {-self.pnll:.4g}", f"{100 * self.level:g} % coverage {100 * self.coverage:.1f} %"]
+        if np.isnan(self.log_score[self.n_blind :]).all():
+            parts = ["no uncertainty"]
+        # One label, or labels all alike, have no variance to compare with.
+        if np.ptp(self.y[self.n_blind :], axis=0).min() > 0.0:
+            parts.insert(0, f"nMSE {self.nmse:.4g}")
+        return f"PrequentialRun({self._count()}: {', '.join(parts)})"
+
+
+@dataclass(frozen=True, repr=False)
+class ClassificationRun(Run):
+    """One entry per row, each made before the label of that row was used.
+
+    ``proba`` (n, K) are class probabilities in the order of ``classes``; ``log_score`` (n,) is the log probability of
+    the label; ``weights`` (n, n_experts) are those used for the prediction of that row; ``y`` are the labels; ``pit``
+    (n,) is the predicted probability of a smaller label plus half of that of the label itself, None where classes have
+    no order. ``predicted`` is the most probable class; ``error``, ``log_loss``, ``brier`` and ``calibration_error`` sum
+    the run up. :meth:`concatenate` joins the pieces of a live loop.
+    """
+
+    proba: Float
+    log_score: Float
+    weights: Float
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    pit: Float | None = None
+
+    @classmethod
+    def of_predictions(cls, predictions: Predictions, y: NDArray[Any], classes: NDArray[Any]) -> Self:
+        """A run out of the core's predictions of ``y`` (n,), which are among ``classes`` (K,)."""
+        pit = predictions.pit[:, 0] if len(predictions.pit) else None
+        return cls(predictions.proba, predictions.log_score, predictions.weights, y, classes, pit)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """The most probable class of each row."""
+        return np.asarray(self.classes[np.argmax(self.proba, axis=1)])
+
+    @property
+    def error(self) -> float:
+        """Share of wrong predictions: the paper's cumulative classification error at the end of the stream."""
+        return error_rate(self.y, self.predicted)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean negative log probability of the labels; smaller is better."""
+        return pnll(self.log_score)
+
+    @property
+    def brier(self) -> float:
+        """Mean squared distance of the probabilities from what happened."""
+        return brier(self.y, self.proba, self.classes)
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: how far confidence and accuracy are apart, averaged over ten bins."""
+        return expected_calibration_error(self.y, self.proba, self.classes)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"ClassificationRun({self._count()})"
+        parts = f"error {self.error:.4g}, log loss {self.log_loss:.4g}, calibration error {self.calibration_error:.3g}"
+        return f"ClassificationRun({self._count()}: {parts})"
