@@ -432,6 +432,8 @@ def as_float(value: Any) -> float | None:
 
 def first_not_finite(values: Float) -> tuple[int, int] | None:
     """Row and column of the first entry (n, D) that is NaN or infinite."""
+    if values.size == 1 and math.isfinite(values.item()):
+        return None  # a single label, without the cost of an array
     # The sum of finite numbers is nearly always finite: one pass, no array of flags.
     with np.errstate(all="ignore"):
         if math.isfinite(values.sum()) or np.isfinite(values).all():
