@@ -1,4 +1,4 @@
-"""Speed, as ratios measured in one run: ours over the floor, ours over a plain version.
+"""Speed as ratios measured in one run: iegp over the floor, iegp over a plain version.
 
     python benchmarks/speed.py [--rows 40000] [--memory-rows 1000000]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contracts.models import small, state_bytes, stream
 
-from iegp.core.ensemble import FEW_ROWS
+from iegp.core.compute.tolerances import FEW_ROWS
 from iegp.errors import IegpError, InputError
 from iegp.kernels import RBF
 

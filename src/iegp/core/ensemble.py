@@ -19,6 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
@@ -35,17 +36,12 @@ from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import Ensemble, State, active_experts, belief_at, label_model, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
 __all__ = ["Ensemble", "Predictions", "State", "learn", "learn_chunks", "predict", "start"]
-
-# Up to this many rows are learned one by one: factoring such a small block costs more.
-FEW_ROWS = 6
-# Rows after which experts that were shut down are left out; also bounds the memory of a long pass.
-CHUNK_ROWS = 2048
 
 
 def start(ensemble: Ensemble) -> State:
@@ -342,7 +338,7 @@ def expand_components(work: Workspace, components: Components) -> None:
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
     lower, upper = quantiles(*components, _tails(level))
-    pit = cdf_rows(*components, y, NEGLIGIBLE_WEIGHT / components.weights.shape[1])
+    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
     return predictions._replace(lower=lower, upper=upper, pit=pit)
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.ensemble import CHUNK_ROWS, FEW_ROWS, expand_components, predict_into, weigh
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS
+from iegp.core.ensemble import expand_components, predict_into, weigh
 from iegp.core.expert.sweep import Span, Workspace, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.predictions import Predictions, some_rows
 from iegp.core.predictive.components import Components

@@ -16,6 +16,7 @@ import numpy as np
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, PREDICT_ROWS
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
@@ -27,10 +28,6 @@ from iegp.core.settings import Settings
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Float
-
-FIRST_FIT = 32
-# Rows of a prediction that are worked on at once; bounds its memory.
-PREDICT_ROWS = 4096
 
 
 @dataclass
@@ -113,7 +110,7 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
     with one_blas_thread():
         parts = [
@@ -126,7 +123,7 @@ def predict(model: Online, x: Float) -> Mixture:
 def predict_classes(model: Online, x: Float) -> Float:
     """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         return ens.predict_classes(model.experts.ensemble, model.state, _x(model, x))
     with one_blas_thread():
         return np.concatenate(
@@ -140,7 +137,7 @@ def predict_classes(model: Online, x: Float) -> Float:
 def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         found: CountMixture | LatentMixture
         found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
         return found
@@ -159,7 +156,7 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
@@ -171,7 +168,7 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
 def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
         return

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import LARGEST_FREQUENCY
+from iegp.core.compute.tolerances import LARGEST_FREQUENCY, N_DRAWS
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import noise_numbers
 from iegp.core.likelihoods import named
-from iegp.core.likelihoods.sites import N_DRAWS
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.core.state import Layout, layout_of

@@ -18,7 +18,7 @@ from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
-from iegp.storage.schema import check_arrays, count, flag
+from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -47,7 +47,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     _require_likelihood(config)
     try:
-        settings = Settings.from_config(config["settings"])
+        settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
         arrays = _one_after_another(arrays)

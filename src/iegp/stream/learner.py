@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core import model as online
-from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE, LARGEST_COUNT
 from iegp.core.editing.columns import add_columns
-from iegp.core.likelihoods.poisson import LARGEST_COUNT
 from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings

@@ -9,19 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp._compile import call_for_three, compiled, specialised
+from iegp.core.compute.tolerances import (
+    FARTHEST_MODE,
+    INTEGRAL_HALVINGS,
+    INTEGRAL_SETTLED,
+    INTEGRAL_TERMS,
+    LARGEST_VAR,
+    LEAST_VAR,
+    MODE_CONVERGED,
+    MODE_MAX_STEPS,
+    NEGLIGIBLE_TERM,
+    SHRINKING_STEP,
+)
 from iegp.typing import Float
 
-_MAX_STEPS = 200
-# The likelihoods vary on a scale of one, and Newton squares the error: after a step this small it is rounding.
-_CONVERGED = 1.0e-8
-# An integral over z cannot tell variances beyond these from these.
-LEAST_VAR, LARGEST_VAR = 1.0e-14, 1.0e8
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-# The trapezoidal rule squares its error when its step is halved: after a change this small it is below 1e-10.
-_SETTLED = 1.0e-6
-_MOST_HALVINGS = 8
-_NEGLIGIBLE = 1.0e-17
-_MOST_TERMS = 5000
 
 # What the templates below call; every likelihood has its own.
 derivatives: Any = None
@@ -40,9 +42,9 @@ def _mode(label: Float, mean: float, var: float, link: Any, guess: float) -> flo
     low, high = min(mean, mean + var * slope), max(mean, mean + var * slope)
     z = mean + var * slope / (1.0 + var * curvature) if math.isnan(guess) else guess
     if not low < z < high:
-        z = 0.5 * (max(low, mean - 1.0e6) + min(high, mean + 1.0e6))
+        z = 0.5 * (max(low, mean - FARTHEST_MODE) + min(high, mean + FARTHEST_MODE))
     moved = math.inf
-    for _ in range(_MAX_STEPS):
+    for _ in range(MODE_MAX_STEPS):
         _, slope, curvature = derivatives(label, z, link)
         excess = z - mean - var * slope
         if excess > 0.0:
@@ -51,11 +53,11 @@ def _mode(label: Float, mean: float, var: float, link: Any, guess: float) -> flo
             low = z
         ahead = z - excess / (1.0 + var * curvature)
         # Written so that a NaN, from an overflowing slope, is halved away too.
-        if not (low <= ahead <= high and abs(ahead - z) <= 0.9 * moved):
+        if not (low <= ahead <= high and abs(ahead - z) <= SHRINKING_STEP * moved):
             ahead = 0.5 * (low + high)
         moved = abs(ahead - z)
         z = ahead
-        if moved < _CONVERGED:
+        if moved < MODE_CONVERGED:
             break
     return z
 
@@ -109,12 +111,12 @@ def log_integral(label: Float, mean: float, var: float, link: tuple[int, Float])
     total = step * (
         1.0 + _terms(label, gauss, link, peak + step, step) + _terms(label, gauss, link, peak - step, -step)
     )
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(INTEGRAL_HALVINGS):
         half = 0.5 * step
         between = _terms(label, gauss, link, peak + half, step) + _terms(label, gauss, link, peak - half, -step)
         finer = 0.5 * total + half * between
         change, step, total = abs(finer - total), half, finer
-        if not change > _SETTLED * total:
+        if not change > INTEGRAL_SETTLED * total:
             break
     return top + math.log(total) - 0.5 * math.log(var) - _LOG_ROOT_TWO_PI
 
@@ -126,12 +128,12 @@ def _terms(
     """Values of the integrand relative to its peak, from ``begin`` outwards in equal steps until they are tiny."""
     mean, var, top = gauss
     total = 0.0
-    for i in range(_MOST_TERMS):
+    for i in range(INTEGRAL_TERMS):
         z = begin + i * step
         term = math.exp(derivatives_at(label, z, link)[0] - 0.5 * (z - mean) ** 2 / var - top)
         total += term
         # Log-concave: terms beyond are smaller still. Written so that a NaN ends it too.
-        if not term > _NEGLIGIBLE * (1.0 + total):
+        if not term > NEGLIGIBLE_TERM * (1.0 + total):
             break
     return total
 

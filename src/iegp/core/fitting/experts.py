@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, START_LATENT_VAR
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
@@ -19,12 +20,6 @@ from iegp.core.settings import Rung, Settings
 from iegp.core.state import Ensemble, layout_of
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
-
-# Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
-DEFAULT_PRIOR_VAR = 1.0
-DEFAULT_NOISE_VAR = 0.1
-# The same for latent functions (log odds, log rates).
-DEFAULT_LATENT_VAR = laplace_evidence.START_VAR
 
 
 class Experts(NamedTuple):
@@ -62,7 +57,7 @@ def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: 
         likelihood = named(settings.likelihood)
         known = np.empty((0, likelihood.label_columns)) if y is None else y
         link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
-        prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
+        prior_var = START_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
 

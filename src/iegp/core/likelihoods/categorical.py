@@ -25,11 +25,9 @@ from iegp._compile import compiled
 from iegp.core.compute.exponential import exp_negative
 from iegp.core.compute.logistic import hermite, probit_shrinkage
 from iegp.core.compute.normal import normal_cdf
+from iegp.core.compute.tolerances import CLASS_MODE_CONVERGED, MODE_MAX_STEPS
 from iegp.core.likelihoods.protocol import Likelihood
 from iegp.typing import Float, Int
-
-_MAX_STEPS = 200
-_CONVERGED = 1.0e-9
 
 
 def _laguerre(n: int) -> Float:
@@ -98,7 +96,7 @@ def joint_site(label: int, mean: Float, var: float, link: Float, slope: Float) -
     z, trial, step = mean.copy(), np.empty(n), np.empty(n)
     p, p_trial = np.empty(n), np.empty(n)
     height = _height(label, z, mean, var, link, p)
-    for _ in range(_MAX_STEPS):
+    for _ in range(MODE_MAX_STEPS):
         largest = _newton_step(label, z, mean, var, p, step)
         fraction = 1.0
         while True:
@@ -111,7 +109,7 @@ def joint_site(label: int, mean: Float, var: float, link: Float, slope: Float) -
             fraction *= 0.5
         height = reached
         z[:], p[:] = trial, p_trial
-        if fraction * largest < _CONVERGED:
+        if fraction * largest < CLASS_MODE_CONVERGED:
             break
     spread = 0.0
     for k in range(n):

@@ -6,16 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iegp.core.compute.tolerances import FARTHEST_LINK, LINK_SPREAD
 from iegp.typing import Float
 
 if TYPE_CHECKING:
     from iegp.core.likelihoods.protocol import Likelihood
-
-# A broad prior around the base rates, in units of the free numbers: what the warm-up rows do not show (an absent
-# level, no events at all) is not impossible, it has only not been seen yet.
-PRIOR_SPREAD = 1.5
-# How far the average rate or the first cut-point may move from where it starts.
-FARTHEST = 20.0
 
 
 class Link:
@@ -37,8 +32,8 @@ class Link:
     def penalty(self, free: Float) -> tuple[float, Float]:
         """Minus the log prior of the free numbers, and its gradient."""
         away = free - self.free()
-        return 0.5 * float(away @ away) / PRIOR_SPREAD**2, away / PRIOR_SPREAD**2
+        return 0.5 * float(away @ away) / LINK_SPREAD**2, away / LINK_SPREAD**2
 
     def bounds(self) -> list[tuple[float, float]]:
         """Where the free numbers may lie."""
-        return [(value - FARTHEST, value + FARTHEST) for value in self.free()]
+        return [(value - FARTHEST_LINK, value + FARTHEST_LINK) for value in self.free()]

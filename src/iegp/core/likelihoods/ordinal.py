@@ -11,12 +11,10 @@ from scipy import stats
 from iegp._compile import compiled
 from iegp.core.compute import logistic, normal
 from iegp.core.compute.newton import newton
-from iegp.core.likelihoods.links import FARTHEST, PRIOR_SPREAD, Link
+from iegp.core.compute.tolerances import FARTHEST_LINK, LINK_SPREAD, MAX_GAP, MIN_GAP
+from iegp.core.likelihoods.links import Link
 from iegp.core.likelihoods.protocol import Likelihood
 from iegp.typing import Float
-
-# Gaps between cut-points are in units of the latent function.
-MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
 
 
 @compiled
@@ -97,13 +95,13 @@ class CutPoints(Link):
         ranks = np.arange(1, len(free))
         slopes[0, 1:] = (len(free) - ranks) / len(free) * np.exp(free[1:])
         away = np.concatenate([[centre], away[1:]])
-        return 0.5 * float(away @ away) / PRIOR_SPREAD**2, np.asarray(slopes.T @ away) / PRIOR_SPREAD**2
+        return 0.5 * float(away @ away) / LINK_SPREAD**2, np.asarray(slopes.T @ away) / LINK_SPREAD**2
 
     def bounds(self) -> list[tuple[float, float]]:
         """Where the free numbers may lie."""
         first = self.start[0]
         gaps = float(np.log(MIN_GAP)), float(np.log(MAX_GAP))
-        return [(first - FARTHEST, first + FARTHEST), *[gaps] * (len(self.start) - 1)]
+        return [(first - FARTHEST_LINK, first + FARTHEST_LINK), *[gaps] * (len(self.start) - 1)]
 
 
 class Ordinal(Likelihood):

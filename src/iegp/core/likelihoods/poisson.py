@@ -14,20 +14,22 @@ from __future__ import annotations
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.newton import LARGEST_VAR, LEAST_VAR
-from iegp.core.compute.tolerances import MAX_LOG_RATE_VAR
-from iegp.core.likelihoods.links import FARTHEST, Link
+from iegp.core.compute.tolerances import (
+    FARTHEST_LINK,
+    LARGEST_COUNT,
+    LARGEST_VAR,
+    LEAST_VAR,
+    MAX_DISPERSION,
+    MAX_LOG_RATE_VAR,
+    MIN_DISPERSION,
+    START_DISPERSION,
+)
+from iegp.core.likelihoods.links import Link
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.protocol import Likelihood
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.poisson_log_normal import derivatives, first_guess, log_poisson, mode
 from iegp.typing import Float
-
-# Beyond this the log probability of a count loses all digits.
-LARGEST_COUNT = 1e15
-# Overdispersion is the variance of a log rate.
-START_DISPERSION = 0.1
-MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
 
 
 @compiled
@@ -67,7 +69,7 @@ class CountLink(Link):
         """Where the free numbers may lie."""
         free = self.free()
         dispersions = float(np.log(MIN_DISPERSION)), float(np.log(MAX_DISPERSION))
-        return [(free[0] - FARTHEST, free[0] + FARTHEST), *[dispersions] * (len(free) - 1)]
+        return [(free[0] - FARTHEST_LINK, free[0] + FARTHEST_LINK), *[dispersions] * (len(free) - 1)]
 
 
 class Poisson(Likelihood):

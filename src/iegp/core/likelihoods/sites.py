@@ -17,13 +17,13 @@ import numpy as np
 
 from iegp._compile import call_at, compiled
 from iegp.core.compute.newton import log_average, log_integral, site_at
+from iegp.core.compute.tolerances import N_DRAWS
 from iegp.typing import Float
 
 if TYPE_CHECKING:
     from iegp.core.likelihoods.protocol import Likelihood
 
 INTEGRATIONS = ("quadrature", "probit", "monte-carlo")
-N_DRAWS = 256
 
 
 class LabelModel(NamedTuple):

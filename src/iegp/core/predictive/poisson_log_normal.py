@@ -18,10 +18,9 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.logistic import log_sigmoid, sigmoid
 from iegp.core.compute.newton import newton
+from iegp.core.compute.tolerances import MAX_LOG_RATE
 from iegp.typing import Float
 
-# exp() of more than this overflows.
-MAX_LOG_RATE = 700.0
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(24))
 _NODES = _NODES + 0.5
 _LOG_NEGLIGIBLE = 34.0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import TRANSITION_SLACK
 from iegp.core.weights.logs import log_sum_exp
 from iegp.core.weights.protocol import WeightRule
 from iegp.core.weights.table import drops, learn_row, step_between
@@ -30,7 +31,7 @@ def transition_matrix(switch_prob: float | Float, n_experts: int) -> Float:
         return np.asarray(np.where(np.eye(n_experts, dtype=bool), 1.0 - p, p / (n_experts - 1)))
     if matrix.shape != (n_experts, n_experts):
         raise InputError(f"switch_prob has shape {matrix.shape}, but there are {n_experts} experts: give one row each")
-    if not (np.all(matrix >= 0.0) and np.allclose(matrix.sum(axis=1), 1.0, atol=1e-8)):
+    if not (np.all(matrix >= 0.0) and np.allclose(matrix.sum(axis=1), 1.0, atol=TRANSITION_SLACK)):
         raise InputError(
             "switch_prob must have non-negative entries and rows that sum to one (row = from, column = to)"
         )

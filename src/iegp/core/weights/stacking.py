@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import STACKING_FLOOR
+from iegp.core.compute.tolerances import FARTHEST_EXPONENT, STACKING_FLOOR
 from iegp.core.weights.protocol import Rule, WeightRule, unchanged
 from iegp.typing import Float
 
@@ -26,7 +26,7 @@ def learn(rule: WeightRule, ahead: Float, log_scores: Float, total: float, log_w
 @compiled
 def _gain(advantage: float, rate: float) -> float:
     """``log(1 - rate + rate exp(advantage))``, where exp may overflow and 1 - rate may be zero."""
-    if advantage > 700.0 or rate == 1.0:
+    if advantage > FARTHEST_EXPONENT or rate == 1.0:
         return math.log(rate) + advantage
     return math.log(1.0 - rate + rate * math.exp(advantage))
 

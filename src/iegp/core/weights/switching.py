@@ -7,12 +7,10 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import LEAST_SAFE
 from iegp.core.weights.logs import log_add_exp
 from iegp.core.weights.protocol import Rule, WeightRule, posterior
 from iegp.typing import Float
-
-# Below this, numbers are close to those that float64 keeps with fewer digits.
-_TINY = 1e-280
 
 
 @compiled
@@ -30,7 +28,7 @@ def switch(rule: WeightRule, log_weights: Float, ahead: Float) -> None:
                 incoming[j] += transitions[i, j] * weight
     for j in range(n):
         ahead[j] = _log(transitions[j, j]) + log_weights[j]
-        if incoming[j] > _TINY:
+        if incoming[j] > LEAST_SAFE:
             ahead[j] = log_add_exp(ahead[j], math.log(incoming[j]))
         else:
             # The sources are too small for exp to keep their digits: add them one by one in logs.
