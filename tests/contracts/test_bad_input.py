@@ -136,7 +136,7 @@ def test_an_interrupt_in_the_middle_of_learning_changes_nothing(n_rows, monkeypa
 
     # A few rows are one compiled call; with more, the weights come after the experts.
     monkeypatch.setattr(
-        "iegp.core.ensemble.weigh" if n_rows > FEW_ROWS else "iegp.core.ensemble._few_rows", interrupted
+        "iegp.core.ensemble.weigh" if n_rows > FEW_ROWS else "iegp.core.ensemble.learn_rows", interrupted
     )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(rows[100 : 100 + n_rows], labels[100 : 100 + n_rows])

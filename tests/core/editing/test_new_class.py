@@ -222,7 +222,7 @@ def test_the_new_class_is_learned(name, n_classes):
     x, y = blobs(500, n_classes + 1, seed=3)
     before = error_on_new(model, n_classes + 1)
     trace = online.learn(model, x, y)
-    assert trace.mean.shape == (500, n_classes + 1)
+    assert trace.proba.shape == (500, n_classes + 1)
     assert np.all(np.isfinite(trace.log_score))
     assert trace.log_score[-200:].mean() > trace.log_score[:50].mean()
     assert error_on_new(model, n_classes + 1) < min(0.75 * before, 0.2)

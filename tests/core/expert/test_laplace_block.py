@@ -23,7 +23,7 @@ from iegp.core.expert import laplace_block as site_blocks
 from iegp.core.expert import sweep
 from iegp.core.expert.belief import Belief
 from iegp.core.features import feature_rows
-from iegp.core.likelihoods import sites
+from iegp.core.likelihoods import likelihood_code, sites
 from iegp.core.state import Active, Ensemble, State, belief_at, layout_of
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def start(name, x, y, frequencies, prior_vars, drifts, link):
         transitions=np.ones((1, 1)),
         rate=0.1,
         shutdown=0.0,
-        likelihood=labels.likelihood,
+        likelihood=likelihood_code(name),
         link=labels.link,
         nodes=labels.nodes,
     )
