@@ -83,6 +83,7 @@ def test_a_model_is_stored_by_the_name_of_its_likelihood(kind, tmp_path):
     for one in (loaded, model):
         one.partial_fit(X[60:], y[60:])
     assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    model.save(tmp_path / "model")
     del LIKELIHOODS[kind.name]
     with pytest.raises(UnregisteredLikelihoodError, match=rf"{kind.name}.*register it first"):
         iegp.load(tmp_path / "model")
@@ -178,13 +179,16 @@ def test_labels_are_what_the_likelihood_allows():
         with pytest.raises(InputError, match=r"row 0.*'geometric'"):
             model.partial_fit(X[:1], [wrong])
 
-    class Wide(Geometric):
+    class Wide(likelihoods.Likelihood):
         name = "wide"
-        label_low = -10.0
 
         @staticmethod
         def derivatives(label, z, link):
             return -0.5 * (label[0] - z - link[0]) ** 2, label[0] - z - link[0], 1.0
+
+        def moments(self, z, link, exposure):
+            del exposure
+            return z + link[0], np.ones_like(z)
 
     IEGPCountRegressor(likelihood=Wide(), **SMALL).fit(X, y - 5.0)
 
