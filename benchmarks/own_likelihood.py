@@ -45,7 +45,7 @@ class Fast(Likelihood):
 
     name = "fast"
     has_classes = True
-    derivatives = staticmethod(numba.njit(logit))
+    derivatives = staticmethod(numba.njit(logit))  # type: ignore[assignment]
 
 
 def seconds_per_row(model: IEGPClassifier, x: Float, y: Float) -> float:
