@@ -26,6 +26,7 @@ MODULES = (
     "iegp.fleet",
     "iegp.history",
     "iegp.kernels",
+    "iegp.likelihoods",
     "iegp.parallel",
     "iegp.plots",
     "iegp.presets",

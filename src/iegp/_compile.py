@@ -207,7 +207,10 @@ def _guarded(function: Callable[..., Any], form: CallForm, on_error: OnError) ->
     def guarded(*arguments: Any) -> Any:
         try:
             found = function(*arguments)
-            return float(found) if form.n_results == 1 else tuple(map(float, found))
+            if form.n_results == 1:
+                return float(found)
+            first, second, third = found
+            return float(first), float(second), float(third)
         except BaseException as error:  # an interruption, too, must not pass through compiled code
             on_error(error)
             return failed
@@ -223,7 +226,7 @@ def _callback(function: Callable[..., Any], form: CallForm, on_error: OnError) -
         found = guarded(*_arrays(form.kinds, iter(raw)))
         if form.n_results == 1:
             return float(found)
-        _memory(raw[-1], form.n_results)[:] = found if len(found) == form.n_results else math.nan
+        _memory(raw[-1], form.n_results)[:] = found
         return 0.0
 
     c_types: dict[str, list[Any]] = {"v": [ctypes.c_void_p, ctypes.c_int64], "f": [ctypes.c_double]}

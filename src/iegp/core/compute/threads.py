@@ -98,10 +98,10 @@ Piece(task=2, begin=0, stop=100)]]
     """
     length = max(sum(costs) / n_threads, *costs)
     plan: list[list[Piece]] = [[]]
-    room = length
+    space = length
     for task, (cost, block) in enumerate(zip(costs, blocks, strict=True)):
         # Rows that still fit into this thread, counted from the task's end.
-        later = n_rows if cost <= room * (1.0 + PLAN_SLACK) else int(room / cost * n_rows)
+        later = n_rows if cost <= space * (1.0 + PLAN_SLACK) else int(space / cost * n_rows)
         cut = -(-(n_rows - later) // block) * block
         if cut < n_rows:
             plan[-1].append(Piece(task, max(cut, 0), n_rows))

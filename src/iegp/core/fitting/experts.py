@@ -18,7 +18,7 @@ from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
 from iegp.core.state import Ensemble, layout_of
-from iegp.core.weights import RULES, transition_matrix
+from iegp.core.weights import RULES, rule_named, transition_matrix
 from iegp.typing import Float
 
 
@@ -149,7 +149,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     n_experts = drift_ratio.size * len(noise)
     link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
     n_latents = noise_var.shape[1]
-    switching = settings.weights == "switching"
+    switching = rule_named(settings.weights).has_transitions
     frequencies = [expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]
     return Ensemble(
         frequencies=np.concatenate(frequencies),

@@ -10,7 +10,7 @@ import numpy as np
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.settings import check_choice, check_kernels, check_range, check_whole
-from iegp.core.weights import RULES, transition_matrix
+from iegp.core.weights import RULES, rule_named, transition_matrix
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -68,7 +68,7 @@ class LatentSettings:
 
     def transitions(self) -> Float:
         """Probabilities of switching between experts; one number where nothing switches."""
-        if self.weights != "switching":
+        if not rule_named(self.weights).has_transitions:
             return np.ones((1, 1))
         switch = np.array(self.switch_prob) if isinstance(self.switch_prob, tuple) else self.switch_prob
         return transition_matrix(switch, len(self.kernels))

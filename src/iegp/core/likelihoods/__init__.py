@@ -48,7 +48,21 @@ def named(name: str) -> Likelihood:
 
 
 def register(likelihood: Likelihood) -> Likelihood:
-    """Make a user's likelihood known under its name, in place of any other of that name; returns it."""
+    """Make a likelihood of your own known under its name, in place of any other of that name.
+
+    A model file holds the name alone: register the likelihood in every process that loads it, before it is loaded.
+    Functions that are decorated with ``numba.njit`` are compiled now.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        An instance of your class.
+
+    Returns
+    -------
+    Likelihood
+        The same.
+    """
     _check(likelihood)
     try:
         # Compiled functions are compiled now, so that what is wrong with them shows here.

@@ -26,7 +26,7 @@ from iegp.core.compute.exponential import exp_negative
 from iegp.core.compute.logistic import hermite, probit_shrinkage
 from iegp.core.compute.normal import normal_cdf
 from iegp.core.compute.tolerances import CLASS_MODE_CONVERGED, MODE_MAX_STEPS
-from iegp.core.likelihoods.protocol import Likelihood, indicators
+from iegp.core.likelihoods.protocol import Likelihood
 from iegp.typing import Float, Int
 
 
@@ -351,4 +351,4 @@ class Categorical(Likelihood):
 
     def targets(self, y: Float, n_outcomes: int) -> Float:
         """Indicators of the classes."""
-        return indicators(y, n_outcomes)
+        return np.asarray(y[:, :1] == np.arange(n_outcomes), dtype=np.float64)

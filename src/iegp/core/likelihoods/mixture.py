@@ -61,7 +61,13 @@ class LatentMixture:
         return np.sqrt(self.moments()[1])
 
     def moments(self) -> tuple[Float, Float]:
-        """Mean and variance of the label, by quadrature over the latent values."""
+        """Mean and variance of the label, by quadrature over the latent values.
+
+        Returns
+        -------
+        tuple of two ndarrays (n,)
+            Mean and variance.
+        """
         weights, means, variances = self.latent
         z = means[..., None] + np.sqrt(variances)[..., None] * _NODES
         exposure = np.broadcast_to(self.exposure[:, None, None], z.shape)
@@ -71,7 +77,18 @@ class LatentMixture:
         return centre, (weights * (squares @ _WEIGHTS)).sum(axis=1)
 
     def logpdf(self, y: ArrayLike) -> Float:
-        """Log density (or probability) of ``y``, a number or one per row."""
+        """Log density, or log probability, of labels.
+
+        Parameters
+        ----------
+        y : float or array (n,)
+            One label, or one per row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Logs.
+        """
         labels = np.column_stack([np.broadcast_to(np.asarray(y, dtype=np.float64), (len(self),)), self.exposure])
         self.likelihood.check(labels, 0)
         labels_model = label_model_of(self.likelihood, "quadrature", np.ascontiguousarray(self.link), np.zeros((1, 0)))
@@ -83,14 +100,38 @@ class LatentMixture:
         return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
 
     def interval(self, level: float = 0.95) -> NoReturn:
-        """Not known: a likelihood gives a density, and no distribution function."""
+        """Not known: a likelihood gives a density, and no distribution function.
+
+        Parameters
+        ----------
+        level : float
+            Probability that an interval would hold.
+
+        Returns
+        -------
+        never
+            It raises an error.
+        """
         raise InputError(
             f"level={level!r}: the likelihood {self.likelihood.name!r} has no distribution function, so that there are "
             "no intervals; use mean and std"
         )
 
     def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
-        """Ends of central intervals and probabilities of smaller labels, all unknown: NaN."""
+        """Ends of central intervals and probabilities of smaller labels, all unknown.
+
+        Parameters
+        ----------
+        level : float
+            Probability that an interval would hold.
+        y : ndarray (n,)
+            Labels.
+
+        Returns
+        -------
+        tuple of three ndarrays (n,)
+            NaN.
+        """
         del level, y
         unknown = np.full(len(self), np.nan)
         return unknown, unknown, unknown

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iegp._compile import CallForm, address_of
 from iegp.core.compute.tolerances import MAX_LATENT_VAR
@@ -26,23 +25,34 @@ class Likelihood:
     """What a label says about the latent value ``z`` behind it, which is a Gaussian process of the inputs.
 
     To write one, subclass this: set ``name``, write :meth:`derivatives`, and for labels that are numbers
-    :meth:`moments`; for classes set ``has_classes = True``. Everything else has a default. Then hand an instance to
-    :func:`iegp.likelihoods.register`, or to an estimator.
+    :meth:`moments`; for two classes set ``has_classes = True``. Everything else has a default. Then hand an instance to
+    an estimator, or to :func:`iegp.likelihoods.register`.
 
     ``label`` is an array: ``label[0]`` is y, or the number of the class; where labels are numbers, ``label[1]`` is the
     exposure of the row (1 if there is none). ``link`` is an array of parameters, by default one zero.
+
+    Attributes
+    ----------
+    name : str
+        The name under which settings and model files know the likelihood.
+    has_classes : bool, default=False
+        Whether labels are the numbers of classes, 0 to K - 1.
+    label_low, label_high : float
+        The smallest and the largest label, where labels are numbers.
+    has_free_link : bool, default=False
+        Whether the evidence of the warm-up rows finds the parameters; otherwise they stay those of :meth:`start_link`.
     """
 
     name: ClassVar[str]
-    """The name under which settings and model files know the likelihood."""
+    has_classes: ClassVar[bool] = False
+    label_low: ClassVar[float] = -LARGEST_FLOAT
+    label_high: ClassVar[float] = LARGEST_FLOAT
+    has_free_link: ClassVar[bool] = False
+    # -- for this package's own --
     is_trusted: ClassVar[bool] = False
     """Whether functions never fail and their results are always numbers; they are not checked then."""
-    has_classes: ClassVar[bool] = False
-    """Whether labels are the numbers of classes, 0 to K - 1."""
     is_ordinal: ClassVar[bool] = False
     """Whether the order of the classes means something."""
-    has_free_link: ClassVar[bool] = False
-    """Whether the evidence of the warm-up rows finds the parameters; otherwise they stay where they start."""
     max_prior_var: ClassVar[float] = MAX_LATENT_VAR
     """The largest prior variance of ``z`` that evidence may find."""
     link_low: ClassVar[float | tuple[float, ...]] = -1e12
@@ -50,28 +60,39 @@ class Likelihood:
     """Where the parameters lie that experts keep: model files are checked for it."""
     max_curvature: ClassVar[float] = 1e60
     """The largest curvature of a label, likewise."""
-
-    # -- for compiled code -------------------------------------------------------------------------------------------
+    site: ClassVar[Callable[..., float] | None] = None
+    """``site(label, mean, var, link, slope)`` writes the slope (L,) of the log density at the posterior mode, and
+    returns the curvature. None finds the mode of one latent value by Newton's method."""
+    log_predictive: ClassVar[Callable[..., float] | None] = None
+    """``log_predictive(label, mean, var, link, nodes, outcomes)`` returns the log density of the label for
+    z ~ N(mean, var), and writes that of every class to ``outcomes`` (K,). None is accurate quadrature."""
+    probit_log_predictive: ClassVar[Callable[..., float] | None] = None
+    """The same by the paper's probit approximation, if there is one."""
+    drawn_log_predictive: ClassVar[Callable[..., float] | None] = None
+    """The same by averaging over the draws ``nodes`` (L, n). None where there is one latent value."""
 
     @staticmethod
     def derivatives(label: Float, z: float, link: Float) -> tuple[float, float, float]:
         """Log density of the label, its slope and its curvature (minus the second derivative) in ``z``.
 
-        The density must be log-concave in ``z``: the curvature is never negative. Plain Python works. Decorated with
+        The density must be log-concave in ``z``: the curvature is never negative. Plain Python works; decorated with
         ``numba.njit`` it is fast.
+
+        Parameters
+        ----------
+        label : ndarray (columns,)
+            The label, and the exposure of the row where labels are numbers.
+        z : float
+            The latent value.
+        link : ndarray (P,)
+            Parameters of the likelihood.
+
+        Returns
+        -------
+        tuple of three floats
+            Log density, slope, curvature.
         """
         raise NotImplementedError
-
-    site: ClassVar[Callable[..., float] | None] = None
-    """``site(label, mean, var, link, slope)``: slope (L,) of the log density at the mode of posterior and curvature;
-    None finds the mode of one latent value by Newton's method."""
-    log_predictive: ClassVar[Callable[..., float] | None] = None
-    """``log_predictive(label, mean, var, link, nodes, outcomes)``: log density of the label for z ~ N(mean, var), and
-    into ``outcomes`` (K,) that of every class; None is accurate quadrature."""
-    probit_log_predictive: ClassVar[Callable[..., float] | None] = None
-    """The same by the paper's probit approximation, if there is one."""
-    drawn_log_predictive: ClassVar[Callable[..., float] | None] = None
-    """The same by averaging over the draws ``nodes`` (L, n); None where there is one latent value."""
 
     # -- labels ------------------------------------------------------------------------------------------------------
 
@@ -81,25 +102,65 @@ class Likelihood:
         return 1 if self.has_classes else 2
 
     def n_latents(self, n_outcomes: int) -> int:
-        """Latent functions needed for K classes (1 where labels are numbers)."""
+        """Latent functions that are needed.
+
+        Parameters
+        ----------
+        n_outcomes : int
+            Number of classes; 1 where labels are numbers.
+
+        Returns
+        -------
+        int
+            1 by default.
+        """
         del n_outcomes
         return 1
 
     def n_link(self, n_outcomes: int) -> int:
-        """Parameters for K classes (1 where labels are numbers)."""
+        """Parameters that experts keep.
+
+        Parameters
+        ----------
+        n_outcomes : int
+            Number of classes; 1 where labels are numbers.
+
+        Returns
+        -------
+        int
+            As many as :meth:`start_link` gives.
+        """
         return len(self.start_link(np.empty((0, self.label_columns)), n_outcomes))
 
     def n_classes(self, n_link: int) -> int:
-        """Number of classes of a model with so many parameters; 0 where labels are numbers."""
+        """Number of classes of a model.
+
+        Parameters
+        ----------
+        n_link : int
+            Number of parameters.
+
+        Returns
+        -------
+        int
+            0 where labels are numbers, else 2 by default.
+        """
         del n_link
         return 2 if self.has_classes else 0
 
-    label_low: ClassVar[float] = -LARGEST_FLOAT
-    label_high: ClassVar[float] = LARGEST_FLOAT
-    """The smallest and the largest label, where labels are numbers."""
-
     def allowed(self, y: Float) -> Bool:
-        """Which numbers (n,) between the smallest and the largest label are possible; all by default."""
+        """Which numbers between the smallest and the largest label are labels.
+
+        Parameters
+        ----------
+        y : ndarray (n,)
+            Finite numbers.
+
+        Returns
+        -------
+        ndarray of bool (n,)
+            All are, by default.
+        """
         return np.ones(len(y), dtype=bool)
 
     @property
@@ -108,7 +169,15 @@ class Likelihood:
         return f"a label of {self.name!r} from {self.label_low:g} to {self.label_high:g}"
 
     def check(self, y: Float, n_classes: int) -> None:
-        """Refuse labels (n, columns) that are not possible: compiled code trusts them."""
+        """Refuse labels that are not possible: compiled code trusts them.
+
+        Parameters
+        ----------
+        y : ndarray (n, columns)
+            Labels.
+        n_classes : int
+            Number of classes; 0 where labels are numbers.
+        """
         if self.has_classes:
             fine = (y[:, 0] >= 0.0) & (y[:, 0] < n_classes) & (y[:, 0] == np.floor(y[:, 0]))
             wanted = f"a class number from 0 to {n_classes - 1}"
@@ -123,31 +192,97 @@ class Likelihood:
     # -- warm-up -----------------------------------------------------------------------------------------------------
 
     def start_link(self, y: Float, n_outcomes: int) -> Float:
-        """Parameters that explain labels (n, columns; n may be 0) without any function of x; by default one zero."""
+        """Parameters that explain labels without any function of the inputs: base rates.
+
+        Parameters
+        ----------
+        y : ndarray (n, columns)
+            First labels; n may be 0.
+        n_outcomes : int
+            Number of classes; 1 where labels are numbers.
+
+        Returns
+        -------
+        ndarray (P,)
+            One zero by default.
+        """
         del y, n_outcomes
         return np.zeros(1)
 
     def link_from(self, y: Float, n_outcomes: int, overdispersion: float | None = None) -> Link:
-        """Where the parameters start and how evidence searches them; ``overdispersion`` is for counts."""
+        """Where the parameters start and how evidence searches them.
+
+        Parameters
+        ----------
+        y : ndarray (n, columns)
+            First labels; n may be 0.
+        n_outcomes : int
+            Number of classes; 1 where labels are numbers.
+        overdispersion : float or None
+            Of counts; other likelihoods ignore it.
+
+        Returns
+        -------
+        Link
+            The parameters and their free numbers.
+        """
         del overdispersion
         return Link(self, np.asarray(self.start_link(y, n_outcomes), dtype=np.float64))
 
     def finished_link(self, link: Float, prior_var: float) -> Float:
-        """The parameters that experts keep, out of those that evidence found."""
+        """The parameters that experts keep.
+
+        Parameters
+        ----------
+        link : ndarray (P,)
+            Those that evidence found.
+        prior_var : float
+            Prior variance of the latent function.
+
+        Returns
+        -------
+        ndarray
+            ``link`` itself by default.
+        """
         del prior_var
         return link
 
     def targets(self, y: Float, n_outcomes: int) -> Float:
-        """Numbers (n, T) in place of labels, for fitting length scales: a regression shows which columns matter."""
+        """Numbers in place of labels, for fitting length scales: a regression on them shows which columns matter.
+
+        Parameters
+        ----------
+        y : ndarray (n, columns)
+            Labels.
+        n_outcomes : int
+            Number of classes; 1 where labels are numbers.
+
+        Returns
+        -------
+        ndarray (n, T)
+            The labels themselves by default.
+        """
         del n_outcomes
         return y[:, :1]
 
     # -- predictions of numbers --------------------------------------------------------------------------------------
 
     def moments(self, z: Float, link: Float, exposure: Float) -> tuple[Float, Float]:
-        """Mean and variance of the label given ``z``, where labels are numbers; arrays of one shape.
+        """Mean and variance of the label given the latent value, where labels are numbers.
 
-        ``link`` has the parameters in its first axis.
+        Parameters
+        ----------
+        z : ndarray
+            Latent values.
+        link : ndarray (P, ...)
+            Parameters in the first axis; the others are broadcast with ``z``.
+        exposure : ndarray
+            Exposures, of the shape of ``z``.
+
+        Returns
+        -------
+        tuple of two ndarrays
+            Mean and variance, of the shape of ``z``.
         """
         del z, link, exposure
         raise InputError(
@@ -156,13 +291,34 @@ class Likelihood:
         )
 
     def predictive(self, latent: Latent, link: Float, exposure: Float) -> Any:
-        """Predictive distribution of n labels that are numbers, from latent values, parameters (M, P), exposures."""
+        """Predictive distribution of n labels that are numbers.
+
+        Parameters
+        ----------
+        latent : Latent
+            Weights of M experts and their latent values, arrays (n, M).
+        link : ndarray (M, P)
+            Parameters.
+        exposure : ndarray (n,)
+            Exposures.
+
+        Returns
+        -------
+        LatentMixture
+            With mean, standard deviation and log density.
+        """
         return LatentMixture(self, latent, link, exposure)
 
     # -- errors of users' functions ----------------------------------------------------------------------------------
 
     def require_sound(self, *arrays: Float) -> None:
-        """Raise what a function of this likelihood has raised, or say that its numbers cannot be used."""
+        """Raise what a function of this likelihood has raised, or say that its numbers cannot be used.
+
+        Parameters
+        ----------
+        *arrays : ndarray
+            What was found with its help; a NaN shows that it failed.
+        """
         if self.is_trusted or not any(np.isnan(array).any() for array in arrays):
             return
         error = self.failures.pop() if self.failures else None
@@ -200,7 +356,18 @@ class Likelihood:
         return self._address(self.site, forms.SITE)
 
     def predictive_address(self, integration: str) -> int:
-        """Address of the log predictive density by this kind of integration; 0 if there is none."""
+        """Address of the log predictive density in this process; 0 if there is none.
+
+        Parameters
+        ----------
+        integration : {"quadrature", "probit", "monte-carlo"}
+            How the latent value is averaged over.
+
+        Returns
+        -------
+        int
+            The address.
+        """
         if integration not in self._predictive:
             functions = {
                 "quadrature": self.log_predictive,
@@ -240,8 +407,3 @@ def _rebuilt(kind: type[Likelihood], state: dict[str, Any]) -> Likelihood:
     likelihood = object.__new__(kind)
     vars(likelihood).update(state)
     return likelihood
-
-
-def indicators(y: Float, n_classes: int) -> NDArray[np.float64]:
-    """Classes as columns of zeros and ones."""
-    return np.asarray(y[:, :1] == np.arange(n_classes), dtype=np.float64)

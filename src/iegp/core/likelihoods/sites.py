@@ -10,6 +10,7 @@ The functions of a likelihood are called through their addresses, so that what c
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -67,7 +68,9 @@ def site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: 
     """Slope (L,) of the label's log likelihood at the posterior mode; returns the curvature that all latents share."""
     if label_model.site != 0:
         return call_at(label_model.site, (label, mean, var, label_model.link, slope))
-    return site_at(label, mean, var, (label_model.derivatives, label_model.link), slope)
+    curvature = site_at(label, mean, var, (label_model.derivatives, label_model.link), slope)
+    # Not log-concave: a NaN shows that it cannot be used.
+    return curvature if curvature >= 0.0 else math.nan
 
 
 @compiled
