@@ -1,4 +1,4 @@
-"""Accuracy on the paper's regression sets and on streams of our own, medians over seeds.
+"""Accuracy on the paper's regression sets and on further streams, medians over seeds.
 
     IEGP_DATA=folder python benchmarks/accuracy.py [--seeds 5] [--jobs 2] [--models default,...] [--streams sarcos,...]
 
@@ -40,7 +40,7 @@ MODELS: dict[str, Callable[..., IEGPRegressor]] = {
     "die_gp": presets.die_gp,
     "sie_gp": presets.sie_gp,
     "dsie_gp": presets.dsie_gp,
-    # The default with one part taken away: what does each part buy?
+    # The default without one part, to measure the gain of each.
     "conjugate": partial(IEGPRegressor, noise_forgetting=(None, 0.9, 0.98)),
     "fixednoise": partial(IEGPRegressor, noise_forgetting=None),
     "bayes": partial(IEGPRegressor, weights="bayes"),

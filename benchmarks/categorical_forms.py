@@ -1,4 +1,4 @@
-"""Which affordable approximation of the softmax-Laplace posterior? One static expert, row by row, in plain NumPy.
+"""Approximations of the softmax-Laplace posterior, compared: one static expert, row by row, in plain NumPy.
 
     IEGP_DATA=folder python benchmarks/categorical_forms.py [--rows 1500]
 

@@ -8,7 +8,7 @@ scipy, scikit-learn, numba, threadpoolctl, safetensors. Nothing is downloaded. W
 CPU, which says nothing about speed: use ``--small`` to see that it works.
 
 Every figure is the median of several calls after a warm-up call, with the device's queue emptied before and after. *On
-the device* means that data is there already, keys are routed (``learn_slots``) and answers stay there; *from NumPy* is
+the device* means that data is there already, keys are routed (``learn_slots``) and results stay there; *from NumPy* is
 ``learn(keys, X, y)`` with everything that goes with it.
 """
 
@@ -37,7 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "static, Bayes with shutdown": STATIC | {"shutdown": 1e-16},
     "drifting, Bayes, fixed noise": STATIC | {"drift_var": 1e-3},
     "static, switching": STATIC | {"weights": "switching"},
-    "static, stacking, three noise rungs": STATIC
+    "static, stacking, three noise models": STATIC
     | {"weights": "stacking", "noise_forgetting": (None, 0.98, (0.9, 5.0))},
 }
 
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=2, help="threads of the CPU's fleet")
     parser.add_argument("--profile", action="store_true", help="show where a call spends its time (needs a GPU)")
-    parser.add_argument("--no-fused", action="store_true", help="plain PyTorch, without kernels of our own")
+    parser.add_argument("--no-fused", action="store_true", help="plain PyTorch, without the package's kernels")
     parser.add_argument("--only", choices=("fleets", "large"), default=None)
     parser.add_argument("--kinds", type=int, default=len(KINDS), help="how many kinds of ensembles, from the first on")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
-"""What sharding over Ray costs and brings: rows per second of one process against 1, 2, ... shards on this machine.
+"""Cost and gain of sharding over Ray: rows per second of one process against 1, 2, ... shards on this machine.
 
-The overhead of a batch is what ``learn`` takes beyond the in-process fleet for the same rows: checks, journal, two
-trips through Ray, putting answers together. It is measured with a model so small that learning is next to nothing.
+The overhead of a batch is the time of ``learn`` beyond the in-process fleet for the same rows: checks, journal, two
+trips through Ray, joining the results. It is measured with a model so small that learning takes almost no time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def rows(n: int) -> tuple[Float, Float]:
 
 
 def seconds_per_batch(fleet: Fleet | RayFleet, keys: list[int], n_batches: int, wait: bool) -> float:
-    """After two batches that compile and make room. ``wait``: for each answer before the next batch is sent."""
+    """Time batches after two that compile and allocate. ``wait``: for each result before the next batch is sent."""
     X, y = rows(len(keys))
     for _ in range(2):
         fleet.learn(keys, X, y)

@@ -1,8 +1,8 @@
-"""A million keys, a million rows per second, on paper: the tables of docs/internet-scale.md.
+"""Estimates for a million keys and a million rows per second: the tables of docs/internet-scale.md.
 
     python benchmarks/internet_scale.py [--keys 1e6] [--rows 1e6] [--cpu-blocks 31000] ...
 
-Everything measured, and everything assumed about machines, is an argument; the rest is arithmetic on these. Nothing is
+All measured figures, and all assumptions about machines, are arguments; the rest is arithmetic on these. Nothing is
 measured here. Run it with your own figures, or with those of a later version.
 """
 
@@ -46,12 +46,12 @@ class Model(NamedTuple):
     name: str
     beliefs: int
     features: int
-    rungs: int = 1
+    noise_models: int = 1
 
     def bytes_per_key(self, item: int = 8) -> int:
         """As ``Fleet.bytes_per_key``: beliefs, and in float64 noise, weights and a row count."""
-        experts = self.beliefs * self.rungs
-        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.rungs + 2 * experts + 1)
+        experts = self.beliefs * self.noise_models
+        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 1)
 
     @property
     def work(self) -> float:
@@ -166,7 +166,7 @@ def wire(given: argparse.Namespace) -> None:
         ("answers: key, mean, std, interval, score", short(row_out), f"{row_out * given.rows / 1e6:,.0f} MB/s")
     )
     for model in (PAPER, MODELS[-1]):
-        weights = 8 * model.beliefs * model.rungs
+        weights = 8 * model.beliefs * model.noise_models
         lines.append((f"weights, if sent: {model.name}", short(weights), f"{weights * given.rows / 1e6:,.0f} MB/s"))
     per_driver = 10_000 / (given.driver_ms * 1e-3)
     lines.append(("Ray drivers, 10,000 rows per batch", "", whole(given.rows / per_driver / given.use)))

@@ -132,7 +132,7 @@ CLASSIFIERS: dict[str, Callable[..., IEGPClassifier]] = {
     "die_gp": partial(presets.die_gp, "classification"),
     "sie_gp": partial(presets.sie_gp, "classification"),
     "dsie_gp": partial(presets.dsie_gp, "classification"),
-    # The default with one part taken away: what does each part buy?
+    # The default without one part, to measure the gain of each.
     "nodrift": partial(IEGPClassifier, drift_var=0.0),
     "asis": partial(IEGPClassifier, sharpness=1.0),
     "bayes": partial(IEGPClassifier, weights="bayes"),
@@ -164,8 +164,8 @@ def _of_classes(y: NDArray[Any], proba: Float, classes: NDArray[Any], speed: flo
 def _share_inside(y: NDArray[Any], proba: Float, classes: NDArray[Any]) -> float:
     """Share of ordered labels in the central 95 % of their predictive distribution.
 
-    A level that straddles an end counts by the part of its probability inside, so that honest predictions score 95 %
-    however few levels there are.
+    A level that straddles an end counts by the part of its probability inside, so that calibrated predictions score 95
+    % however few levels there are.
     """
     if y.dtype.kind != "i":
         return np.nan
@@ -204,7 +204,7 @@ def running_counts(stream: Stream) -> Score:
 
 
 def refits(n: int, first: int) -> list[int]:
-    """Rows at which a batch model is fitted anew."""
+    """Rows at which a batch model is fitted again."""
     stops = [first]
     while stops[-1] < n:
         stops.append(max(stops[-1] + 1, int(1.1 * stops[-1])))
@@ -212,7 +212,7 @@ def refits(n: int, first: int) -> list[int]:
 
 
 def refitted_poisson(stream: Stream) -> Score:
-    """scikit-learn's PoissonRegressor, whose counts are Poisson around its mean."""
+    """scikit-learn's PoissonRegressor, with Poisson counts around its mean."""
     y = np.asarray(stream.y, dtype=np.float64)
     mean = np.concatenate([[0.5], (np.cumsum(y)[:-1] + 0.5) / np.arange(1, len(y))])
     stops = refits(len(y), 50)
@@ -238,7 +238,7 @@ def refitted_ordinal(stream: Stream) -> Score:
             warnings.simplefilter("ignore")
             fitted = OrderedModel(levels[:begin], X[:begin], distr="logit").fit(method="bfgs", disp=False)
             proba[begin:end] = np.asarray(fitted.model.predict(fitted.params, exog=X[begin:end]))
-    # A linear model may be certain and wrong; a hair of the frequencies keeps its log loss finite.
+    # A linear model may be certain and wrong; a small share of the frequencies keeps its log loss finite.
     proba = 0.999 * np.maximum(proba, 0.0) + 0.001 / len(classes)
     return _of_classes(stream.y, proba / proba.sum(axis=1, keepdims=True), classes, np.nan)
 

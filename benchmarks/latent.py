@@ -47,14 +47,14 @@ def rows_of(name: str) -> tuple[Float, Int]:
 
 
 def error(embedding: Float, labels: Int) -> float:
-    """Percent of rows whose nearest other row has another label."""
+    """Percentage of rows with a nearest other row of another label."""
     nearest = NearestNeighbors(n_neighbors=2).fit(embedding).kneighbors(embedding, return_distance=False)
     other = np.where(nearest[:, 0] == np.arange(len(labels)), nearest[:, 1], nearest[:, 0])
     return 100.0 * float(np.mean(labels[other] != labels))
 
 
 class Clock:
-    """Processor time spent inside some functions, while it is watching."""
+    """Processor time spent inside some functions, while it is active."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""How many nats does each way of writing a static expert's update lose? Against 60-digit arithmetic.
+"""Error of each form of a static expert's update, in nats, against 60-digit arithmetic.
 
     python benchmarks/numerical_forms.py
 
@@ -108,7 +108,7 @@ def main() -> None:
     frequencies = rng.standard_normal((N_FREQUENCIES, N_COLUMNS)) / 10.0
     phi = feature_rows(x, frequencies)
     rows = 2 * N_FREQUENCIES
-    names = ("covariance", "block Chol.", "stacked QR", "ours, blocks", "ours, rows", "drift, blocks", "drift, rows")
+    names = ("covariance", "block Chol.", "stacked QR", "iegp, blocks", "iegp, rows", "drift, blocks", "drift, rows")
     print(f"error of the log evidence in nats, {N_ROWS} rows, F = {rows}, RBF of length scale 10\n")
     print(f"{'prior/noise':>11} " + " ".join(f"{name:>13}" for name in names))
     for ratio in RATIOS:

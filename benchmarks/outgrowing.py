@@ -1,5 +1,5 @@
-"""Outgrowing one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns; then an
-ensemble of thousands of experts.
+"""Beyond one stream: merging, histories and fleets, M = 11 experts, F = 100 features, d = 20 columns; then an ensemble
+of thousands of experts.
 
     python benchmarks/outgrowing.py [--rows 1000000] [--keys 1000] [--experts 2000] [--workers 2]    (0: leave that out)
 
@@ -29,8 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from iegp import Fleet, IEGPRegressor
+from iegp.core.compute.tolerances import BLOCK_FEATURES
 from iegp.core.ensemble import start
-from iegp.core.expert.bulk_learning import BLOCK_FEATURES, absorb_in_any_order
+from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.history import fit_history
 from iegp.kernels import RBF
 from iegp.parallel import ProcessEnsemble

@@ -1,9 +1,9 @@
-"""Code of our own beside the library that offers the same: the reason for each, measured.
+"""The package's own implementations beside the libraries that offer the same: the reason for each, measured.
 
     python benchmarks/own_code.py [NAME ...]
 
-Times are the best of many repetitions, taken in turn; a ratio above 1 means that ours is faster. What a library cannot
-do at all is said in the docstring of the module.
+Times are of the processor, the best of many repetitions taken in turn; a ratio above 1 means that ours is faster. What
+a library cannot do at all is said in the docstring of the module.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,17 +48,15 @@ class Line(NamedTuple):
     remark: str = ""
 
 
-def best(*calls: Callable[[], object], repetitions: int = 200) -> list[float]:
-    """The shortest time of each call in seconds; they take turns, so that a busy machine is busy for all of them."""
-    times = [float("inf")] * len(calls)
-    for call in calls:
-        call()
+def best(ours: Callable[[], object], library: Callable[[], object], repetitions: int = 200) -> tuple[float, float]:
+    """The least processor time of either call in seconds; they take turns, so that a busy machine is busy for both."""
+    times = [float("inf"), float("inf")]
     for _ in range(repetitions):
-        for i, call in enumerate(calls):
-            begin = time.perf_counter()
+        for i, call in enumerate((ours, library)):
+            begin = time.process_time()
             call()
-            times[i] = min(times[i], time.perf_counter() - begin)
-    return times
+            times[i] = min(times[i], time.process_time() - begin)
+    return times[0], times[1]
 
 
 def sines() -> Iterator[Line]:
@@ -92,13 +91,13 @@ def triangles() -> Iterator[Line]:
         upper = np.eye(n) + np.triu(rng.normal(scale=0.01 / n, size=(n, n)), 1)
         lower, b, c = upper.T.copy(), rng.normal(size=(sides, n)), rng.normal(size=(n, sides))
         ours, library = best(
-            lambda b=b, upper=upper: linalg.solve_from_right(upper, b),
-            lambda b=b, upper=upper: blas.dtrsm(1.0, upper.T, b.T, lower=1, trans_a=0, overwrite_b=1),
+            partial(linalg.solve_from_right, upper, b),
+            partial(blas.dtrsm, 1.0, upper.T, b.T, lower=1, overwrite_b=1),
         )
         yield Line(f"solve_from_right, F = {n}, {sides} rows: BLAS dtrsm", ours, library)
         ours, library = best(
-            lambda c=c, lower=lower: linalg.solve_lower(lower, c),
-            lambda c=c, lower=lower: blas.dtrsm(1.0, lower.T, c.T, side=1, lower=0, overwrite_b=1),
+            partial(linalg.solve_lower, lower, c),
+            partial(blas.dtrsm, 1.0, lower.T, c.T, side=1, lower=0, overwrite_b=1),
         )
         yield Line(f"solve_lower, F = {n}, {sides} columns: BLAS dtrsm", ours, library)
 
@@ -120,7 +119,7 @@ def students() -> Iterator[Line]:
     r = np.random.default_rng(0).normal(size=5000)
     out, tail = np.empty_like(r), -np.linspace(1.0, 30.0, 30)
     for dof in (4.5, 60.0, 1000.0):
-        ours, library = best(lambda dof=dof: student_cdfs(r, dof, out), lambda dof=dof: special.stdtr(dof, r, out=out))
+        ours, library = best(partial(student_cdfs, r, dof, out), partial(special.stdtr, dof, r, out=out))
         exact = np.array([exact_student_cdf(float(value), dof) for value in tail])
         found = np.empty_like(tail)
         student_cdfs(tail, dof, found)
@@ -150,8 +149,8 @@ def counts() -> Iterator[Line]:
     found, exact = count_cdf.cdf(weights, log_mean, log_var, k), trapezoidal(log_mean, log_var, k, 2001)
     for size in (26, 101):
         ours, library = best(
-            lambda: count_cdf.cdf(weights, log_mean, log_var, k),
-            lambda size=size: trapezoidal(log_mean, log_var, k, size),
+            partial(count_cdf.cdf, weights, log_mean, log_var, k),
+            partial(trapezoidal, log_mean, log_var, k, size),
             repetitions=20,
         )
         errors = [np.max(np.abs(values - exact)) for values in (found, trapezoidal(log_mean, log_var, k, size))]
@@ -181,8 +180,9 @@ def csv_files() -> Iterator[Line]:
             with pyarrow.csv.open_csv(path, options) as reader:
                 assert sum(batch.num_rows for batch in reader) == len(rows)
 
+        times = best(ours, library, repetitions=5)
         remark = "ours knows the place of every record, and goes on after a bad one"
-        yield Line("CSV, 100,000 rows of 8: pyarrow.csv.open_csv", *best(ours, library, repetitions=5), remark)
+        yield Line("CSV, 100,000 rows of 8: pyarrow.csv.open_csv", *times, remark)
 
 
 WRITE = """
@@ -194,18 +194,18 @@ from iegp.storage.safetensors_writer import pieces
 
 arrays = {f"matrix {i}": np.ones((8, 1024, 1024)) for i in range(4)}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-begin = time.perf_counter()
+begin = time.process_time()
 if sys.argv[1] == "ours":
     with Path(sys.argv[2]).open("wb") as file:
         file.writelines(pieces(arrays, {}))
 else:
     save_file(arrays, sys.argv[2])
-print(time.perf_counter() - begin, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(time.process_time() - begin, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
 def model_files() -> Iterator[Line]:
-    """In processes of their own, because the peak of the memory is what counts."""
+    """Compare in separate processes, because the peak of the memory is what counts."""
     with tempfile.TemporaryDirectory() as folder:
         ours, library = (
             [float(value) for value in _output(WRITE, name, f"{folder}/model").split()] for name in ("ours", "library")

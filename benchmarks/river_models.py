@@ -1,12 +1,12 @@
-"""Our River regressor beside River's own: accuracy and time per row in one run.
+"""iegp's River regressor beside River's own: accuracy and time per row in one run.
 
     IEGP_DATA=folder python benchmarks/river_models.py [--jobs 1] [--streams "air_quality;..."] [--models "..."]
 
 Protocol: predict_one, then learn_one, from the first row on, as River's progressive validation does; scores leave out
-the first 100 rows. River's models (``river_peers.py``) get a StandardScaler in front, ours has its own. nMSE is the
+the first 100 rows. River's models (``river_peers.py``) get a StandardScaler in front, iegp has its own. nMSE is the
 mean squared error over the variance of the target; cover the share inside the 95 % interval, where a model has one. µs
 per row are processor time, which is what the clock would show on a quiet machine: no model here uses two threads. They
-include the refits of our warm-up.
+include the refits of iegp's warm-up.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _linear(optimizer: Any, clip_gradient: float = 1e12) -> Any:
 
 
 def _kernel_linear() -> Any:
-    """The nearest that River has to ours: one set of random Fourier features under Bayesian linear regression."""
+    """The model of River closest to iegp: one set of random Fourier features under Bayesian linear regression."""
     features = feature_extraction.RBFSampler(gamma=0.1, n_components=50, seed=0)
     return SCALER() | features | preprocessing.TargetStandardScaler(linear_model.BayesianLinearRegression())
 

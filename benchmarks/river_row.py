@@ -1,4 +1,4 @@
-"""What one row costs through River: predicted, then learned, M = 11 kernels, F = 100 features, d = 21 columns."""
+"""Cost of one row through River: predicted, then learned, M = 11 kernels, F = 100 features, d = 21 columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def microseconds(drift_var: float) -> tuple[float, float]:
     X = np.random.default_rng(0).normal(size=(ROWS, 21))
     rows = [{f"x{j}": value for j, value in enumerate(row)} for row in X.tolist()]
     labels = (X[:, 0] + np.sin(X[:, 1])).tolist()
-    # Nobody is shut down, so that all experts are paid for.
+    # No expert is shut down, so that the cost of all is measured.
     model = RiverRegressor(
         KERNELS,
         n_frequencies=50,

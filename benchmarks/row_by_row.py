@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1 row by row in plain NumPy: what the blocks are measured against."""
+"""The paper's Algorithm 1 row by row in plain NumPy, the reference for the speed of blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed, as ratios measured in one run: ours over the floor, ours over a plain version.
+"""Speed as ratios measured in one run: iegp over the floor, iegp over a plain version.
 
     python benchmarks/speed.py [--rows 40000] [--memory-rows 1000000]
 
@@ -29,7 +29,7 @@ from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence
-from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
 from iegp.core.state import layout_of
 from iegp.core.weights import BAYES
 from iegp.kernels import RBF
@@ -147,7 +147,7 @@ def labels_table(n_rows: int) -> None:
             gaussian = replay_seconds(ensemble, x, y) / rows
             ranks = np.argsort(np.argsort(y[:, 0]))
             seconds = [gaussian]
-            for n_classes, kind in ((2, BERNOULLI_LOGIT), (10, CATEGORICAL)):
+            for n_classes, kind in ((2, likelihood_code("bernoulli-logit")), (10, likelihood_code("categorical"))):
                 n_latents = 1 if n_classes == 2 else n_classes
                 latent = ensemble._replace(
                     likelihood=kind,

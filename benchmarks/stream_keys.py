@@ -1,7 +1,7 @@
-"""``iegp stream --key`` against the same run without keys: rows per second, and what a model per key costs and gains.
+"""``iegp stream --key`` against the same run without keys: rows per second, and the cost and gain of a model per key.
 
 ``python benchmarks/stream_keys.py [--rows 60000] [--keys 1000]``. Rates are rows per second of processor time, because
-machines are noisy; medians of three. Sensors share the shape of their answer and differ in offset and gain.
+machines are noisy; medians of three. Sensors share the shape of their response and differ in offset and gain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handwritten digits on a map that learns them one after the other: the picture of docs/latent.md.
+"""Handwritten digits on a map that learns them one after the other: the figure of docs/latent.md.
 
 python examples/digits_map.py [file.png]
 """
@@ -31,7 +31,7 @@ def main(path: Path) -> None:
 
 
 def _nearest_neighbour_error(positions: np.ndarray, labels: np.ndarray) -> float:
-    """Share of rows whose nearest other row on the map has another label."""
+    """Compute the share of rows with a nearest other row of another label on the map."""
     squared = ((positions[:, None, :] - positions[None, :, :]) ** 2).sum(axis=2)
     np.fill_diagonal(squared, np.inf)
     return float(np.mean(labels[squared.argmin(axis=1)] != labels))

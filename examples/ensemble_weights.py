@@ -1,4 +1,4 @@
-"""Who is trusted while a robot arm picks up a load: the picture of docs/ensembles.md.
+"""Weights of the experts while a robot arm picks up a load: the figure of docs/ensembles.md.
 
 python examples/ensemble_weights.py [file.png]
 """

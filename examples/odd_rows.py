@@ -1,4 +1,4 @@
-"""Odd rows of a stream, found by how improbable a map that keeps learning says they are: figures of docs/latent.md.
+"""Detect unusual rows of a stream by their log density under a map that keeps learning: the figures of docs/latent.md.
 
 python examples/odd_rows.py
 """

@@ -1,4 +1,4 @@
-"""Regret of IE-GP and SIE-GP beside the paper's bounds: the tables and the picture of docs/regret.md.
+"""Regret of IE-GP and SIE-GP beside the paper's bounds: the tables and the figure of docs/regret.md.
 
 python examples/regret.py [file.png]
 """
@@ -27,7 +27,7 @@ def fixed_ensemble(
     switch_prob: float = 0.0,
     drift_var: tuple[float, ...] = (0.0,),
 ) -> IEGPRegressor:
-    """An ensemble as the lemmas assume it: everything fixed beforehand, nobody shut down."""
+    """Make an ensemble as the lemmas assume it: everything fixed beforehand, without shutdown."""
     return IEGPRegressor(
         [RBF(scale) for scale in scales],
         n_frequencies=n_frequencies,
@@ -105,7 +105,7 @@ def theorem() -> None:
 
 
 def three_experts() -> None:
-    """Lemma 2: one expert at a time is right, all others are hopeless."""
+    """Lemma 2: one expert at a time is right, all others are far off."""
     print("\nSIE-GP weights against the best sequence, T = 400, S = 4, q1 = S / (T - 1)\n")
     print("| M | regret | Lemma 2, printed | Lemma 2 |\n|---|---|---|---|")
     n, s = 400, 4

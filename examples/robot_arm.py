@@ -1,4 +1,4 @@
-"""A robot arm picks up a load: the picture of the README.
+"""A robot arm picks up a load: the figure of the README.
 
 python examples/robot_arm.py [file.png]
 """

@@ -1,4 +1,4 @@
-"""A sensor whose calibration jumps: follow it, save the model, go on another day.
+"""A sensor with a jump in its calibration: follow it, save the model, resume later.
 
 python examples/sensor_with_drift.py
 """

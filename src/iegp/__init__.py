@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from iegp._imports import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
-    from iegp import adapters, datasets, evaluate, fleet, history, kernels, parallel, plots, presets
+    from iegp import adapters, datasets, evaluate, fleet, history, kernels, likelihoods, parallel, plots, presets
     from iegp.estimators import (
         IEGPLVM,
         IEGPClassifier,
@@ -38,6 +38,7 @@ __all__ = [
     "fleet",
     "history",
     "kernels",
+    "likelihoods",
     "load",
     "parallel",
     "plots",
@@ -55,7 +56,18 @@ _ESTIMATORS = (
     "RandomFourierFeatures",
     "load",
 )
-_SUBMODULES = ("adapters", "datasets", "evaluate", "fleet", "history", "kernels", "parallel", "plots", "presets")
+_SUBMODULES = (
+    "adapters",
+    "datasets",
+    "evaluate",
+    "fleet",
+    "history",
+    "kernels",
+    "likelihoods",
+    "parallel",
+    "plots",
+    "presets",
+)
 
 # Submodules are imported lazily: few programs need all of them, and a command must set the threads of BLAS before NumPy
 # is loaded.

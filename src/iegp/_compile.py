@@ -6,17 +6,25 @@ results, and open to a debugger and to coverage.
 
 Compiled code may also call BLAS and LAPACK. The routines are those SciPy already carries; they are registered with LLVM
 *by name*, so that a compiled function holds no address and can be cached on disk for the next process.
+
+Functions that are chosen at run time, such as the likelihood of the labels, are called through their *address*, a
+number that is passed as an argument: the caller is compiled once, whatever it calls. Addresses belong to a process and
+are never stored.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -33,7 +41,10 @@ if COMPILED:
     try:
         import llvmlite.binding as llvm
         import numba
+        from llvmlite import ir
         from numba.core import cgutils, types
+        from numba.core.ccallback import CFunc
+        from numba.core.dispatcher import Dispatcher
         from numba.extending import get_cython_function_address, intrinsic
     except ImportError:  # pragma: no cover - Numba is a declared dependency
         COMPILED = False
@@ -100,6 +111,23 @@ def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:
     return _jit(function, fastmath=FAST_SUMS)
 
 
+def specialised(template: Any, name: str, **functions: Any) -> Any:
+    """A compiled copy of ``template`` whose global names ``functions`` are these: inlined, and kept on disk.
+
+    Numba cannot keep functions on disk that take functions as arguments or in a closure. ``name`` must tell all copies
+    of a template apart: it names the file.
+    """
+    return compiled(_copy(template, name, **functions))
+
+
+def _copy(template: Any, name: str, **names: Any) -> FunctionType:
+    """A function with other globals, and a name of its own."""
+    copied = FunctionType(template.__code__, {**template.__globals__, **names}, template.__name__)
+    copied.__qualname__, copied.__doc__ = f"{template.__qualname__}.{name}", template.__doc__
+    copied.__module__ = template.__module__
+    return copied
+
+
 if COMPILED:
 
     def fortran_routine(library: str, name: str, n_arguments: int) -> Any:
@@ -125,3 +153,185 @@ if COMPILED:
     by_reference_int = _by_reference(types.int32)
     by_reference_char = _by_reference(types.int8)
     by_reference_double = _by_reference(types.float64)
+
+
+# -- calls through addresses -----------------------------------------------------------------------------------------
+
+
+class CallForm(NamedTuple):
+    """How functions of one kind are called through their addresses."""
+
+    kinds: str
+    """One letter per argument: v a contiguous vector, m a contiguous matrix, f a number."""
+    n_results: int
+    """1, or 3 for a tuple of three numbers."""
+    entry: Callable[..., Any]
+    """Takes pointers and sizes, and calls the global name ``function`` with arrays; it writes three results itself."""
+
+
+OnError = Callable[[BaseException], None]
+
+
+def address_of(function: Callable[..., Any], form: CallForm, on_error: OnError) -> int:
+    """The address of a function in this process, for :func:`call_at` and :func:`call_for_three`.
+
+    A compiled function of this package is kept on disk like any other. A plain Python function is called back, which
+    takes the GIL and some microseconds; what it raises is handed to ``on_error``, and its results are NaN.
+    """
+    if not COMPILED:
+        number = next(_NUMBERS)
+        _FUNCTIONS[number] = function if _is_ours(function) else _guarded(function, form, on_error)
+        return number
+    entry = _c_entry(function, form) if isinstance(function, Dispatcher) else _callback(function, form, on_error)
+    _KEPT.append(entry)
+    address = entry.address if isinstance(entry, CFunc) else ctypes.cast(entry, ctypes.c_void_p).value
+    return int(address or 0)
+
+
+# Without compilation an "address" is a place in this dictionary.
+_FUNCTIONS: dict[int, Callable[..., Any]] = {}
+_NUMBERS = count(1)
+# Functions whose addresses are in use must not be collected.
+_KEPT: list[Any] = []
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    """Whether a function is one of this package."""
+    return Path(function.__code__.co_filename).is_relative_to(Path(__file__).parent)
+
+
+def _guarded(function: Callable[..., Any], form: CallForm, on_error: OnError) -> Callable[..., Any]:
+    """The function with NaN in place of errors."""
+    failed = math.nan if form.n_results == 1 else (math.nan,) * form.n_results
+
+    def guarded(*arguments: Any) -> Any:
+        try:
+            found = function(*arguments)
+            return float(found) if form.n_results == 1 else tuple(map(float, found))
+        except BaseException as error:  # an interruption, too, must not pass through compiled code
+            on_error(error)
+            return failed
+
+    return guarded
+
+
+def _callback(function: Callable[..., Any], form: CallForm, on_error: OnError) -> Any:
+    """A C function that calls a Python function."""
+    guarded = _guarded(function, form, on_error)
+
+    def call(*raw: Any) -> float:
+        found = guarded(*_arrays(form.kinds, iter(raw)))
+        if form.n_results == 1:
+            return float(found)
+        _memory(raw[-1], form.n_results)[:] = found if len(found) == form.n_results else math.nan
+        return 0.0
+
+    c_types: dict[str, list[Any]] = {"v": [ctypes.c_void_p, ctypes.c_int64], "f": [ctypes.c_double]}
+    c_types["m"] = [*c_types["v"], ctypes.c_int64]
+    arguments = [c_type for kind in form.kinds for c_type in c_types[kind]]
+    results = [] if form.n_results == 1 else [ctypes.c_void_p]
+    return ctypes.CFUNCTYPE(ctypes.c_double, *arguments, *results)(call)
+
+
+def _arrays(kinds: str, raw: Iterator[Any]) -> Iterator[Any]:
+    """Numbers and arrays out of numbers, pointers and sizes."""
+    for kind in kinds:
+        if kind == "f":
+            yield next(raw)
+        elif kind == "v":
+            yield _memory(next(raw), next(raw))
+        else:
+            pointer, n_rows, n_columns = next(raw), next(raw), next(raw)
+            yield _memory(pointer, n_rows * n_columns).reshape(n_rows, n_columns)
+
+
+def _memory(pointer: int | None, n: int) -> Any:
+    """The array of n numbers at a place in memory; what is written to it is written there."""
+    if pointer is None or n == 0:
+        return np.empty(0)
+    memory: Any = (ctypes.c_double * n).from_address(pointer)
+    return np.frombuffer(memory)
+
+
+# An array at a pointer, for entries.
+array_at: Any = None
+
+if COMPILED:
+    array_at = numba.carray  # type: ignore[attr-defined]
+
+    def _c_entry(function: Any, form: CallForm) -> Any:
+        """A C function that calls a compiled function; those of this package are kept on disk."""
+        python = function.py_func
+        entry = _copy(form.entry, f"{python.__module__}.{python.__qualname__}", function=function)
+        pointer: Any = types.CPointer(types.float64)  # type: ignore[no-untyped-call]
+        numba_types: dict[str, list[Any]] = {
+            "v": [pointer, types.int64],
+            "m": [pointer, types.int64, types.int64],
+            "f": [types.float64],
+        }
+        arguments = [numba_type for kind in form.kinds for numba_type in numba_types[kind]]
+        results = [] if form.n_results == 1 else [pointer]
+        options = {"nopython": True, "error_model": "numpy", "fastmath": False}
+        c_function: Any = CFunc(entry, ((*arguments, *results), types.float64), {}, options)
+        if _is_ours(python):
+            c_function.enable_caching()
+            c_function._cache._cache_file._source_stamp = _source_digest(_top_folder(form.entry))
+        c_function.compile()
+        return c_function
+
+    def _lowered(context: Any, builder: Any, tuple_type: Any, values: Any) -> list[Any]:
+        """The arguments of a C function: numbers as they are, arrays as pointer and sizes."""
+        lowered = []
+        for place, kind in enumerate(tuple_type.types):
+            value = builder.extract_value(values, place)
+            if isinstance(kind, types.Array):
+                array = context.make_array(kind)(context, builder, value)
+                lowered += [array.data, *cgutils.unpack_tuple(builder, array.shape)]  # type: ignore[no-untyped-call]
+            else:
+                lowered.append(value)
+        return lowered
+
+    def _call(builder: Any, address: Any, arguments: list[Any]) -> Any:
+        kind = ir.FunctionType(ir.DoubleType(), [argument.type for argument in arguments])
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)
+
+    def _check_types(arguments: Any) -> None:
+        for kind in arguments.types:
+            is_array = isinstance(kind, types.Array) and kind.layout == "C" and kind.dtype == types.float64
+            if not (is_array or kind == types.float64):
+                raise TypeError(f"{kind} cannot be passed through an address: use contiguous arrays and float64")
+
+    @intrinsic
+    def _call_at(typing_context, address, arguments):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        _check_types(arguments)
+
+        def codegen(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            return _call(builder, values[0], _lowered(context, builder, signature.args[1], values[1]))
+
+        return types.float64(types.int64, arguments), codegen
+
+    @intrinsic
+    def _call_for_three(typing_context, address, arguments):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        _check_types(arguments)
+        three: Any = types.UniTuple(types.float64, 3)  # type: ignore[no-untyped-call]
+
+        def codegen(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            size = ir.Constant(ir.IntType(64), 3)
+            results = cgutils.alloca_once(builder, ir.DoubleType(), size)  # type: ignore[no-untyped-call]
+            lowered = _lowered(context, builder, signature.args[1], values[1])
+            _call(builder, values[0], [*lowered, results])
+            places = [builder.gep(results, [ir.Constant(ir.IntType(64), i)]) for i in range(3)]
+            return context.make_tuple(builder, three, [builder.load(place) for place in places])
+
+        return three(types.int64, arguments), codegen
+
+
+def _call_plain(address: int, arguments: tuple[Any, ...]) -> Any:
+    return _FUNCTIONS[address](*arguments)
+
+
+call_at: Callable[[int, tuple[Any, ...]], float] = _call_plain if not COMPILED else _call_at  # type: ignore[assignment]
+"""``call_at(address, arguments)`` calls the function at an address with a tuple of arguments; it returns a number."""
+call_for_three: Callable[[int, tuple[Any, ...]], tuple[float, float, float]]
+"""The same for a function of three results."""
+call_for_three = _call_plain if not COMPILED else _call_for_three  # type: ignore[assignment]

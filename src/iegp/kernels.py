@@ -1,4 +1,4 @@
-"""The kernels an expert can have. The first argument of each is ``length_scale``."""
+"""Kernels that an expert can have. The first argument of each is ``length_scale``."""
 
 from __future__ import annotations
 

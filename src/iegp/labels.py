@@ -87,6 +87,8 @@ class CountLabels:
 
     has_exposure: bool = False
     """Whether exposures were given when the model started; they are then missed where they are forgotten."""
+    allows_negative: bool = False
+    """Whether y may be negative: it is then the likelihood that says which numbers are labels."""
 
     n_outputs = 1
     single_output = True
@@ -109,7 +111,7 @@ class CountLabels:
         self._require_exposure(exposure)
         counts = NumberLabels().encode(y)[:, 0]
         negative = np.flatnonzero(counts < 0.0)
-        if len(negative):
+        if len(negative) and not self.allows_negative:
             row = int(negative[0])
             raise InputError(
                 f"Negative values in data: y has {counts[row]:g} at row {row}, but a count cannot be negative. For "

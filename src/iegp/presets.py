@@ -1,9 +1,9 @@
-"""Settings by name: the paper's, and a light model for live loops; keywords override.
+"""Named settings: those of the paper, and a small model for live loops. Keywords override single settings.
 
-The paper's have an RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for classification),
-evidence on 1,000 warm-up rows, fixed noise. The paper's protocol is ``model.warm_up(X[:1000], y[:1000])``, whose rows
-are not learned, then ``model.prequential(X[1000:], y[1000:])``. D adds a random walk to every expert, S a Markov chain
-over experts.
+The paper's settings have an RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for
+classification), evidence on 1,000 warm-up rows, and fixed noise. The paper's protocol is
+``model.warm_up(X[:1000], y[:1000])``, which does not learn its rows, then ``model.prequential(X[1000:], y[1000:])``.
+D adds a random walk to every expert, S a Markov chain over experts.
 
 >>> from iegp.presets import dsie_gp
 >>> model = dsie_gp(random_state=0)
@@ -12,7 +12,7 @@ over experts.
 >>> dsie_gp("classification").n_frequencies
 15
 
-``light`` is the untuned default made small, for rows that come one at a time.
+``light`` is the default regressor with fewer beliefs and frequencies, for rows that come one at a time.
 
 >>> from iegp.presets import light
 >>> light(random_state=0).n_frequencies
@@ -39,7 +39,20 @@ def ie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor:
 @overload
 def ie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
 def ie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
-    """IE-GP: static experts, Bayes weights, shutdown at 1e-16."""
+    """Make the paper's IE-GP: static experts, Bayes weights, shutdown at 1e-16.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}, default="regression"
+        Kind of model.
+    **overrides : object
+        Parameters of the estimator that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor or IEGPClassifier
+        Unfitted model for the task.
+    """
     return _paper(task, {"weights": "bayes", "drift_var": 0.0}, overrides)
 
 
@@ -48,7 +61,20 @@ def die_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor
 @overload
 def die_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
 def die_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
-    """DIE-GP: every expert follows a random walk."""
+    """Make the paper's DIE-GP: IE-GP with a random walk in the coefficients of every expert.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}, default="regression"
+        Kind of model.
+    **overrides : object
+        Parameters of the estimator that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor or IEGPClassifier
+        Unfitted model for the task.
+    """
     return _paper(task, {"weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
 
 
@@ -57,7 +83,20 @@ def sie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor
 @overload
 def sie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
 def sie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
-    """SIE-GP: the active expert follows a Markov chain."""
+    """Make the paper's SIE-GP: IE-GP in which the active expert follows a Markov chain.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}, default="regression"
+        Kind of model.
+    **overrides : object
+        Parameters of the estimator that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor or IEGPClassifier
+        Unfitted model for the task.
+    """
     return _paper(task, {"weights": "switching", "drift_var": 0.0}, overrides)
 
 
@@ -66,22 +105,56 @@ def dsie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegresso
 @overload
 def dsie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
 def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
-    """DSIE-GP: both."""
+    """Make the paper's DSIE-GP: a random walk in every expert and a Markov chain over experts.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}, default="regression"
+        Kind of model.
+    **overrides : object
+        Parameters of the estimator that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor or IEGPClassifier
+        Unfitted model for the task.
+    """
     return _paper(task, {"weights": "switching", "drift_var": DRIFT_VAR}, overrides)
 
 
 def light(**overrides: Any) -> IEGPRegressor:
-    """The default regressor made small: 12 beliefs of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
+    """Make a small regressor: 12 beliefs of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
 
-    About a fifth of the default's cost per row, and short refits. ``RiverRegressor.light`` is the same for River.
+    It costs about a fifth of the default per row, and its refits are short. ``RiverRegressor.light`` is the same for
+    River.
+
+    Parameters
+    ----------
+    **overrides : object
+        Parameters of :class:`~iegp.IEGPRegressor` that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor
+        Unfitted model.
     """
     return IEGPRegressor(**(LIGHT | overrides))
 
 
 def ie_gplvm(**overrides: Any) -> IEGPLVM:
-    """IE-GPLVM: RBF variances 2^k, k = -3..3, 50 frequencies, principal components to start from, latent prior N(0, I).
+    """Make the paper's IE-GPLVM: RBF variances 2^k, k = -3..3, 50 frequencies, PCA start, latent prior N(0, I).
 
-    The paper's warm-up is 10 % of the rows (5 % of MNIST): give ``warmup``. Its output is ``stitched_embedding_``.
+    The paper's warm-up is 10 % of the rows (5 % of MNIST): pass ``warmup``. Its output is ``stitched_embedding_``.
+
+    Parameters
+    ----------
+    **overrides : object
+        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
+
+    Returns
+    -------
+    IEGPLVM
+        Unfitted model.
     """
     settings: dict[str, Any] = {
         "kernels": tuple(RBF(2.0 ** (k / 2)) for k in range(-3, 4)),

@@ -16,6 +16,7 @@ from stream_runs.models import write_config
 from stream_runs.process import iegp
 
 from iegp import IEGPClassifier
+from iegp.storage.model_file import FORMAT
 
 COMMANDS = ("stream", "predict", "inspect", "report", "demo")
 
@@ -114,7 +115,7 @@ def test_inspect_a_run(folder):
     assert facts["target"] == "y"
     assert facts["rows answered"] == facts["rows learned"] == 300
     assert facts["finished"] is True
-    assert facts["file format"] == 2
+    assert facts["file format"] == FORMAT
     assert "a" in facts["columns"]
     assert "place=north" in facts["columns"]
     assert sum(expert["weight"] for expert in facts["experts"]) == pytest.approx(1.0)

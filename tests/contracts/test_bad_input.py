@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contracts.models import small, state_bytes, stream
 
-from iegp.core.ensemble import FEW_ROWS
+from iegp.core.compute.tolerances import FEW_ROWS
 from iegp.errors import IegpError, InputError
 from iegp.kernels import RBF
 
@@ -136,7 +136,7 @@ def test_an_interrupt_in_the_middle_of_learning_changes_nothing(n_rows, monkeypa
 
     # A few rows are one compiled call; with more, the weights come after the experts.
     monkeypatch.setattr(
-        "iegp.core.ensemble.weigh" if n_rows > FEW_ROWS else "iegp.core.ensemble._few_rows", interrupted
+        "iegp.core.ensemble.weigh" if n_rows > FEW_ROWS else "iegp.core.ensemble.learn_rows", interrupted
     )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(rows[100 : 100 + n_rows], labels[100 : 100 + n_rows])

@@ -154,7 +154,7 @@ def test_fetch_refuses_other_protocols(tmp_path):
         ({"title": None}, "'title'"),
         ({"features": None}, "'features' is missing"),
         ({"task": "ranking"}, "task 'ranking' is unknown"),
-        ({"sha256": "abc"}, "'abc' is no SHA-256"),
+        ({"sha256": "abc"}, "'abc' is not a SHA-256"),
         ({"content": {"X": "0" * 64}}, "no checksum for X, or none for y"),
         ({"sources": [{"base": "", "files": ["a"], "format": "xls"}]}, "format 'xls' is unknown"),
         ({"sources": [{"base": "", "files": ["a", "b"], "format": "arff"}]}, "too many positional"),

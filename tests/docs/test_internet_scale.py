@@ -30,5 +30,5 @@ def test_sizes_are_those_of_fleets(dtype):
     model = IEGPRegressor(
         [RBF(1.0), RBF(2.0)], n_frequencies=3, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.9, 0.8), random_state=0
     ).warm_up(np.arange(10.0)[:, None], np.arange(10.0))
-    sizes = runpy.run_path(str(SCRIPT))["Model"]("", beliefs=4, features=6, rungs=3)
+    sizes = runpy.run_path(str(SCRIPT))["Model"]("", beliefs=4, features=6, noise_models=3)
     assert Fleet(model, dtype=dtype).bytes_per_key == sizes.bytes_per_key(8 if dtype == "float64" else 4)

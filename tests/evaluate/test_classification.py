@@ -113,7 +113,7 @@ def test_truthful_probabilities_are_the_best_in_expectation(drawn):
         assert truthful <= otherwise + 1e-12
 
 
-def test_honest_probabilities_are_calibrated_and_overconfident_ones_are_not():
+def test_true_probabilities_are_calibrated_and_overconfident_ones_are_not():
     rng = np.random.default_rng(4)
     p = rng.uniform(size=20_000)
     y = (rng.uniform(size=20_000) < p).astype(int)

@@ -339,7 +339,7 @@ def test_theorem_1_says_nothing_at_the_epsilon_that_gives_log_t():
 def test_impossible_arguments_are_refused():
     with pytest.raises(InputError, match="at most one switch"):
         lemma2(n_rows=3, n_experts=2, n_switches=3, switch_prob=0.1)
-    with pytest.raises(InputError, match="nobody to switch to"):
+    with pytest.raises(InputError, match="no other to switch to"):
         lemma2(n_rows=3, n_experts=1, n_switches=1, switch_prob=0.1)
     with pytest.raises(InputError, match="likelier than staying"):
         lemma2(n_rows=3, n_experts=2, n_switches=1, switch_prob=0.6)

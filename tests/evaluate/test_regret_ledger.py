@@ -64,7 +64,7 @@ def test_against_a_comparator():
     ledger.add([2.0, 3.0], [[1.0, 2.0], [0.0, 0.0]])
     assert ledger.n_experts == 2
     assert ledger.against([0.5, 0.5, 0.5]).tolist() == [0.5, 2.0, 4.5]
-    with pytest.raises(InputError, match="3 rows were noted"):
+    with pytest.raises(InputError, match="3 rows were recorded"):
         ledger.against([1.0])
 
 

@@ -30,7 +30,7 @@ from iegp.core.model import begin
 from iegp.core.state import belief_at
 from iegp.errors import InputError, WorkerError
 from iegp.kernels import RBF
-from iegp.parallel import ProcessEnsemble
+from iegp.parallel import ProcessEnsemble, process_ensemble
 from iegp.parallel.interrupts import interrupts_wait
 
 ALL_KINDS: dict[str, dict[str, Any]] = {
@@ -88,7 +88,8 @@ def check_calls(ensemble: ProcessEnsemble, one: IEGPRegressor, calls: Any, n_out
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_same_bits_as_in_one_process(kind, n_workers, n_outputs, monkeypatch):
-    monkeypatch.setattr(ens, "CHUNK_ROWS", 64)
+    for module in (ens, process_ensemble):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 64)
     base = template(kind, n_outputs)
     with ProcessEnsemble(base, n_workers=n_workers) as ensemble:
         assert ensemble.n_workers == n_workers
@@ -293,7 +294,7 @@ def test_a_worker_that_fails_says_why(monkeypatch):
 
 @pytest.mark.usefixtures("threads")
 def test_ctrl_c_waits_for_the_chunk(monkeypatch):
-    monkeypatch.setattr(ens, "CHUNK_ROWS", 16)
+    monkeypatch.setattr(process_ensemble, "CHUNK_ROWS", 16)
     base = template()
     X, y = stream(48)
     with ProcessEnsemble(base, n_workers=2) as ensemble:

@@ -395,22 +395,22 @@ def test_coverage_by_window(kind, runs):
     assert_allclose(found.low[1:], stats.binom.ppf(0.025, 75, 0.95) / 75)
     assert_allclose(found.high[1:], stats.binom.ppf(0.975, 75, 0.95) / 75)
     overall = 100 * coverage(y[1:], lower[1:], upper[1:])
-    assert {"95 % of honest windows", "promised: 95 %", f"observed: {overall:.1f} % in all"} <= set(texts(shown.ax_))
+    assert {"95 % of calibrated windows", "nominal: 95 %", f"observed: {overall:.1f} % in all"} <= set(texts(shown.ax_))
     assert shown.lower_ax_.get_ylabel() == "width of interval,\ntorque (N m)"
     assert_allclose(shown.lower_ax_.patches[0].get_data().values[1], np.mean((upper - lower)[75:150]))
 
 
-def test_honest_intervals_stay_in_the_band_and_dishonest_ones_turn_red():
+def test_calibrated_intervals_stay_in_the_band_and_others_turn_red():
     rng = np.random.default_rng(0)
     y, zero = rng.normal(size=2000), np.zeros(2000)
 
     def run(width):
         return PrequentialRun(zero, zero + 1, zero - width, zero + width, zero, np.ones((2000, 1)), y)
 
-    honest = CalibrationDisplay.from_run(run(1.96))
-    assert len(honest.calibration.rows) == 20
-    inside = (honest.calibration.low <= honest.calibration.observed) & (
-        honest.calibration.observed <= honest.calibration.high
+    calibrated = CalibrationDisplay.from_run(run(1.96))
+    assert len(calibrated.calibration.rows) == 20
+    inside = (calibrated.calibration.low <= calibrated.calibration.observed) & (
+        calibrated.calibration.observed <= calibrated.calibration.high
     )
     assert inside.mean() >= 0.85
     narrow = CalibrationDisplay.from_run(run(1.0))
@@ -428,7 +428,7 @@ def test_reliability(kind, runs):
     assert found.rows.sum() == N
     gap = np.average(np.abs(found.observed - found.expected), weights=found.rows)
     assert f"observed: calibration error {gap:.3f}" in texts(shown.ax_)
-    assert "95 % of honest groups" in texts(shown.ax_)
+    assert "95 % of calibrated groups" in texts(shown.ax_)
     assert [bar.get_height() for bar in shown.lower_ax_.patches] == found.rows.tolist()
     # Every group lies in the bin of its bar.
     left = np.array([bar.get_x() for bar in shown.lower_ax_.patches])

@@ -122,7 +122,7 @@ def _map(n: int, **options: Any) -> Callable[[Path], Kind]:
 def use_map(model: iegp.IEGPLVM) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
-    rows = WIDE[:9].copy()
+    rows = np.resize(WIDE, (9, model.n_features_in_))
     rows[4, 1] = np.nan
     answers = {"positions": model.transform(rows), "scores": model.score_samples(rows)}
     model.partial_fit(rows)

@@ -38,7 +38,7 @@ HOWS = (
     (errno.ENOSPC, "lasting"),
 )
 # A prime, so that the tried calls are of all kinds.
-STRIDE = 67
+STRIDE = 97
 # Runs with several faults, of every kind.
 N_DRAWN = 20
 # Lines of a pipe that are answered together, in these runs.

@@ -22,13 +22,13 @@ def reproduce(
     jobs: Annotated[int, Given(help="Runs at a time, one core each.")] = 2,
     quick: Annotated[bool, Given("--quick", help="Shortened streams, few seeds: minutes instead of hours.")] = False,
     out: Annotated[str, Given("--out", "-o", help="Folder for pages, figures and finished runs.")] = "results",
-    show_list: Annotated[bool, Given("--list", help="Say which experiments there are.")] = False,
+    show_list: Annotated[bool, Given("--list", help="List the experiments.")] = False,
     experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
 ) -> None:
     """Make the paper's tables and figures again, competitors included, and judge its claims.
 
-    Finished runs are kept in OUT/cache: a reproduction that was stopped or killed goes on with the same command.
-    Data sets are looked for in $IEGP_DATA and downloaded if need be.
+    Finished runs are kept in OUT/cache: a reproduction that was stopped is resumed by the same command.
+    Data sets are read from $IEGP_DATA, or downloaded.
 
     [bold]Examples[/bold]
 
@@ -44,6 +44,6 @@ def reproduce(
 
 
 def main() -> None:
-    """Run the command; errors are words on standard error."""
+    """Run the command; print errors to standard error."""
     limit_this_process()
     report_errors(app, "iegp-paper")

@@ -1,4 +1,4 @@
-"""Finished runs on disk, one small JSON file each, so that a killed reproduction goes on where it was."""
+"""Finished runs on disk, one small JSON file each, so that an interrupted reproduction can be resumed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Cache:
         return self.folder / f"{task.kind}-{task.digest}.json"
 
     def get(self, task: Task) -> Outcome | None:
-        """What is known of a task; None if it has to run.
+        """Return the stored outcome of a task; None if it has to run.
 
-        A run that took too long runs again if it is given more time now. A file that cannot be read, or that is of
-        another task, is as good as none.
+        A run that exceeded its time limit runs again if the limit is longer now. A file that cannot be read, or that
+        belongs to another task, is ignored.
         """
         try:
             stored = json.loads(self.path(task).read_text("utf-8"))
@@ -41,7 +41,7 @@ class Cache:
         return outcome if outcome.status in ("done", "timeout") else None
 
     def put(self, task: Task, outcome: Outcome) -> None:
-        """Keep an outcome. What failed, or lacked a package, is not kept: it may work next time."""
+        """Store an outcome, unless the run failed or lacked a package: it may succeed next time."""
         if outcome.status in ("done", "timeout"):
             text = json.dumps({"task": task.identity, "outcome": asdict(outcome)})
             replace_atomically(self.path(task), text.encode())

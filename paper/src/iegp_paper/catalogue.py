@@ -1,4 +1,4 @@
-"""The experiments that come with the package, and those of a folder of yours."""
+"""The experiments that come with the package, and those of a given folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iegp_paper.experiment import Experiment, experiment_from
 
 
 def load_experiments(folder: Path | None = None) -> dict[str, Experiment]:
-    """All experiments by name, in the order of their file names; without ``folder`` those of the package."""
+    """Load all experiments by name, in the order of their file names; without ``folder`` those of the package."""
     place = files("iegp_paper").joinpath("experiments") if folder is None else folder
     tables: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
@@ -37,7 +37,7 @@ def load_experiments(folder: Path | None = None) -> dict[str, Experiment]:
 
 
 def chosen(experiments: dict[str, Experiment], names: Sequence[str]) -> list[Experiment]:
-    """Those of these names; all if there are none."""
+    """Return the experiments of these names; all if there are none."""
     for name in names:
         if name not in experiments:
             raise InputError(f"{name!r} is no experiment. {closest(name, experiments)}")

@@ -1,4 +1,4 @@
-"""What the TOML file of an experiment may say. Every mistake is met before the first run, which may be hours away."""
+"""Validation of the TOML file of an experiment, before the first run, because a run may take hours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iegp.errors import InputError
 from iegp_paper.rules import Rule, rule_from
 from iegp_paper.worker import KINDS
 
-# Those of ``figures``, which needs matplotlib and is therefore not asked; a test holds the two together.
+# Names of ``figures``, which is not imported because it needs matplotlib; a test keeps the two equal.
 FIGURES = ("average", "band", "curves", "maps", "regret", "scatter", "times")
 
 TEXT, LIST, TABLE, COUNT, NUMBER = "a text", "a list", "a table", "a whole number above 0", "a number"
@@ -38,7 +38,7 @@ RULE_NEEDS = [own.name for own in fields(Rule) if own.default is MISSING and own
 
 
 def check_keys(file: str, table: Mapping[str, Any]) -> None:
-    """Refuse keys that mean nothing, and values of another type, in a file as it was written."""
+    """Raise for unknown keys, and for values of the wrong type, in a file as it was written."""
     _check(file, "an experiment", table, EXPERIMENT)
     for entry in table.get("data", ()):
         _check(file, "[[data]]", entry, DATA, needs=("name",))
@@ -49,7 +49,7 @@ def check_keys(file: str, table: Mapping[str, Any]) -> None:
 
 
 def check_names(file: str, table: Mapping[str, Any]) -> None:
-    """Refuse names of kinds, figures, data sets and methods that there are not; ``same_runs_as`` is resolved."""
+    """Raise for unknown names of kinds, figures, data sets and methods; ``same_runs_as`` is resolved."""
     _check_known(file, "kind", [table["kind"]], KINDS)
     _check_known(file, "figure", [table["figure"]] if table.get("figure") else [], FIGURES)
     for key in ("data", "methods"):
@@ -81,7 +81,7 @@ def _check(file: str, what: str, table: Any, allowed: Mapping[str, str], needs: 
 
 
 def _check_rule(file: str, table: Mapping[str, Any]) -> None:
-    """What rules refuse on their own, with the file's name."""
+    """Check a rule, and add the file's name to its error."""
     try:
         rule_from(table)
     except InputError as error:

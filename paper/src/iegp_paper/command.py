@@ -1,4 +1,4 @@
-"""What ``iegp-paper`` does: the paper's tables and figures, run, judged and written down."""
+"""The command ``iegp-paper``: run the paper's experiments, judge its claims and write the pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reproduce(
     show_list: bool,
     experiments: str | None,
 ) -> int:
-    """Run to the end; the exit code."""
+    """Run a reproduction and return the exit code."""
     known = load_experiments(None if experiments is None else Path(experiments))
     scale = Scale(quick, runs)
     if runs is not None and runs < 1:
@@ -59,7 +59,7 @@ def reproduce(
         )
         code = stop.exit_code
     if page is None:
-        say.print("Stopped; the same command goes on with what is missing")
+        say.print("Stopped; the same command resumes with what is missing")
         return code
     _show_verdicts(page)
     say.print(f"Pages: {folder / 'results.md'}, {folder / 'results.html'}")
@@ -80,7 +80,7 @@ def _show_list(experiments: list[Experiment], scale: Scale) -> None:
 
 
 def _show_verdicts(page: Reproduction) -> None:
-    table = Table(title="What became of the paper's claims")
+    table = Table(title="Verdicts on the paper's claims")
     for head in ("experiment", "claim", "verdict"):
         table.add_column(head)
     for section in page.sections:

@@ -1,4 +1,4 @@
-"""One table or figure of the paper: which runs it takes, and what the paper claims about them."""
+"""One table or figure of the paper: the runs it needs, and the paper's claims about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, and the rule that judges it."""
+    """A claim of the paper, and the rule that judges it."""
 
     text: str
     rule: Rule
@@ -36,7 +36,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One TOML file."""
+    """An experiment, as its TOML file describes it."""
 
     name: str
     title: str
@@ -69,9 +69,9 @@ class Experiment:
 def experiment_from(
     name: str, table: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]], file: str = ""
 ) -> Experiment:
-    """An experiment out of its TOML table; ``same_runs_as`` takes over what another one runs.
+    """Make an experiment from its TOML table; ``same_runs_as`` takes over the runs of another one.
 
-    ``file`` is where messages say that a mistake is.
+    ``file`` is named in error messages.
     """
     file = file or f"{name}.toml"
     check_keys(file, table)

@@ -1,4 +1,4 @@
-"""Where and with what the numbers were measured."""
+"""Description of the machine and of the software versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGES = ("iegp", "numpy", "scipy", "scikit-learn", "numba", "torch", "GPy", 
 
 
 def processor() -> str:
-    """The processor and how many cores this process may use."""
+    """Return the processor and the number of cores of this process."""
     name = platform.processor() or platform.machine()
     listed = Path("/proc/cpuinfo")
     if listed.exists():
@@ -22,7 +22,7 @@ def processor() -> str:
 
 
 def memory() -> str:
-    """Installed memory, where the system says it."""
+    """Return the installed memory, where the system reports it."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -31,7 +31,7 @@ def memory() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what the runs use; what is not installed is said."""
+    """Return the versions of Python and of the packages that runs use, or that they are not installed."""
     found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for name in _PACKAGES:
         try:

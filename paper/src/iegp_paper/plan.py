@@ -1,4 +1,4 @@
-"""From experiments to runs: how many, on how many rows, with what limits."""
+"""Runs of experiments: how many, on how many rows, with what limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from iegp_paper.task import Task
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of it: ``runs`` None is each experiment's own number."""
+    """Size of a reproduction: ``runs`` None is each experiment's own number."""
 
     quick: bool = False
     runs: int | None = None
 
 
 def runs_of(experiment: Experiment, method: str, scale: Scale) -> int:
-    """How many seeds a method gets. A number that was asked for holds for all methods."""
+    """Return the number of seeds of a method. A number that was requested holds for all methods."""
     if scale.runs is not None:
         return scale.runs
     usual = experiment.quick_runs if scale.quick else experiment.runs
@@ -31,13 +31,13 @@ def rows_of(data: Data, scale: Scale) -> int | None:
 
 
 def methods_of(experiment: Experiment, data: Data, scale: Scale) -> tuple[str, ...]:
-    """Those that run on a data set."""
+    """List the methods that run on a data set."""
     chosen = data.quick_methods if scale.quick and data.quick_methods is not None else data.methods
     return experiment.methods if chosen is None else chosen
 
 
 def tasks_of(experiment: Experiment, scale: Scale) -> dict[tuple[str, str], list[Task]]:
-    """The runs of an experiment, by data set and method."""
+    """List the runs of an experiment, by data set and method."""
     options = _chosen(experiment.options, experiment.quick_options, scale)
     tasks: dict[tuple[str, str], list[Task]] = {}
     for data in experiment.data:
@@ -61,7 +61,7 @@ def tasks_of(experiment: Experiment, scale: Scale) -> dict[tuple[str, str], list
 
 
 def all_tasks(experiments: Sequence[Experiment], scale: Scale) -> list[Task]:
-    """Every run once, though several experiments may need it; first seeds first, so that all have something soon."""
+    """List every run once, though several experiments may need it; first seeds first, so all have a result soon."""
     found: dict[str, Task] = {}
     for experiment in experiments:
         for tasks in tasks_of(experiment, scale).values():

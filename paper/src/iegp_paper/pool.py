@@ -47,10 +47,10 @@ def run_all(
     started: Callable[[Task], None] = lambda _: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[Task, Outcome], None, None]:
-    """Every task with its outcome, as they finish, until ``stopped``. Stopping ends the workers."""
+    """Yield every task with its outcome, as they finish, until ``stopped``. Stopping ends the workers."""
     waiting = list(reversed(tasks))
     workers: list[_Worker] = []
-    # Runs are timed on one core: every library that would use more is told not to.
+    # Runs are timed on one core: every library that would use more is limited.
     with environment():
         try:
             while (waiting or any(worker.task for worker in workers)) and not stopped():
@@ -95,7 +95,7 @@ def _collect(workers: list[_Worker]) -> Iterator[tuple[Task, Outcome]]:
 
 
 def _new_worker() -> _Worker:
-    # A fresh interpreter: a fork would inherit threads and compiled state of whoever calls.
+    # A fresh interpreter: a fork would inherit threads and compiled state of the caller.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(theirs,), daemon=True)

@@ -1,4 +1,4 @@
-"""How far a reproduction has come, on standard error."""
+"""Progress of a reproduction on standard error."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from iegp_paper.task import Outcome, Task
 
 @dataclass(frozen=True)
 class Counts:
-    """Runs that were there already, runs made now, and how many of both have scores."""
+    """Numbers of runs found in the cache and made now, and how many of both have scores."""
 
     cached: int
     made: int
@@ -39,7 +39,7 @@ def reproduce(
     date: str,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[Reproduction | None, Counts]:
-    """Run what is not in the cache yet, then write the pages; None instead of them if it was stopped."""
+    """Run what is not in the cache yet, then write the pages; return None instead of them if it was stopped."""
     cache = Cache(out / "cache")
     tasks = all_tasks(experiments, scale)
     outcomes = {task.digest: outcome for task in tasks if (outcome := cache.get(task)) is not None}

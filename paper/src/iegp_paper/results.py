@@ -1,4 +1,4 @@
-"""What the runs of a method on a data set say together: the median run, and how far the others lie from it."""
+"""Results of a method on a data set: the median run, and the spread of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iegp_paper.task import Outcome, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set: scores and lines of the median run, but for seconds, which are the median of all runs."""
+    """A method on a data set: scores and lines of the median run; seconds are the median of all runs."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     lines: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ Cells = dict[tuple[str, str], Cell]
 
 
 def collect(experiment: Experiment, scale: Scale, outcomes: Mapping[str, Outcome]) -> Cells:
-    """Cells of an experiment, by data set and method; ``outcomes`` are by the digests of their tasks."""
+    """Collect the cells of an experiment, by data set and method; ``outcomes`` are by the digests of their tasks."""
     return {
         key: cell_of(tasks, [outcomes.get(task.digest) for task in tasks], experiment.metric)
         for key, tasks in tasks_of(experiment, scale).items()
@@ -44,7 +44,7 @@ def collect(experiment: Experiment, scale: Scale, outcomes: Mapping[str, Outcome
 
 
 def cell_of(tasks: Sequence[Task], outcomes: Sequence[Outcome | None], metric: str) -> Cell:
-    """One cell out of its runs. The median run is the lower of the middle two where their number is even."""
+    """Make a cell from its runs. The median run is the lower of the middle two where their number is even."""
     rows = tasks[0].rows if tasks else None
     done = [outcome for outcome in outcomes if outcome is not None and outcome.status == "done"]
     note = _note([outcome for outcome in outcomes if outcome is None or outcome.status != "done"])
@@ -62,12 +62,12 @@ def cell_of(tasks: Sequence[Task], outcomes: Sequence[Outcome | None], metric: s
 
 
 def _rank(outcome: Outcome, metric: str) -> float:
-    """A run that diverged is the worst."""
+    """Sort key that puts a diverged run last."""
     value = float(outcome.scores.get(metric, math.inf))
     return math.inf if math.isnan(value) else value
 
 
 def _note(others: Sequence[Outcome | None]) -> str:
-    """Why some runs have no scores, each reason once."""
+    """Say why some runs have no scores, each reason once."""
     words = Counter("not run yet" if outcome is None else f"{outcome.status}: {outcome.note}" for outcome in others)
     return "; ".join(f"{count} × {reason}" if count > 1 else reason for reason, count in words.items())

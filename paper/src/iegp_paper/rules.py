@@ -1,9 +1,9 @@
 """How a claim is judged: by a rule written beside it, from the measured scores alone.
 
 A rule looks at each of its data sets in turn. All of them as claimed: confirmed; none: not confirmed; some: partly. A
-data set without a score of ours, or of any competitor, is not judged. A method without one (out of time, diverged, or a
-package is missing) is left out and named, one of whose runs some are missing is named too, and the claim is then
-confirmed in part at best.
+data set without a score of IE-GP, or of any competitor, is not judged. A method without one (out of time, diverged, or
+a package is missing) is left out and named, a method with missing runs is named too, and the claim is then confirmed in
+part at best.
 
 ==========  ============================================================================================
 ``lowest``  the best of ``ours`` is at most ``slack`` times the best of ``others`` in ``metric``
@@ -34,7 +34,7 @@ Shortfall = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule of one claim; see the head of this file."""
+    """Rule of one claim, as the module's docstring defines it."""
 
     kind: str
     metric: str
@@ -46,7 +46,7 @@ class Rule:
     slack: float = 1.0
 
     def in_words(self) -> str:
-        """The rule as a sentence without its data sets."""
+        """Return the rule as a sentence without its data sets."""
         ours, others = _listed(self.ours), _listed(self.others)
         # These three look at the best of each side alone.
         best = "the best of " if len(self.ours) > 1 else ""
@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Finding:
-    """One data set under one rule. ``holds`` is None where it could not be judged."""
+    """Result of a rule on one data set. ``holds`` is None where it could not be judged."""
 
     data: str
     holds: bool | None
@@ -76,14 +76,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule found on all its data sets."""
+    """Result of a rule on all its data sets."""
 
     word: Word
     findings: tuple[Finding, ...]
 
 
 def rule_from(table: Mapping[str, Any]) -> Rule:
-    """A rule out of its TOML table."""
+    """Make a rule from its TOML table."""
     kind = table.get("kind")
     if kind not in KINDS:
         raise InputError(f"rule {kind!r} is not known; use one of {', '.join(KINDS)}")
@@ -95,7 +95,7 @@ def rule_from(table: Mapping[str, Any]) -> Rule:
 
 
 def judge(rule: Rule, scores: Scores, shortfall: Shortfall | None = None) -> Verdict:
-    """The verdict of a rule on median scores."""
+    """Apply a rule to median scores."""
     findings = tuple(_finding(rule, data, scores, shortfall or {}) for data in rule.data)
     judged = [finding.holds for finding in findings if finding.holds is not None]
     word: Word
@@ -154,4 +154,4 @@ def _is_number(value: float | None) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "nobody"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"

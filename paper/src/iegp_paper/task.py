@@ -1,4 +1,4 @@
-"""One run: a method on a data set with a seed. What identifies it, and what came out of it."""
+"""One run, a method on a data set with a seed: its identity and its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURE = 3
 
 @dataclass(frozen=True)
 class Task:
-    """A run that depends on nothing but this. ``seconds`` is its time limit and no part of its identity."""
+    """Settings that determine a run. ``seconds`` is its time limit and no part of its identity."""
 
     kind: str
     data: str
@@ -32,7 +32,7 @@ class Task:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the outcome, the package's version included."""
+        """Return the settings that determine the outcome, the package's version included."""
         own = asdict(self)
         del own["seconds"]
         return own | {"iegp": version("iegp"), "measure": MEASURE}
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run measured: scores by name, and lines to draw (short ones: they are stored as JSON)."""
+    """Result of a run: scores by name, and lines to draw (short ones: they are stored as JSON)."""
 
     status: Status
     scores: Mapping[str, float] = field(default_factory=dict)

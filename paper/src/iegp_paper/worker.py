@@ -1,4 +1,4 @@
-"""What a worker process does: take a task, run it, say what came out."""
+"""Worker process: receive a task, run it, send its outcome."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ KINDS = ("statistics", "regression", "classification", "embedding", "uncertainty
 
 
 def work(connection: Connection) -> None:
-    """Serve until nobody asks any more."""
-    # Ctrl-C is for the parent, which then ends us.
+    """Perform tasks until the connection is closed."""
+    # Ctrl-C is handled by the parent, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:
@@ -32,7 +32,7 @@ def work(connection: Connection) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A parent that was killed cannot end us, and nobody would read what we measure."""
+    """End this process when the parent has died: a killed parent cannot end it."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -40,7 +40,7 @@ def _leave_with_parent() -> None:
 
 
 def perform(task: Task) -> Outcome:
-    """Run a task; whatever goes wrong is an outcome."""
+    """Run a task; any error becomes its outcome."""
     try:
         return runner_of(task.kind)(task)
     except (ImportError, DatasetError) as error:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from iegp_paper.competitors.maps import GPLVM, BestKernelPCA, OnGPLVM, OnlinePCA, VarGPLVM
 from iegp_paper.competitors.maps.neighbourhood import negative_log_likelihood
-from iegp_paper.competitors.maps.rows import principal_picture, scaled_rows
+from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 from iegp_paper.runs.embedding_data import nearest_neighbour_error
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
@@ -61,7 +61,7 @@ def test_ongplvm_lowers_the_loss_of_all_rows_when_they_are_one_neighbourhood(clo
     model = OnGPLVM(first_share=1.0, n_neighbors=60, n_steps=200, random_state=0)
     positions = model.fit_transform(rows)
     gram = rows @ rows.T
-    before = negative_log_likelihood(principal_picture(rows, 2), gram, 5, np.log([1.0, 1.0, 0.1])).value
+    before = negative_log_likelihood(principal_map(rows, 2), gram, 5, np.log([1.0, 1.0, 0.1])).value
     after = negative_log_likelihood(positions, gram, 5, model.hyper_).value
     assert after < before - 10.0
 
@@ -142,7 +142,7 @@ def test_gpy_models_improve_on_their_start_and_leave_the_global_generator_alone(
     assert positions.shape == (90, 2)
     assert nearest_neighbour_error(positions, labels[:90]) < 0.15
     np.testing.assert_allclose(positions, kind(**settings).fit_transform(rows[:90]))
-    assert np.abs(positions - principal_picture(scaled_rows(rows[:90]), 2)).max() > 0.01
+    assert np.abs(positions - principal_map(scaled_rows(rows[:90]), 2)).max() > 0.01
 
 
 @pytest.mark.parametrize("kind", [OnGPLVM, OnlinePCA, GPLVM])

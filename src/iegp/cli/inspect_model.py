@@ -18,7 +18,7 @@ from iegp.estimators import load
 from iegp.estimators.experts_table import Expert, experts_of
 from iegp.estimators.latent import IEGPLVM
 from iegp.fleet import files as fleet_file
-from iegp.fleet.fleet import DTYPES
+from iegp.fleet.base import DTYPES
 from iegp.fleet.keyed_learner import Fleets
 from iegp.fleet.pages import Pages
 from iegp.storage import model_file as modelfile

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
@@ -28,26 +29,19 @@ from iegp.core.expert.sweep import (
     sweep_blocks,
     sweep_rows,
 )
-from iegp.core.likelihoods import GAUSSIAN
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
 from iegp.core.predictive.components import Components
-from iegp.core.predictive.count_cdf import mid_cdf
-from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.counts import CountMixture, count_moments
 from iegp.core.predictive.mixture import Mixture, cdf_rows
-from iegp.core.predictive.quantiles import NEGLIGIBLE_WEIGHT, quantiles
+from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import Ensemble, State, active_experts, belief_at, label_model, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
 __all__ = ["Ensemble", "Predictions", "State", "learn", "learn_chunks", "predict", "start"]
-
-# Up to this many rows are learned one by one: factoring such a small block costs more.
-FEW_ROWS = 6
-# Rows after which experts that were shut down are left out; also bounds the memory of a long pass.
-CHUNK_ROWS = 2048
 
 
 def start(ensemble: Ensemble) -> State:
@@ -123,6 +117,7 @@ def predict_classes(ensemble: Ensemble, state: State, x: Float) -> Float:
     """Class probabilities (n, K) of every row, were it the next one. Changes nothing."""
     proba = np.empty((len(x), ensemble.n_classes))
     _predict_classes(ensemble, state, label_model(ensemble), x, proba)
+    likelihood_of(ensemble.likelihood).require_sound(proba)
     return proba
 
 
@@ -134,9 +129,9 @@ def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Fl
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
-def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> CountMixture:
+def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> Any:
     """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
-    return _counts(ensemble, *_predict_latent(ensemble, state, x), exposure)
+    return _numbers(ensemble, *_predict_latent(ensemble, state, x), exposure)
 
 
 @compiled
@@ -162,11 +157,9 @@ def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float
                 log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 
 
-def _counts(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> CountMixture:
-    offset, extra, most = ensemble.link.T
-    variances = np.minimum(ahead.variances, most[:, None])
-    log_mean = ahead.means[:, :, 0].T + (offset - 0.5 * extra) + np.log(exposure)[:, None]
-    return CountMixture.trusted(used, np.ascontiguousarray(log_mean), np.ascontiguousarray(variances.T + extra))
+def _numbers(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+    means, variances = np.ascontiguousarray(ahead.means[:, :, 0].T), np.ascontiguousarray(ahead.variances.T)
+    return likelihood_of(ensemble.likelihood).predictive(Latent(used, means, variances), ensemble.link, exposure)
 
 
 # -- predict, then learn ---------------------------------------------------------------------------------------------
@@ -207,6 +200,7 @@ def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
 def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
     predictions = allocate_predictions(ensemble, len(x))
     experts = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    _require_sound(ensemble, state, experts)
     return completed(ensemble, experts, y, predictions, level)
 
 
@@ -218,7 +212,15 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
-    return completed(ensemble, expert_predictions(work), y, predictions, options.level)
+    experts = expert_predictions(work)
+    _require_sound(ensemble, state, experts)
+    return completed(ensemble, experts, y, predictions, options.level)
+
+
+def _require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
+    """A likelihood of a user may have failed; the state is then of no use."""
+    if ensemble.likelihood != GAUSSIAN:
+        likelihood_of(ensemble.likelihood).require_sound(experts.belief_scores, state.vector, state.matrix)
 
 
 def labels_of(ensemble: Ensemble) -> LabelModel | None:
@@ -234,6 +236,7 @@ class ExpertPredictions(NamedTuple):
 
     means: Float
     variances: Float
+    belief_scores: Float
     scales: Float
     dof: Float
 
@@ -247,7 +250,7 @@ def learn_rows(
     work = allocate_workspace(ensemble, active, x, y, predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.scales, work.dof)
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 @compiled
@@ -317,7 +320,7 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
 
 def expert_predictions(work: Workspace) -> ExpertPredictions:
     """What is left of a workspace after its rows have been weighed."""
-    return ExpertPredictions(work.means, work.variances, work.scales, work.dof)
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 def completed(
@@ -327,7 +330,7 @@ def completed(
     if ensemble.n_classes:
         return predictions
     if ensemble.likelihood != GAUSSIAN:
-        return _completed_counts(ensemble, experts, y, predictions, level)
+        return _completed_numbers(ensemble, experts, y, predictions, level)
     if level is None:
         return predictions
     shape = experts.scales.shape
@@ -353,22 +356,20 @@ def expand_components(experts: ExpertPredictions, components: Components) -> Non
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
     lower, upper = quantiles(*components, _tails(level))
-    pit = cdf_rows(*components, y, NEGLIGIBLE_WEIGHT / components.weights.shape[1])
+    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
     return predictions._replace(lower=lower, upper=upper, pit=pit)
 
 
-def _completed_counts(
+def _completed_numbers(
     ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
 ) -> Predictions:
-    counts = _counts(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
-    mixture = counts.weights, counts.log_mean, counts.log_var
-    mean, var = count_moments(*mixture)
+    dist = _numbers(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
+    mean, var = dist.moments()
     predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
     if level is None:
         return predictions
-    lower, upper = count_quantiles(*mixture, _tails(level))[:, :, None]
-    pit = mid_cdf(*mixture, np.ascontiguousarray(y[:, 0]))[:, None]
-    return predictions._replace(lower=lower, upper=upper, pit=pit)
+    lower, upper, pit = dist.with_intervals(level, y[:, 0])
+    return predictions._replace(lower=lower[:, None], upper=upper[:, None], pit=pit[:, None])
 
 
 def _tails(level: float) -> Float:

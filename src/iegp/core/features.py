@@ -14,7 +14,7 @@ from iegp.typing import Float
 
 @compiled
 def feature_rows(x: Float, frequencies: Float) -> Float:
-    """``phi_v`` of every row (eq:phi_x), shape (n, 2 n_frequencies): all sines, then all cosines.
+    """Compute ``phi_v`` of every row (eq:phi_x), shape (n, 2 n_frequencies): all sines, then all cosines.
 
     Every row has norm one, so that ``phi(x)·phi(x')`` approximates the standardised kernel (eq:kern_est).
     """

@@ -1,4 +1,4 @@
-"""Drawing an expert's frequencies, reproducibly from a seed.
+"""Draw an expert's frequencies, reproducibly from a seed.
 
 *Plain* features (the paper's) are independent draws. Each input column is drawn from a generator keyed by the seed and
 the column's key (its number, unless it has a name), so that adding a column leaves the others as they are and the order
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from iegp.core.compute.tolerances import LEAST_UNIFORM
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -34,9 +35,9 @@ def draw_frequencies(
     seed: tuple[int, ...],
     keys: Sequence[int] | None = None,
 ) -> Float:
-    """Frequencies (n_frequencies, n_columns) of ``kernel`` at length scale one; divide by the length scale to use them.
+    """Draw frequencies (n_frequencies, n_columns) of ``kernel`` at length scale one, to be divided by the length scale.
 
-    ``keys`` says who the columns are, for plain features; they are 0, 1, 2, ... if not given.
+    ``keys`` identify the columns of plain features; they are 0, 1, 2, ... if not given.
 
     >>> draw_frequencies(Kernel(), 0, 3, "sobol", (0,))
     Traceback (most recent call last):
@@ -75,7 +76,7 @@ def _orthogonal(kernel: Kernel, n: int, n_columns: int, seed: tuple[int, ...]) -
 
 
 def _orthogonal_directions(n: int, n_columns: int, rng: np.random.Generator) -> Float:
-    """Unit vectors, uniform on the sphere, orthogonal within groups of ``n_columns``."""
+    """Draw unit vectors, uniform on the sphere, orthogonal within groups of ``n_columns``."""
     groups = []
     for start in range(0, n, n_columns):
         rows = min(n_columns, n - start)
@@ -85,6 +86,6 @@ def _orthogonal_directions(n: int, n_columns: int, rng: np.random.Generator) -> 
 
 
 def _stratified(n: int, rng: np.random.Generator) -> Float:
-    """One uniform number in each of n equal intervals, in random order: each is uniform on (0, 1)."""
+    """Draw one uniform number in each of n equal intervals, in random order: each is uniform on (0, 1)."""
     points = (rng.permutation(n) + rng.random(n)) / n
-    return np.asarray(np.clip(points, 1e-12, 1.0 - 1e-12))
+    return np.asarray(np.clip(points, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))

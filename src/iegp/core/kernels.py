@@ -1,8 +1,8 @@
-"""Stationary kernels and the spectral densities their random features are drawn from (eq:kernel_psd, as3).
+"""Stationary kernels and the spectral densities that random features are drawn from (eq:kernel_psd, as3).
 
-A kernel here is *standardised*: its value at distance zero is one, its magnitude is the expert's ``prior_var``. It
-knows two things: its value for two sets of rows, and how to turn standard normal vectors into frequencies distributed
-as its spectral density at length scale one.
+A kernel is *standardised*: its value at distance zero is one, and its magnitude is the expert's ``prior_var``. Each
+class implements the kernel's value for two sets of rows, and the map from standard normal vectors to frequencies
+distributed as the spectral density at length scale one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,16 @@ LengthScale = float | Sequence[float] | str
 
 @dataclass(frozen=True)
 class Kernel:
-    """Base class: holds the length scale.
+    """Base class of all kernels: holds the length scale.
 
-    ``length_scale`` is a positive number, one number per input column, or a word: ``"evidence"`` fits one number to the
-    warm-up rows, ``"per-dimension"`` fits one number per column, ``"dimension"`` is sqrt(number of columns), the
-    typical distance of standardised rows. It is in units of the standardised inputs. ``stretch`` multiplies it.
+    Parameters
+    ----------
+    length_scale : float, sequence of float, or str, default=1.0
+        Distance over which an expert's function varies, in units of the standardised inputs: one positive number, or
+        one per input column. ``"evidence"`` fits one number to the warm-up rows, ``"per-dimension"`` fits one number
+        per column, ``"dimension"`` is sqrt(number of columns), the typical distance between standardised rows.
+    stretch : float, default=1.0
+        Positive factor on the length scale, fitted or given.
     """
 
     length_scale: LengthScale = 1.0
@@ -54,22 +59,48 @@ class Kernel:
             raise InputError(
                 f"length_scale={self.length_scale!r} must be a positive finite number or one per input column"
             )
-        # Plain floats and tuples: hashable, printable, equal when equal.
+        # Plain floats and tuples can be hashed, printed and compared.
         object.__setattr__(self, "length_scale", float(values) if values.ndim == 0 else tuple(values.tolist()))
 
     @property
     def is_fitted_to_data(self) -> bool:
-        """Whether the length scale waits for the warm-up rows."""
+        """Whether the length scale is fitted to the warm-up rows."""
         return self.length_scale in FITTED
 
     def resolved(self, n_columns: int, fitted: Float) -> Self:
-        """The same kernel with numbers in place of words: ``fitted`` scales, stretched, where they were asked for."""
+        """Return the same kernel with numbers in place of words.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of input columns.
+        fitted : ndarray (n_columns,)
+            Length scales fitted to the warm-up rows. Used, times ``stretch``, if ``length_scale`` is ``"evidence"`` or
+            ``"per-dimension"``; ignored otherwise.
+
+        Returns
+        -------
+        Kernel
+            Kernel of the same class with a numeric ``length_scale`` (one number if all columns agree) and stretch one.
+        """
         values = self.stretch * fitted if self.is_fitted_to_data else self.scales(n_columns)
         plain = float(values[0]) if np.all(values == values[0]) else tuple(values.tolist())
         return replace(self, length_scale=plain, stretch=1.0)
 
     def scales(self, n_columns: int) -> Float:
-        """The length scale of every input column."""
+        """Return the length scale of every input column.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of input columns.
+
+        Returns
+        -------
+        ndarray (n_columns,)
+            Length scales, ``stretch`` included. A kernel that waits for the warm-up rows, or that has another number of
+            length scales, raises ``InputError``.
+        """
         if self.length_scale == "dimension":
             return np.full(n_columns, self.stretch * np.sqrt(n_columns))
         if isinstance(self.length_scale, str):
@@ -83,38 +114,129 @@ class Kernel:
         return np.broadcast_to(values, (n_columns,)).copy()
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Kernel matrix between the rows of ``x`` (n, d) and ``x2`` (m, d; default ``x``)."""
+        """Compute the kernel matrix between two sets of rows.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Standardised rows.
+        x2 : ndarray (m, d), optional
+            Other rows; ``x`` itself by default.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         scale = self.scales(x.shape[1])
         return self.value(x / scale, (x if x2 is None else x2) / scale)
 
     def value(self, x: Float, x2: Float) -> Float:
-        """Kernel matrix at length scale one."""
+        """Compute the kernel matrix at length scale one.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Rows, already divided by the length scale.
+        x2 : ndarray (m, d)
+            Other rows, already divided by the length scale.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         raise NotImplementedError
 
     def relative(self) -> Kernel:
-        """The kernel whose evidence is used to fit length scales: smooth in them, rotation invariant, close to this."""
+        """Return the kernel used to fit length scales in place of this one.
+
+        Returns
+        -------
+        Kernel
+            A kernel close to this one, rotation invariant, and with an evidence that is smooth in the length scales.
+        """
         return RBF()
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
-        """Value and minus twice its derivative, as functions of the squared distance (relatives only)."""
+        """Compute the kernel and its slope as functions of the squared distance.
+
+        Only kernels that :meth:`relative` can return implement it.
+
+        Parameters
+        ----------
+        square : ndarray
+            Squared distances at length scale one, of any shape.
+
+        Returns
+        -------
+        value : ndarray
+            Kernel values, with the shape of ``square``.
+        slope : ndarray
+            Minus twice the derivative with respect to the squared distance, with the same shape.
+        """
         raise NotImplementedError
 
     def spectral(self, normal: Float) -> Float:
-        """Turn rows of independent standard normals into frequencies at length scale one (product kernels)."""
+        """Map standard normal numbers to frequencies at length scale one (product kernels only).
+
+        Parameters
+        ----------
+        normal : ndarray (n, d)
+            Independent standard normal numbers.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Frequencies distributed as the spectral density.
+        """
         raise NotImplementedError
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
-        """Quantile function of a frequency's norm at length scale one (rotation-invariant kernels)."""
+        """Compute quantiles of a frequency's norm at length scale one (rotation-invariant kernels only).
+
+        Parameters
+        ----------
+        uniform : ndarray
+            Probabilities between 0 and 1, of any shape.
+        n_columns : int
+            Number of input columns.
+
+        Returns
+        -------
+        ndarray
+            Norms, with the shape of ``uniform``.
+        """
         raise NotImplementedError
 
     def radial_scale(self, n: int, rng: np.random.Generator) -> Float:
-        """What a standard normal vector is multiplied by (rotation-invariant kernels), shared by its columns."""
+        """Draw the factors that turn standard normal vectors into frequencies (rotation-invariant kernels only).
+
+        Parameters
+        ----------
+        n : int
+            Number of vectors.
+        rng : numpy.random.Generator
+            Source of randomness; not used by kernels with Gaussian frequencies.
+
+        Returns
+        -------
+        ndarray (n,)
+            One factor per vector, shared by its columns; ones for Gaussian frequencies.
+        """
         del rng
         return np.ones(n)
 
     def short(self) -> str:
-        """A few words for tables and pictures; of length scales that differ by column, the ends of their range.
+        """Describe the kernel in a few words, for tables and figures.
 
+        Returns
+        -------
+        str
+            Class and length scale; the smallest and largest length scale where they differ by column.
+
+        Examples
+        --------
         >>> Matern(2.0, nu=2.5).short(), RBF((0.5, 2.0, 1.0)).short()
         ('Matern-2.5 2', 'RBF 0.5 to 2')
         """
@@ -127,7 +249,13 @@ class Kernel:
         return type(self).__name__
 
     def to_config(self) -> dict[str, Any]:
-        """Plain data from which :func:`kernel_from_config` makes an equal kernel."""
+        """Return plain data from which :func:`kernel_from_config` makes an equal kernel.
+
+        Returns
+        -------
+        dict
+            Name of the class and its parameters, as strings, floats and lists that JSON can store.
+        """
         scale = self.length_scale
         plain = scale if isinstance(scale, str | float) else list(scale)
         return {"kernel": type(self).__name__, "length_scale": plain, "stretch": self.stretch}
@@ -137,6 +265,16 @@ class Kernel:
 class RBF(Kernel):
     """Gaussian kernel ``exp(-|x - x'|² / (2 length_scale²))``; its frequencies are Gaussian.
 
+    Parameters
+    ----------
+    length_scale : float, sequence of float, or str, default=1.0
+        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
+
+    Examples
+    --------
     >>> from iegp.kernels import RBF
     >>> import numpy as np
     >>> float(RBF(2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0].round(4))
@@ -144,19 +282,79 @@ class RBF(Kernel):
     """
 
     def value(self, x: Float, x2: Float) -> Float:
+        """Compute the kernel matrix at length scale one.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Rows, already divided by the length scale.
+        x2 : ndarray (m, d)
+            Other rows, already divided by the length scale.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         return np.asarray(np.exp(-0.5 * cdist(x, x2, "sqeuclidean")))
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
+        """Compute the kernel and its slope as functions of the squared distance.
+
+        Parameters
+        ----------
+        square : ndarray
+            Squared distances at length scale one, of any shape.
+
+        Returns
+        -------
+        value : ndarray
+            Kernel values, with the shape of ``square``.
+        slope : ndarray
+            Minus twice the derivative with respect to the squared distance, with the same shape.
+        """
         gram = np.exp(-0.5 * square)
         return gram, gram
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
+        """Compute quantiles of a frequency's norm at length scale one.
+
+        Parameters
+        ----------
+        uniform : ndarray
+            Probabilities between 0 and 1, of any shape.
+        n_columns : int
+            Number of input columns.
+
+        Returns
+        -------
+        ndarray
+            Norms, with the shape of ``uniform``.
+        """
         return np.asarray(np.sqrt(stats.chi2.ppf(uniform, n_columns)))
 
 
 @dataclass(frozen=True)
 class Matern(Kernel):
-    """Matérn kernel with ``nu`` 0.5, 1.5 or 2.5: rougher functions than RBF; its frequencies are Student-t."""
+    """Matérn kernel: functions rougher than those of RBF; its frequencies are Student-t.
+
+    Parameters
+    ----------
+    length_scale : float, sequence of float, or str, default=1.0
+        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
+
+    Examples
+    --------
+    >>> from iegp.kernels import Matern
+    >>> import numpy as np
+    >>> float(Matern(1.0, nu=0.5)(np.array([[0.0]]), np.array([[1.0]]))[0, 0].round(4))
+    0.3679
+    """
 
     nu: float = 1.5
 
@@ -166,15 +364,50 @@ class Matern(Kernel):
             raise InputError(f"nu={self.nu!r} is not supported; use 0.5, 1.5 or 2.5 (or RBF, the limit of large nu)")
 
     def value(self, x: Float, x2: Float) -> Float:
+        """Compute the kernel matrix at length scale one.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Rows, already divided by the length scale.
+        x2 : ndarray (m, d)
+            Other rows, already divided by the length scale.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         r = np.sqrt(2.0 * self.nu) * cdist(x, x2)
         polynomial = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3.0}[self.nu]
         return np.asarray(polynomial * np.exp(-r))
 
     def relative(self) -> Kernel:
+        """Return the kernel used to fit length scales in place of this one.
+
+        Returns
+        -------
+        Kernel
+            This kernel at length scale one; RBF if ``nu`` is 0.5.
+        """
         # With nu = 0.5 the derivative at distance zero does not exist.
         return RBF() if self.nu == 0.5 else Matern(nu=self.nu)
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
+        """Compute the kernel and its slope as functions of the squared distance.
+
+        Parameters
+        ----------
+        square : ndarray
+            Squared distances at length scale one, of any shape.
+
+        Returns
+        -------
+        value : ndarray
+            Kernel values, with the shape of ``square``.
+        slope : ndarray
+            Minus twice the derivative with respect to the squared distance, with the same shape.
+        """
         r = np.sqrt(2.0 * self.nu * square)
         decay = np.exp(-r)
         if self.nu == 1.5:
@@ -182,10 +415,38 @@ class Matern(Kernel):
         return (1.0 + r + r**2 / 3.0) * decay, (5.0 / 3.0) * (1.0 + r) * decay
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
+        """Compute quantiles of a frequency's norm at length scale one.
+
+        Parameters
+        ----------
+        uniform : ndarray
+            Probabilities between 0 and 1, of any shape.
+        n_columns : int
+            Number of input columns.
+
+        Returns
+        -------
+        ndarray
+            Norms, with the shape of ``uniform``.
+        """
         # |g|² / d over chi²/dof is an F variable.
         return np.asarray(np.sqrt(n_columns * stats.f.ppf(uniform, n_columns, 2.0 * self.nu)))
 
     def radial_scale(self, n: int, rng: np.random.Generator) -> Float:
+        """Draw the factors that turn standard normal vectors into Student-t frequencies.
+
+        Parameters
+        ----------
+        n : int
+            Number of vectors.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray (n,)
+            One factor per vector, shared by its columns.
+        """
         dof = 2.0 * self.nu
         return np.asarray(np.sqrt(dof / rng.chisquare(dof, n)))
 
@@ -193,35 +454,112 @@ class Matern(Kernel):
         return f"Matern-{self.nu:g}"
 
     def to_config(self) -> dict[str, Any]:
+        """Return plain data from which :func:`kernel_from_config` makes an equal kernel.
+
+        Returns
+        -------
+        dict
+            Name of the class and its parameters, ``nu`` included.
+        """
         return {**super().to_config(), "nu": self.nu}
 
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
-    """Laplace kernel, product form ``exp(-sum |x_i - x'_i| / length_scale_i)``; its frequencies are Cauchy."""
+    """Laplace kernel, product form ``exp(-sum |x_i - x'_i| / length_scale_i)``; its frequencies are Cauchy.
+
+    Parameters
+    ----------
+    length_scale : float, sequence of float, or str, default=1.0
+        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
+    """
 
     is_product: ClassVar[bool] = True
 
     def value(self, x: Float, x2: Float) -> Float:
+        """Compute the kernel matrix at length scale one.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Rows, already divided by the length scale.
+        x2 : ndarray (m, d)
+            Other rows, already divided by the length scale.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         return np.asarray(np.exp(-cdist(x, x2, "cityblock")))
 
     def spectral(self, normal: Float) -> Float:
+        """Map standard normal numbers to frequencies at length scale one.
+
+        Parameters
+        ----------
+        normal : ndarray (n, d)
+            Independent standard normal numbers.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Cauchy-distributed frequencies.
+        """
         return np.asarray(np.tan(0.5 * np.pi * special.erf(normal / np.sqrt(2.0))))
 
 
 @dataclass(frozen=True)
 class Cauchy(Kernel):
-    """Cauchy kernel, product form ``prod 1 / (1 + (x_i - x'_i)² / length_scale_i²)``; its frequencies are Laplace."""
+    """Cauchy kernel, product form ``prod 1 / (1 + (x_i - x'_i)² / length_scale_i²)``; its frequencies are Laplace.
+
+    Parameters
+    ----------
+    length_scale : float, sequence of float, or str, default=1.0
+        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
+    """
 
     is_product: ClassVar[bool] = True
 
     def value(self, x: Float, x2: Float) -> Float:
+        """Compute the kernel matrix at length scale one.
+
+        Parameters
+        ----------
+        x : ndarray (n, d)
+            Rows, already divided by the length scale.
+        x2 : ndarray (m, d)
+            Other rows, already divided by the length scale.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Kernel values, between 0 and 1.
+        """
         gram = np.ones((len(x), len(x2)))
         for column, column2 in zip(x.T, x2.T, strict=True):
             gram /= 1.0 + (column[:, None] - column2[None, :]) ** 2
         return gram
 
     def spectral(self, normal: Float) -> Float:
+        """Map standard normal numbers to frequencies at length scale one.
+
+        Parameters
+        ----------
+        normal : ndarray (n, d)
+            Independent standard normal numbers.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Laplace-distributed frequencies.
+        """
         return np.asarray(-np.sign(normal) * np.log(special.erfc(np.abs(normal) / np.sqrt(2.0))))
 
 
@@ -229,7 +567,7 @@ KERNELS: dict[str, type[Kernel]] = {kind.__name__: kind for kind in (RBF, Matern
 
 
 def kernel_from_config(config: dict[str, Any]) -> Kernel:
-    """The inverse of :meth:`Kernel.to_config`."""
+    """Make a kernel from the output of :meth:`Kernel.to_config`."""
     arguments = dict(config)
     name = arguments.pop("kernel", None)
     if name not in KERNELS:

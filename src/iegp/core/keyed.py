@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.ensemble import CHUNK_ROWS, FEW_ROWS, ExpertPredictions, expand_components, predict_into, weigh
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS
+from iegp.core.ensemble import ExpertPredictions, expand_components, predict_into, weigh
 from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.predictions import Predictions, some_rows
 from iegp.core.predictive.components import Components
@@ -88,7 +89,7 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
         for kernel in range(ensemble.layout.beliefs.size - 1):
             sweep_kernel(ensemble, state, None, work, Span(kernel, zero, n))
     weigh(ensemble, state, None, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.scales, work.dof)
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 @compiled

@@ -16,8 +16,10 @@ import numpy as np
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, PREDICT_ROWS
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.likelihoods import named
+from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
@@ -26,12 +28,6 @@ from iegp.core.settings import Settings
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Float
-
-FIRST_FIT = 32
-# Beyond this the log probability of a count loses all digits.
-LARGEST_COUNT = 1e15
-# Rows of a prediction that are worked on at once; bounds its memory.
-PREDICT_ROWS = 4096
 
 
 @dataclass
@@ -114,7 +110,7 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
     with one_blas_thread():
         parts = [
@@ -127,7 +123,7 @@ def predict(model: Online, x: Float) -> Mixture:
 def predict_classes(model: Online, x: Float) -> Float:
     """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
+    if len(x) <= FEW_ROWS:
         return ens.predict_classes(model.experts.ensemble, model.state, _x(model, x))
     with one_blas_thread():
         return np.concatenate(
@@ -138,13 +134,16 @@ def predict_classes(model: Online, x: Float) -> Float:
         )
 
 
-def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture:
+def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
     _check_shapes(model, x)
-    if len(x) <= ens.FEW_ROWS:
-        return ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+    if len(x) <= FEW_ROWS:
+        found: CountMixture | LatentMixture
+        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        return found
     with one_blas_thread():
-        return ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        return found
 
 
 def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Predictions:
@@ -157,7 +156,7 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
@@ -169,7 +168,7 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
 def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
-    if len(x) <= ens.FEW_ROWS and not model.is_warming_up:
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
         return
@@ -185,6 +184,11 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
         if position >= len(x):
             break
     model.__dict__.update(draft.__dict__)
+
+
+def _cannot_fail(model: Online) -> bool:
+    """Whether rows that passed the checks are always learned to the end; a user's likelihood may raise an error."""
+    return model.settings.likelihood == "gaussian" or named(model.settings.likelihood).is_trusted
 
 
 def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
@@ -207,21 +211,8 @@ def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
 
 def check_label_range(model: Online, y: Float) -> None:
     """Class numbers index arrays of compiled code, and rates are logs of counts: neither may be out of range."""
-    n_classes = model.experts.ensemble.n_classes
-    if n_classes:
-        # Written so that a NaN fails.
-        fine = (y >= 0.0) & (y < n_classes) & (y == np.floor(y))
-        wanted = f"a class number from 0 to {n_classes - 1}"
-    elif model.settings.likelihood == "poisson":
-        fine = (y >= 0.0) & (y < np.inf)
-        fine[:, 0] &= y[:, 0] <= LARGEST_COUNT
-        fine[:, 1] &= y[:, 1] > 0.0
-        wanted = f"a count from 0 to {LARGEST_COUNT:g} with a positive exposure"
-    else:
-        return
-    if not fine.all():
-        row = int(np.flatnonzero(~fine.all(axis=1))[0])
-        raise InputError(f"y has {y[row].tolist()} at row {row}, which is not {wanted}; the model is unchanged")
+    if model.settings.likelihood != "gaussian":
+        named(model.settings.likelihood).check(y, model.experts.ensemble.n_classes)
 
 
 def rows_to_refit(model: Online) -> int:

@@ -1,4 +1,4 @@
-"""Standardisation: the affine map between the user's units and those the experts work in."""
+"""Standardisation: the affine map between the user's units and those of the experts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scaling(NamedTuple):
     y_scale: Float
 
     def standardise_x(self, x: Float, fills_gaps: bool = False) -> Float:
-        """With ``fills_gaps`` a NaN counts as the centre of its column: zero."""
+        """Standardise inputs. With ``fills_gaps`` a NaN becomes the centre of its column: zero."""
         standardised = np.empty(x.shape)
         if not _standardise_rows(
             np.ascontiguousarray(x), self.x_mean, self.x_scale, fills_gaps, FARTHEST_INPUT, standardised
@@ -51,7 +51,7 @@ def _refuse(name: str, values: Float, standardised: Float, scale: Float, farthes
 def _standardise_rows(
     values: Float, mean: Float, scale: Float, fills_gaps: bool, farthest: float, standardised: Float
 ) -> bool:
-    """Fill ``standardised`` and say whether all of it can be used. Compiled, so that a row costs next to nothing."""
+    """Fill ``standardised`` and return whether all of it can be used. Compiled, so that a row costs very little."""
     usable = True
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
@@ -65,22 +65,22 @@ def _standardise_rows(
 
 
 def identity(n_columns: int, n_outputs: int) -> Scaling:
-    """No scaling."""
+    """Return a scaling that changes nothing."""
     return Scaling(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_outputs), np.ones(n_outputs))
 
 
 def from_rows(x: Float, y: Float) -> Scaling:
-    """Mean zero and variance one on these rows. Constant columns are centred and keep their scale.
+    """Return the scaling to mean zero and variance one on these rows.
 
-    A single row has no spread: its magnitude is the best guess of the units. A NaN in ``x`` is a value that is absent;
-    a column without any value keeps its units.
+    Constant columns are centred and keep their scale. A single row has no spread: the magnitude of its values is used
+    as their scale. A NaN in ``x`` is a missing value; a column without any value keeps its units.
     """
     x_moments = _moments_of_present(x) if np.isnan(x).any() else _moments_of_rows(x)
     return Scaling(*x_moments, *_moments_of_rows(y))
 
 
 def magnitude(values: Float) -> Float:
-    """The units of values that were seen once: their size, 1 for zeros."""
+    """Return the scale of values that were seen once: their absolute value, 1 for zeros."""
     return np.where(values == 0.0, 1.0, np.abs(values))
 
 
@@ -89,7 +89,7 @@ def _moments_of_rows(values: Float) -> tuple[Float, Float]:
 
 
 def _moments_of_present(values: Float) -> tuple[Float, Float]:
-    """Column by column, each over the rows in which it has a value."""
+    """Compute moments column by column, each over the rows in which it has a value."""
     mean, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
     for j, column in enumerate(values.T):
         present = column[~np.isnan(column), None]

@@ -9,8 +9,7 @@ import numpy as np
 
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
-from iegp.core.likelihoods import LIKELIHOODS
-from iegp.core.likelihoods import NAMES as LIKELIHOOD_NAMES
+from iegp.core.likelihoods import named
 from iegp.core.likelihoods.sites import INTEGRATIONS
 from iegp.core.weights import RULES
 from iegp.errors import InputError
@@ -48,7 +47,8 @@ class Settings:
         check_kernels(self.kernels)
         check_choice("features", self.features, METHODS)
         check_choice("weights", self.weights, RULES)
-        check_choice("likelihood", self.likelihood, LIKELIHOOD_NAMES)
+        if self.likelihood != "gaussian":
+            named(self.likelihood)
         check_choice("integration", self.integration, INTEGRATIONS)
         check_whole("n_frequencies", self.n_frequencies, 1)
         check_whole("warmup", self.warmup, 0)
@@ -83,7 +83,7 @@ class Settings:
         if self.likelihood == "gaussian":
             fixed = self.prior_var is not None and self.noise_var is not None
         else:
-            fixed = self.prior_var is not None and not LIKELIHOODS[self.likelihood].has_free_link
+            fixed = self.prior_var is not None and not named(self.likelihood).has_free_link
         return fixed and not self.standardize and not any(kernel.is_fitted_to_data for kernel in self.kernels)
 
     def switch_array(self) -> float | Float:

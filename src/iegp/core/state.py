@@ -10,7 +10,6 @@ says where each begins.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,9 +18,9 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.expert.belief import Belief
-from iegp.core.likelihoods import GAUSSIAN, ORDINAL_LOGIT, ORDINAL_PROBIT, POISSON
-from iegp.core.likelihoods.sites import LabelModel
-from iegp.core.weights import BAYES, WeightRule
+from iegp.core.likelihoods import GAUSSIAN, likelihood_of
+from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
+from iegp.core.weights import WeightRule, is_dropped
 from iegp.typing import Bool, Float, Int
 
 _NOTHING: Float = np.zeros((0, 0))
@@ -133,16 +132,12 @@ class Ensemble(NamedTuple):
 
     @property
     def is_ordinal(self) -> bool:
-        return self.likelihood in (ORDINAL_LOGIT, ORDINAL_PROBIT)
+        return self.likelihood != GAUSSIAN and likelihood_of(self.likelihood).is_ordinal
 
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 where labels are numbers."""
-        if self.likelihood in (GAUSSIAN, POISSON):
-            return 0
-        if self.is_ordinal:
-            return int(self.link.shape[1]) + 1
-        return max(2, int(self.link.shape[1]))
+        return 0 if self.likelihood == GAUSSIAN else likelihood_of(self.likelihood).n_classes(self.link.shape[1])
 
     @property
     def belief_of(self) -> Int:
@@ -182,7 +177,8 @@ def _places(n_beliefs: int, n_noise: int) -> tuple[Int, Int]:
 
 def label_model(ensemble: Ensemble) -> LabelModel:
     """What the labels of an ensemble are; its ``link`` has a row per belief."""
-    return LabelModel(ensemble.likelihood, ensemble.integration, ensemble.link, ensemble.nodes)
+    likelihood, integration = likelihood_of(ensemble.likelihood), INTEGRATIONS[ensemble.integration]
+    return label_model_of(likelihood, integration, ensemble.link, ensemble.nodes)
 
 
 @compiled
@@ -231,13 +227,13 @@ class Active(NamedTuple):
 
 @compiled
 def active_experts(ensemble: Ensemble, state: State) -> Active:
-    """Experts that have not been shut down; only weights by Bayes ever do that."""
+    """Experts that have not been shut down, which only some weight rules do."""
     n_beliefs, n_noise = ensemble.drift_ratio.size, ensemble.forgetting.size
     experts = np.ones(n_beliefs * n_noise, np.bool_)
     beliefs = np.zeros(n_beliefs, np.bool_)
     for b in range(n_beliefs):
         for e in range(b * n_noise, (b + 1) * n_noise):
-            if ensemble.rule == BAYES and state.log_weights[e] == -math.inf:
+            if is_dropped(ensemble.rule, state.log_weights[e]):
                 experts[e] = False
             beliefs[b] = beliefs[b] or experts[e]
     return Active(experts, beliefs)

@@ -1,8 +1,7 @@
-"""Every way data arrives: simulated streams, sets that installed packages carry, the paper's data sets by name.
+"""Sources of data: simulated streams, sets that installed packages contain, the paper's data sets by name.
 
-Whatever the origin, out comes a :class:`Stream`: rows in order of arrival, as float64 arrays with names. Change this
-package to add a source of data; a new data set of the paper is one more entry in ``catalogue.toml``. Nothing here
-learns.
+Every source returns a :class:`Stream`: rows in order of arrival, as float64 arrays with names. A new data set of the
+paper is one more entry in ``catalogue.toml``.
 """
 
 from iegp.datasets.embedded import DEMO_STREAM, list_embedded, load_embedded

@@ -1,4 +1,4 @@
-"""What is known of a published data set before it is here: names, traps, checksums, and where a copy is found.
+"""Catalogue of published data sets: names, known pitfalls, checksums, and where to download a copy.
 
 The entries are in ``catalogue.toml``. A new set is an entry there and, if its format is new, a function in
 :mod:`iegp.datasets.parsers`.
@@ -37,7 +37,7 @@ class Source:
         signature(PARSERS[self.format]).bind(*self.files, **self.options)
 
     def parse(self, paths: Sequence[Path]) -> Arrays:
-        """Arrays of the files, which are given in the order of ``files``."""
+        """Parse the files, given in the order of ``files``, into arrays."""
         return PARSERS[self.format](*paths, **self.options)
 
 
@@ -45,10 +45,10 @@ class Source:
 class Dataset:
     """One data set of the paper or of follow-up work.
 
-    ``sha256`` is the checksum of our own ``.npz`` file. ``content`` holds a checksum for each array that a public copy
-    yields (see :func:`iegp.datasets.integrity.content_digest`): any correct copy is accepted, any other refused.
-    ``digits`` is set where public copies differ in the last printed digit: content is then compared to that many
-    significant digits. ``notes`` are traps worth knowing before a result is believed.
+    ``sha256`` is the checksum of the package's own ``.npz`` file. ``content`` holds a checksum for each array that a
+    public copy yields (see :func:`iegp.datasets.integrity.content_digest`): any correct copy is accepted, any other
+    raises. ``digits`` is set where public copies differ in the last printed digit: content is then compared to that
+    many significant digits. ``notes`` are pitfalls to know before interpreting a result.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Dataset:
             raise ValueError("content has no checksum for X, or none for y")
         for digest in (self.sha256, *self.content.values()):
             if not re.fullmatch("[0-9a-f]{64}", digest):
-                raise ValueError(f"{digest!r} is no SHA-256 checksum: 64 digits of 0-9 and a-f")
+                raise ValueError(f"{digest!r} is not a SHA-256 checksum: 64 digits of 0-9 and a-f")
 
     @property
     def filename(self) -> str:
@@ -80,12 +80,12 @@ class Dataset:
 
 
 def read_entry(name: str, entry: Mapping[str, Any]) -> Dataset:
-    """Make a data set of its table in the catalogue.
+    """Make a data set from its table in the catalogue.
 
     Raises
     ------
     DatasetError
-        If a key is missing, unknown or has a value that cannot be; the message names the set.
+        If a key is missing, unknown or has an invalid value; the message names the set.
     """
     rest = dict(entry)
     try:
@@ -107,7 +107,7 @@ def _source(base: str, files: Sequence[str], format: str, **options: Any) -> Sou
 
 
 def _feature_names(features: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
-    """Names as they are listed, or every prefix with every number from the first to the last.
+    """Return names as they are listed, or every prefix with every number from the first to the last.
 
     >>> _feature_names({"prefixes": ["q", "qd"], "numbers": [1, 2]})
     ('q1', 'q2', 'qd1', 'qd2')

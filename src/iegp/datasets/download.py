@@ -1,4 +1,4 @@
-"""Fetch a file over HTTP without trusting the server: bounded in time and size, all or nothing."""
+"""Download a file over HTTP with limits on time and size; a failed download leaves no file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pooch import HTTPDownloader
 
 from iegp.errors import DatasetError
 
-MAX_BYTES = 256 * 2**20  # five times the largest file of the paper's sets, and no disk filled by mistake
+MAX_BYTES = 256 * 2**20  # five times the largest file of the paper's sets
 TIMEOUT_S = 30.0  # per connection and per read, not for the whole file
 CHUNK = 2**16
 # Some servers compress on the fly and then announce the wrong length: ask for the bytes as they are.
@@ -16,7 +16,7 @@ HEADERS = {"Accept-Encoding": "identity", "User-Agent": "iegp"}
 
 
 class _SizeLimit:
-    """What pooch reports its progress to: stops a file that is too long, by its header or by what has come."""
+    """Progress bar for pooch that stops a download that is too long, by its header or by the bytes received."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._received = max_bytes, 0
@@ -56,7 +56,7 @@ def fetch(url: str, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """What the operating system or the server said, without the layers of libraries around it."""
+    """Return the message of the operating system or the server, without the layers of libraries around it."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__

@@ -1,11 +1,11 @@
-"""Real data that installed packages already carry: nothing to download, nothing to configure.
+"""Real data that installed packages contain: no download, no configuration.
 
-The one to demonstrate a stream learner on is ``digits_scan`` (:data:`DEMO_STREAM`), which needs scikit-learn alone:
-75,474 rows in the order in which a scanner delivers them, clearly nonlinear (over the first 20,000 rows, refitted seven
-times, a linear model predicts 47 % of the variance and boosted trees 69 %), and the log score means something: bits per
-pixel. scikit-learn's other bundled sets are small tables of independent patients or flowers, and its photographs need
-Pillow. River's sets are true time series but offer less to learn: polls have 1,001 rows, on which a linear model does
-no worse for never forgetting, and the water flow is hardly better predicted by a linear model than by its last reading.
+The recommended demonstration of a stream learner is ``digits_scan`` (:data:`DEMO_STREAM`), which needs scikit-learn
+alone: 75,474 rows in the order in which a scanner delivers them, clearly nonlinear (over the first 20,000 rows,
+refitted seven times, a linear model predicts 47 % of the variance and boosted trees 69 %), with a log score that can be
+read as bits per pixel. scikit-learn's other bundled sets are small tables of independent patients or flowers, and its
+photographs need Pillow. River's sets are time series with less to learn: polls have 1,001 rows, on which a linear model
+is no worse without forgetting, and a linear model hardly predicts the water flow better than its last reading does.
 
 For classes take ``digits`` or River's ``image_segments``; for ordered levels ``digits_ink``, which is ``digits_scan``
 in five bands of grey; for counts River's ``solar_flare``.
@@ -34,8 +34,20 @@ class _Embedded:
 
 
 def list_embedded(task: Task | None = None) -> tuple[str, ...]:
-    """Names that :func:`load_embedded` accepts with the packages installed here; of one task only, if it is given.
+    """List the names that :func:`load_embedded` accepts with the packages installed here.
 
+    Parameters
+    ----------
+    task : {"regression", "classification", "counts", "ordinal"} or None, default=None
+        List the sets of this task only; ``None`` lists all.
+
+    Returns
+    -------
+    tuple of str
+        Names; sets of packages that are not installed are left out.
+
+    Examples
+    --------
     >>> "digits_scan" in list_embedded()
     True
     >>> list_embedded("ordinal")
@@ -48,8 +60,21 @@ def list_embedded(task: Task | None = None) -> tuple[str, ...]:
 
 
 def load_embedded(name: str) -> Stream:
-    """Load a real data set that an installed package carries; rows stand in the order of the source.
+    """Load a real data set that an installed package contains.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_embedded`. An unknown name, or a set of a package that is not installed, raises
+        ``DatasetError``.
+
+    Returns
+    -------
+    Stream
+        Rows in the order of the source.
+
+    Examples
+    --------
     >>> load_embedded("diabetes").X.shape
     (442, 10)
     >>> load_embedded("breast_cancer")

@@ -1,4 +1,4 @@
-"""Embedded sets with a label to predict: classes, counts and ordered levels."""
+"""Embedded sets with labels: classes, counts and ordered levels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUNSPOT_CONSTANT = "largest-spot-area"
 
 
 def digits() -> Stream:
-    """Which digit is it? 1,797 images of 8 x 8 pixels by 13 writers; three pixels are blank in all of them."""
+    """Classify 1,797 handwritten digits of 8 x 8 pixels by 13 writers; three pixels are blank in all of them."""
     images = load_digits()
     names = tuple(f"pixel {row} {column}" for row in range(8) for column in range(8))
     about = "1,797 scanned handwritten digits by 13 writers, 8 x 8 grey levels 0..16"
@@ -37,7 +37,7 @@ def breast_cancer() -> Stream:
 
 
 def digits_ink() -> Stream:
-    """The pixels and inputs of ``digits_scan``, the grey level in five ordered bands: 0, 1-4, 5-8, 9-12, 13-16."""
+    """Predict the grey level of ``digits_scan`` in five ordered bands: 0, 1-4, 5-8, 9-12, 13-16."""
     scan = digits_scan()
     about = "scanned handwritten digits, pixel by pixel: how much ink, from none (0) to full (4), given its neighbours"
     return Stream("digits_ink", scan.X, np.ceil(scan.y / 4), scan.feature_names, "ink (0..4)", about, task="ordinal")
@@ -62,9 +62,9 @@ def bananas() -> Stream:
 
 
 def solar_flare() -> Stream:
-    """How many C-class flares a sunspot group produces in the next 24 hours; none at all in 83 % of the rows.
+    """Predict the number of C-class flares of a sunspot group in the next 24 hours; it is zero in 83 % of the rows.
 
-    Letters become their place in :data:`SUNSPOT_ORDER`; the column that never varies is left out.
+    Letters become their position in :data:`SUNSPOT_ORDER`; the column that never varies is left out.
     """
     rows, flares = river_rows("SolarFlare")
     names = tuple(name for name in rows[0] if name != SUNSPOT_CONSTANT)

@@ -1,4 +1,4 @@
-"""Embedded sets with a real number to predict: what scikit-learn and River carry, made into streams."""
+"""Embedded sets with a real-valued target, from scikit-learn and River."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def diabetes() -> Stream:
 
 
 def digits_scan() -> Stream:
-    """Guess each pixel of 1,797 scanned digits from the pixels the scanner has delivered before it.
+    """Predict each pixel of 1,797 scanned digits from the pixels that the scanner delivered before it.
 
     A row is one pixel that has all four neighbours; its inputs are those (west, north-west, north, north-east) and its
-    place in the 8 x 8 image. This is the task of a lossless image coder. The digits come from 13 writers and follow one
-    another in the order of the source.
+    position in the 8 x 8 image. This is the task of a lossless image coder. The digits come from 13 writers and follow
+    one another in the order of the source.
     """
     images: Float = load_digits().images  # (1797, 8, 8), grey levels 0..16
     west, north_west = images[:, 1:, :-2], images[:, :-1, :-2]
@@ -50,7 +50,7 @@ def chick_weights() -> Stream:
 
 
 def water_flow() -> Stream:
-    """Forecast a pipeline's flow from the readings before it and the time of day.
+    """Predict a pipeline's flow from the readings before it and the time of day.
 
     Readings are hourly with ten gaps, so "24 readings ago" is a day ago except after a gap; the first 24 readings have
     no such past and are left out.

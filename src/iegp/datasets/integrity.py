@@ -1,4 +1,4 @@
-"""Is this file, are these arrays, what was published? Checksums of bytes and of content."""
+"""Checksums of files and arrays: verify that they are what was published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iegp.typing import Arrays
 
 
 def content_digest(array: NDArray[Any], digits: int | None = None) -> str:
-    """SHA-256 of an array's type, shape and values, whatever its memory layout, byte order or signs of zeros.
+    """Compute the SHA-256 of an array's type, shape and values, not of its memory layout, byte order or sign of zero.
 
     With ``digits``, floats are compared as printed with that many significant digits.
 
@@ -44,11 +44,11 @@ def content_digest(array: NDArray[Any], digits: int | None = None) -> str:
 
 
 def check_arrays(dataset: Dataset, arrays: Arrays, origin: str) -> None:
-    """Refuse arrays that are not the published ones: all known, X and y among them, every checksum right."""
+    """Raise unless the arrays are the published ones: all known, X and y among them, every checksum right."""
     for key in ("X", "y"):
         if key not in arrays:
             raise DatasetError(
-                f"{origin} has no array {key!r}, so it is no copy of {dataset.name!r}. {_remedy(dataset)}"
+                f"{origin} has no array {key!r}, so it is not a copy of {dataset.name!r}. {_remedy(dataset)}"
             )
     for key, array in arrays.items():
         if content_digest(array, dataset.digits) != dataset.content.get(key):
@@ -59,7 +59,7 @@ def check_arrays(dataset: Dataset, arrays: Arrays, origin: str) -> None:
 
 
 def check_file(dataset: Dataset, path: Path) -> None:
-    """Refuse a file that is neither our ``.npz`` nor one with the published content. Checked once per process.
+    """Raise unless a file is the known ``.npz`` or has the published content. Checked once per process.
 
     A file that has changed since (by size or time) is checked again.
     """
@@ -74,7 +74,7 @@ def _check_file_once(dataset: Dataset, path: Path, size: int, mtime_ns: int) -> 
 
 
 def read_npz(dataset: Dataset, path: Path) -> Arrays:
-    """Every array of an ``.npz`` file; never unpickles, so a hostile file cannot run code."""
+    """Read every array of an ``.npz`` file without unpickling, so that a malicious file cannot run code."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return {key: file[key] for key in file.files}

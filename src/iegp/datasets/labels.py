@@ -1,4 +1,4 @@
-"""What the targets of a stream may be, by task: real numbers, classes, counts or ordered levels."""
+"""Valid targets of a stream by task: real numbers, classes, counts or ordered levels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ Task = Literal["regression", "classification", "counts", "ordinal"]
 
 
 def check_task(task: str) -> None:
-    """Complain about a name that is no task."""
+    """Raise for a name that is no task."""
     if task not in get_args(Task):
         raise InputError(f"task={task!r} is unknown; choose one of {', '.join(map(repr, get_args(Task)))}.")
 
 
 def as_targets(stream: str, task: Task, y: ArrayLike) -> NDArray[Any]:
-    """``y`` as its task needs it: float64 for regression; int64 for counts and ordered levels; for classes int64, bool
-    or text. Raises where an entry cannot be a target of the task; ``stream`` is for the message.
+    """Convert ``y`` to the type of its task, or raise where an entry cannot be a target of the task.
+
+    The type is float64 for regression; int64 for counts and ordered levels; int64, bool or text for classes. ``stream``
+    is the name for the message.
 
     >>> as_targets("toy", "classification", np.array([0.0, 2.0]))
     array([0, 2])
@@ -48,7 +50,7 @@ _FITTING = {
 
 
 def _without_objects(stream: str, y: NDArray[Any]) -> NDArray[Any]:
-    """Columns of a data frame come as objects: find their common type, and refuse what has none, such as a gap."""
+    """Convert object arrays, such as columns of a data frame, to their common type; raise where there is none."""
     if y.dtype.kind != "O":
         return y
     kinds = {type(label): label for label in y.ravel().tolist()}

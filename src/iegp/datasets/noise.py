@@ -1,4 +1,4 @@
-"""Observation noise for simulated streams: plain, heavy-tailed, or depending on where in input space a row lies."""
+"""Observation noise for simulated streams: Gaussian, heavy-tailed, or dependent on the inputs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STUDENT_DOF = 3.0  # the heaviest whole number of degrees of freedom that still 
 
 
 def observation_noise(kind: NoiseKind, std: float, X: Float, rng: np.random.Generator) -> Float:
-    """Independent noise (n,) for the rows of X (n, d), of standard deviation ``std`` over the whole stream.
+    """Draw independent noise (n,) for the rows of X (n, d), of standard deviation ``std`` over the whole stream.
 
     ``"student"`` is Student's t with 3 degrees of freedom, scaled to that standard deviation. ``"heteroscedastic"`` is
-    Gaussian whose standard deviation grows with the rank of the first input: the noisiest row has seven times the
+    Gaussian with a standard deviation that grows with the rank of the first input: the noisiest row has seven times the
     standard deviation of the quietest.
 
     >>> X = np.linspace(0.0, 1.0, 1000)[:, None]

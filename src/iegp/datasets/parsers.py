@@ -1,7 +1,7 @@
-"""From the formats in which the sets are published to arrays: ARFF, MATLAB, tables of text, idx images.
+"""Parsers of the formats in which the sets are published: ARFF, MATLAB, text tables, idx images.
 
-Each function reads the files of one source into arrays ``X`` (n, d) and ``y`` (n,), with the types of our own files.
-Nothing is checked here; the caller compares the arrays with their checksums.
+Each function reads the files of one source into arrays ``X`` (n, d) and ``y`` (n,), with the types of the package's
+``.npz`` files. Nothing is checked here; the caller compares the arrays with their checksums.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ MAX_UNPACKED = 512 * 2**20  # a small archive must not become an unbounded array
 
 
 def arff(path: Path) -> Arrays:
-    """Numeric ARFF, target in the last column."""
+    """Read numeric ARFF with the target in the last column."""
     text = path.read_text(encoding="latin-1")
     header = text.lower().index("@data")
     return _last_column_is_target(_table(text[header + len("@data") :], delimiter=","))
 
 
 def csv_in_zip(path: Path, member: str) -> Arrays:
-    """Comma-separated numbers without header inside a zip archive, target in the last column."""
+    """Read comma-separated numbers without header from a zip archive, target in the last column."""
     return _last_column_is_target(_table(_unzip(path, member), delimiter=","))
 
 
 def matlab_columns(path: Path, variable: str, n_inputs: int, *, all_targets: bool = False) -> Arrays:
-    """One MATLAB matrix: ``n_inputs`` columns of inputs, then the targets, of which the first is ``y``."""
+    """Read one MATLAB matrix: ``n_inputs`` columns of inputs, then the targets, of which the first is ``y``."""
     matrix = np.asarray(loadmat(path)[variable], dtype=np.float64)
     arrays: Arrays = {"X": matrix[:, :n_inputs], "y": matrix[:, n_inputs]}
     if all_targets:
@@ -44,7 +44,7 @@ def matlab_columns(path: Path, variable: str, n_inputs: int, *, all_targets: boo
 
 
 def matlab_samples_in_columns(path: Path) -> Arrays:
-    """MATLAB variables ``X`` (d, n) and ``y`` of n numbers."""
+    """Read the MATLAB variables ``X`` (d, n) and ``y`` of n numbers."""
     variables = loadmat(path)
     y = np.asarray(variables["y"], dtype=np.float64).ravel()
     X = np.asarray(variables["X"], dtype=np.float64)
@@ -52,7 +52,7 @@ def matlab_samples_in_columns(path: Path) -> Arrays:
 
 
 def pmlb(path: Path, n_inputs: int, dtype: str, labels: Sequence[int]) -> Arrays:
-    """A Penn Machine Learning Benchmarks table: gzip, tabs, one header line, inputs last before the column "target".
+    """Read a Penn Machine Learning Benchmarks table: gzip, tabs, one header line, inputs and then the column "target".
 
     The smaller of its two labels becomes ``labels[0]``, the larger ``labels[1]``.
     """
@@ -65,14 +65,14 @@ def pmlb(path: Path, n_inputs: int, dtype: str, labels: Sequence[int]) -> Arrays
 
 
 def ionosphere(path: Path, member: str) -> Arrays:
-    """Comma-separated numbers inside a zip archive, last column ``g`` (good, +1) or ``b`` (bad, -1)."""
+    """Read comma-separated numbers from a zip archive, last column ``g`` (good, +1) or ``b`` (bad, -1)."""
     rows = [line.split(",") for line in _unzip(path, member).split()]
     X = np.array([row[:-1] for row in rows], dtype=np.float64)
     return {"X": X, "y": np.array([1 if row[-1] == "g" else -1 for row in rows], dtype=np.int8)}
 
 
 def zip_digits(train: Path, test: Path) -> Arrays:
-    """The USPS digits: gzip, spaces, label first and then 256 pixels; training rows, then test rows."""
+    """Read the USPS digits: gzip, spaces, label first and then 256 pixels; training rows, then test rows."""
     tables = [_table(_gunzip(path).decode("ascii")) for path in (train, test)]
     both = np.concatenate(tables)
     is_test = np.arange(len(both)) >= len(tables[0])
@@ -80,7 +80,7 @@ def zip_digits(train: Path, test: Path) -> Arrays:
 
 
 def oil_flow(*paths: Path) -> Arrays:
-    """Tables and their one-hot labels in turn: of the training, the test and the validation part."""
+    """Read tables and their one-hot labels, in turn, of the training, the test and the validation part."""
     arrays: Arrays = {}
     for suffix, table, one_hot in zip(("", "_test", "_valid"), paths[::2], paths[1::2], strict=True):
         arrays[f"X{suffix}"] = np.loadtxt(table)
@@ -89,7 +89,7 @@ def oil_flow(*paths: Path) -> Arrays:
 
 
 def idx_images(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> Arrays:
-    """gzip-compressed idx files: training rows, then test rows, one flat uint8 row per image."""
+    """Read gzip-compressed idx files: training rows, then test rows, one flat uint8 row per image."""
     images = [_idx(_gunzip(path)) for path in (train_images, test_images)]
     labels = [_idx(_gunzip(path)) for path in (train_labels, test_labels)]
     X = np.concatenate([part.reshape(len(part), -1) for part in images])

@@ -1,8 +1,8 @@
-"""The paper's data sets by name: found in a folder of yours, in the cache, or fetched once from where they are public.
+"""The paper's data sets by name: read from a local folder or the cache, or downloaded once from a public source.
 
 A set is looked for as ``<name>.npz`` in the folder that ``$IEGP_DATA`` names, then in the user's cache (on Linux
-``$XDG_CACHE_HOME/iegp`` or ``~/.cache/iegp``); failing both it is downloaded into the cache. Whatever its origin,
-nothing is used before its checksum has been verified.
+``$XDG_CACHE_HOME/iegp`` or ``~/.cache/iegp``); failing both it is downloaded into the cache. Every file is verified by
+its checksum before it is used.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ from iegp.typing import Arrays
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Names of the paper's data sets (and of a few that follow-up work uses).
+    """List the names of the paper's data sets (and of a few that follow-up work uses).
 
+    Returns
+    -------
+    tuple of str
+        Names that :func:`load_dataset` accepts.
+
+    Examples
+    --------
     >>> list_datasets()[:3]
     ('toms_hardware', 'sarcos', 'sarcos_test')
     """
@@ -36,8 +43,20 @@ def list_datasets() -> tuple[str, ...]:
 
 
 def describe_dataset(name: str) -> Dataset:
-    """Title, task, description, provenance and traps of a data set, without loading it.
+    """Describe a data set of the paper without loading it.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`; another raises ``DatasetError``.
+
+    Returns
+    -------
+    Dataset
+        Title, task, description, column names, provenance, and known pitfalls (``notes``).
+
+    Examples
+    --------
     >>> describe_dataset("musk").notes[0]
     'SORTED BY CLASS, all positives first: shuffle before online use.'
     """
@@ -47,11 +66,25 @@ def describe_dataset(name: str) -> Dataset:
 
 
 def load_dataset(name: str, *, download: bool = True) -> Stream:
-    """Load a data set of the paper as X (n, d) and y (n,) in the row order of its source; classes are int64.
+    """Load a data set of the paper in the row order of its source.
 
-    With ``download=False`` the network is never used. Known traps are in ``describe_dataset(name).notes``: read them
-    before believing a result.
+    Known pitfalls are in ``describe_dataset(name).notes``: read them before interpreting a result.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`.
+    download : bool, default=True
+        Whether a set that is not on this machine is downloaded into the cache. With ``False`` the network is never
+        used, and a missing set raises ``DatasetError``.
+
+    Returns
+    -------
+    Stream
+        X (n, d) and y (n,); classes are int64.
+
+    Examples
+    --------
     >>> load_dataset("sarcos").X.shape  # doctest: +SKIP
     (44484, 21)
     """
@@ -69,8 +102,22 @@ def load_dataset(name: str, *, download: bool = True) -> Stream:
 
 
 def load_arrays(name: str, *, download: bool = True) -> Arrays:
-    """Every array of a data set's file, with its own type: ``X``, ``y`` and what else the file holds.
+    """Load every array of a data set's file with its own type.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`.
+    download : bool, default=True
+        Whether a set that is not on this machine is downloaded, as in :func:`load_dataset`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``X``, ``y`` and any further arrays of the file.
+
+    Examples
+    --------
     >>> load_arrays("mnist")["X"].dtype  # doctest: +SKIP
     dtype('uint8')
     """
@@ -78,7 +125,21 @@ def load_arrays(name: str, *, download: bool = True) -> Arrays:
 
 
 def dataset_path(name: str, *, download: bool = True) -> Path:
-    """The verified ``.npz`` file of a data set, downloaded if need be and if allowed."""
+    """Find the verified ``.npz`` file of a data set.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`.
+    download : bool, default=True
+        Whether a set that is not on this machine is downloaded, as in :func:`load_dataset`.
+
+    Returns
+    -------
+    Path
+        File in the folder that ``$IEGP_DATA`` names, or in the cache. A file with a wrong checksum raises
+        ``DatasetError``.
+    """
     dataset = describe_dataset(name)
     for folder in _folders():
         path = folder / dataset.filename
@@ -120,7 +181,7 @@ def _arrays_from(dataset: Dataset, source: Source) -> Arrays:
             fetch(source.base + file, path)
         try:
             arrays = source.parse(paths)
-        except Exception as error:  # a file from the web may be anything, and parsers raise as many kinds of errors
+        except Exception as error:  # a downloaded file may hold anything, and parsers raise errors of many types
             raise DatasetError(f"{origin} is not in the expected format ({type(error).__name__}: {error}).") from error
     check_arrays(dataset, arrays, origin)
     return arrays
@@ -135,7 +196,7 @@ def _store(dataset: Dataset, arrays: Arrays) -> Path:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """A temporary file beside ``target`` that takes its place at the end, so that no reader ever sees half a file."""
+    """Yield a temporary file beside ``target`` that replaces it at the end, so that no reader sees half a file."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -148,7 +209,7 @@ def _replacing(target: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(
-            f"{target} cannot be written ({error}); point $XDG_CACHE_HOME to a folder of yours."
+            f"{target} cannot be written ({error}); point $XDG_CACHE_HOME to a folder that you can write to."
         ) from error
 
 

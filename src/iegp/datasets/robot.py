@@ -1,4 +1,4 @@
-"""A simulated two-joint robot arm whose load changes while it moves: a stream with known physics and known drift.
+"""A simulated two-joint robot arm with a load that changes while it moves: known physics and known drift.
 
 The arm hangs in a vertical plane. ``q1`` is the angle of the upper arm against the horizontal, ``q2`` the angle of the
 forearm against the upper arm. Each link is a uniform rod; the payload is a point mass at the tip.
@@ -30,7 +30,7 @@ class Arm:
 
 
 def inverse_dynamics(arm: Arm, payload: Float | float, q: Float, qd: Float, qdd: Float) -> Float:
-    """Torques (n, 2) in N m that move the arm as told: ``M(q) qdd + c(q, qd) + g(q)``, row by row.
+    """Compute the torques (n, 2) in N m that produce a motion: ``M(q) qdd + c(q, qd) + g(q)``, row by row.
 
     ``q``, ``qd``, ``qdd`` have shape (n, 2): joint angles, velocities and accelerations. ``payload`` is the mass at the
     tip, one number or one per row.
@@ -60,10 +60,10 @@ def inverse_dynamics(arm: Arm, payload: Float | float, q: Float, qd: Float, qdd:
 
 
 def trajectory(n: int, rate: float, rng: np.random.Generator) -> tuple[Float, Float, Float]:
-    """A smooth path of both joints sampled ``rate`` times a second: q, qd, qdd of shape (n, 2), exact derivatives.
+    """Simulate a smooth path of both joints sampled ``rate`` times a second: q, qd, qdd (n, 2), exact derivatives.
 
     Each joint adds sines between 0.05 and 0.8 Hz, slower ones larger, so that the path never repeats itself within a
-    run and yet no joint turns right round.
+    run and no joint makes a full turn.
     """
     time = np.arange(n)[:, None, None] / rate
     hertz = rng.uniform(0.05, 0.8, size=(2, N_SINES))
@@ -86,13 +86,33 @@ def robot_arm(
     rate: float = 100.0,
     random_state: int = 0,
 ) -> Stream:
-    """Inverse dynamics of a two-joint arm that picks up a load half way: learn the torque from the motion.
+    """Simulate a two-joint arm that picks up a load half way: the torque is to be predicted from the motion.
 
-    X (n, 6) holds angles, velocities and accelerations of both joints, noise-free; y (n,) the torque of joint
-    ``torque`` (1 or 2; None gives both, shape (n, 2)) in N m plus Gaussian sensor noise of standard deviation
-    ``noise``. The tip carries ``payload`` kg; from row ``n // 2`` on it carries ``payload + payload_change`` kg. That
-    row is ``change_points[0]``; with ``payload_change=0`` nothing changes. Rows are ``1 / rate`` seconds apart.
+    Parameters
+    ----------
+    n : int, default=10000
+        Number of rows, at least 1.
+    payload : float, default=0.5
+        Mass at the tip in kg, at first; not negative.
+    payload_change : float, default=2.0
+        Mass in kg that is added from row ``n // 2`` on; with 0 nothing changes. The sum must not be negative.
+    torque : {1, 2} or None, default=1
+        Joint to predict the torque of; ``None`` gives both.
+    noise : float, default=0.1
+        Standard deviation of the Gaussian sensor noise on the torque, in N m.
+    rate : float, default=100.0
+        Rows per second, positive.
+    random_state : int, default=0
+        Seed; the same seed gives the same bits.
 
+    Returns
+    -------
+    Stream
+        X (n, 6) holds noise-free angles, velocities and accelerations of both joints; y is the torque in N m, (n,), or
+        (n, 2) for both joints. ``change_points`` has the row at which the load changes.
+
+    Examples
+    --------
     >>> stream = robot_arm(1000)
     >>> stream.X.shape, stream.change_points, stream.target_name
     ((1000, 6), (500,), 'torque 1 (N m)')

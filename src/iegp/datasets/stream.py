@@ -1,4 +1,4 @@
-"""A stream at rest: rows in the order in which they arrived, with names for people."""
+"""A stream in memory: rows in the order in which they arrived, with names and a description."""
 
 from __future__ import annotations
 
@@ -15,14 +15,32 @@ from iegp.typing import Float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream:
-    """Rows in order of arrival, and what they mean.
+    """Rows in order of arrival, with names and a description.
 
-    ``X`` has shape (n, d) and ``y`` shape (n,), or (n, k) for k targets; both are stored as C-contiguous float64. With
-    another ``task`` than "regression", ``y`` (n,) holds labels: int64 for "counts" and for the levels of "ordinal", of
-    which a smaller one is lower; int64, bool or text for the classes of "classification".
-    ``change_points`` are the rows at which the relation between X and y is *known* to change abruptly (the first row
-    of each new regime); it is empty where nothing is known.
+    Parameters
+    ----------
+    name : str
+        Short name, used in messages.
+    X : array-like (n, d)
+        Inputs, finite; stored as C-contiguous float64.
+    y : array-like (n,) or (n, k)
+        Targets. For regression finite numbers, stored as float64, with k columns for k targets. For other tasks
+        labels (n,): int64 for "counts" and for the levels of "ordinal", of which a smaller one is lower; int64, bool or
+        text for "classification".
+    feature_names : tuple of str
+        One name per column of X.
+    target_name : str
+        What y is, with its unit.
+    description : str
+        One sentence about the origin of the rows.
+    change_points : tuple of int, default=()
+        Rows at which the relation between X and y is *known* to change abruptly (the first row of each new regime);
+        empty where nothing is known.
+    task : {"regression", "classification", "counts", "ordinal"}, default="regression"
+        Kind of targets.
 
+    Examples
+    --------
     >>> stream = Stream("toy", [[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0], ("x",), "x squared", "three points")
     >>> len(stream), stream.X.shape, stream.head(2).y
     (3, (3, 1), array([0., 1.]))
@@ -42,7 +60,7 @@ class Stream:
     task: Task = "regression"
 
     def __post_init__(self) -> None:
-        # The fields are frozen for users; here is the one moment at which they are brought into their form.
+        # The fields are frozen for users, so they are converted here, past the dataclass.
         object.__setattr__(self, "X", np.ascontiguousarray(self.X, dtype=np.float64))
         object.__setattr__(self, "y", as_targets(self.name, self.task, self.y))
         object.__setattr__(self, "feature_names", tuple(self.feature_names))
@@ -60,7 +78,18 @@ class Stream:
         return f"Stream({self.name!r}, {len(self)} rows, {d} feature{'s' * (d != 1)} -> {target})"
 
     def head(self, n: int) -> Stream:
-        """The first n rows (all of them where there are fewer), as a stream that shares memory with this one."""
+        """Return the first rows as a stream that shares memory with this one.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows, not negative; all of them where there are fewer.
+
+        Returns
+        -------
+        Stream
+            The rows, with those of the change points that are among them.
+        """
         if n < 0:
             raise InputError(f"head({n}): the number of rows cannot be negative; try {-n}.")
         changes = tuple(row for row in self.change_points if row < n)

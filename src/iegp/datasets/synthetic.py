@@ -1,4 +1,4 @@
-"""Simulated streams with known drift: none, gradual, abrupt, recurring, or one process giving way to another.
+"""Simulated streams with known drift: none, gradual, abrupt, recurring, or alternating processes.
 
 Every function draws from one seeded generator, so the same arguments give the same bits. The rows at which something
 changes abruptly are in ``Stream.change_points``.
@@ -33,12 +33,34 @@ def drifting(
     noise_kind: NoiseKind = "gaussian",
     random_state: int = 0,
 ) -> Stream:
-    """A smooth random function of d standard normal inputs that turns into another one; X (n, d), y (n,).
+    """Simulate a smooth random function of standard normal inputs that changes into another one.
 
-    ``kind`` says how: ``"none"`` stays with the first function; ``"abrupt"`` changes at row ``n // 2``; ``"gradual"``
-    slides linearly from one to the other over the middle third; ``"recurring"`` goes to and fro at each quarter. Both
-    functions are draws from a unit-variance Gaussian process, so ``noise`` is roughly the ratio of noise to signal.
+    Both functions are draws from a unit-variance Gaussian process, so ``noise`` is roughly the noise-to-signal ratio.
 
+    Parameters
+    ----------
+    kind : {"none", "gradual", "abrupt", "recurring"}, default="abrupt"
+        ``"none"`` keeps the first function; ``"abrupt"`` changes at row ``n // 2``; ``"gradual"`` moves linearly from
+        one to the other over the middle third; ``"recurring"`` alternates between them at each quarter.
+    n : int, default=5000
+        Number of rows, at least 1.
+    d : int, default=5
+        Number of inputs, at least 1.
+    noise : float, default=0.1
+        Standard deviation of the noise; 0 for none.
+    noise_kind : {"gaussian", "student", "heteroscedastic"}, default="gaussian"
+        Gaussian; Student's t with 3 degrees of freedom; or Gaussian with a standard deviation that grows with the rank
+        of the first input.
+    random_state : int, default=0
+        Seed; the same seed gives the same bits.
+
+    Returns
+    -------
+    Stream
+        X (n, d) and y (n,), with the abrupt changes in ``change_points``.
+
+    Examples
+    --------
     >>> stream = drifting("recurring", n=400, d=2)
     >>> stream.X.shape, stream.change_points
     ((400, 2), (100, 200, 300))
@@ -62,11 +84,33 @@ def friedman(
     noise_kind: NoiseKind = "gaussian",
     random_state: int = 0,
 ) -> Stream:
-    """Friedman's function of five of d uniform inputs, whose roles are exchanged by drift; X (n, d), y (n,).
+    """Simulate Friedman's function of five of d uniform inputs; drift exchanges the roles of the inputs.
 
-    ``y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise``; after the drift x1..x5 play these parts in
-    reverse order. ``kind`` as in :func:`drifting`. The signal has a standard deviation of about 4.9.
+    ``y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise``; after the drift x1..x5 enter in reverse order.
+    The signal has a standard deviation of about 4.9.
 
+    Parameters
+    ----------
+    kind : {"none", "gradual", "abrupt", "recurring"}, default="none"
+        When the roles change, as in :func:`drifting`.
+    n : int, default=5000
+        Number of rows, at least 1.
+    d : int, default=10
+        Number of inputs, at least 5; those after the fifth have no influence.
+    noise : float, default=1.0
+        Standard deviation of the noise, in units of y; 0 for none.
+    noise_kind : {"gaussian", "student", "heteroscedastic"}, default="gaussian"
+        Distribution of the noise, as in :func:`drifting`.
+    random_state : int, default=0
+        Seed; the same seed gives the same bits.
+
+    Returns
+    -------
+    Stream
+        X (n, d), uniform on [0, 1], and y (n,).
+
+    Examples
+    --------
     >>> stream = friedman("abrupt", n=1000)
     >>> stream.X.shape, stream.change_points, round(float(stream.y.mean()), 1)
     ((1000, 10), (500,), 14.3)
@@ -89,12 +133,33 @@ def switching_gp(
     noise: float = 0.1,
     random_state: int = 0,
 ) -> Stream:
-    """Samples of Gaussian processes with different length scales that take turns; X (n, d), y (n,).
+    """Simulate Gaussian processes with different length scales that alternate.
 
     One function per length scale is drawn once, from the random-feature approximation of a unit-variance RBF kernel.
-    The stream has ``n_segments`` stretches of (nearly) equal length; stretch k starts at row ``k * n // n_segments``
-    and shows function ``k % len(length_scales)``. Inputs are standard normal, noise is Gaussian.
+    Segment k starts at row ``k * n // n_segments`` and shows function ``k % len(length_scales)``.
 
+    Parameters
+    ----------
+    n : int, default=4000
+        Number of rows, at least 1.
+    d : int, default=2
+        Number of standard normal inputs, at least 1.
+    length_scales : sequence of float, default=(0.5, 3.0)
+        Positive length scales, one function for each. With a single one nothing changes.
+    n_segments : int, default=4
+        Number of segments of (nearly) equal length, between 1 and n.
+    noise : float, default=0.1
+        Standard deviation of the Gaussian noise; the functions have unit variance.
+    random_state : int, default=0
+        Seed; the same seed gives the same bits.
+
+    Returns
+    -------
+    Stream
+        X (n, d) and y (n,), with the first row of every later segment in ``change_points``.
+
+    Examples
+    --------
     >>> stream = switching_gp(n=1000, n_segments=4)
     >>> stream.change_points
     (250, 500, 750)
@@ -107,14 +172,12 @@ def switching_gp(
     starts = tuple(k * n // n_segments for k in range(n_segments))
     active = (np.searchsorted(starts, np.arange(n), side="right") - 1) % len(functions)
     y = _row_by_row(functions, active, X) + observation_noise("gaussian", noise, X, rng)
-    about = "random-feature Gaussian processes taking turns, length scales " + ", ".join(
-        f"{s:g}" for s in length_scales
-    )
+    about = "alternating random-feature Gaussian processes, length scales " + ", ".join(f"{s:g}" for s in length_scales)
     return Stream("switching_gp", X, y, _numbered(d), "y", about, starts[1:] if len(functions) > 1 else ())
 
 
 def _drift(kind: DriftKind, n: int) -> tuple[Float, tuple[int, ...]]:
-    """Share (n,) of the second concept in each row, and the rows where it jumps."""
+    """Return the share (n,) of the second concept in each row, and the rows where it jumps."""
     row = np.arange(n)
     if kind == "none":
         return np.zeros(n), ()
@@ -132,7 +195,7 @@ def _drift(kind: DriftKind, n: int) -> tuple[Float, tuple[int, ...]]:
 def _random_function(
     d: int, length_scale: float, n_frequencies: int, rng: np.random.Generator
 ) -> Callable[[Float], Float]:
-    """A draw from a unit-variance RBF Gaussian process in random Fourier features: (n, d) -> (n,)."""
+    """Draw a function (n, d) -> (n,) from a unit-variance RBF Gaussian process in random Fourier features."""
     frequencies = rng.standard_normal((d, n_frequencies)) / length_scale
     weights = rng.standard_normal((2, n_frequencies)) / np.sqrt(n_frequencies)
 
@@ -170,4 +233,4 @@ def _check_segments(n: int, length_scales: Sequence[float], n_segments: int) -> 
     if not length_scales or min(length_scales) <= 0:
         raise InputError(f"length_scales={list(length_scales)}: give one or more positive numbers, e.g. (0.5, 3.0).")
     if not 1 <= n_segments <= n:
-        raise InputError(f"n_segments={n_segments}: between 1 and n={n} stretches fit into the stream; try 4.")
+        raise InputError(f"n_segments={n_segments}: between 1 and n={n} segments fit into the stream; try 4.")

@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.experts_table import ExpertTable, experts_of
-from iegp.labels import Codec, Labels
+from iegp.labels import ClassLabels, Codec, Labels
 from iegp.storage import ensemble_state, model_file
 from iegp.typing import Arrays, Float
 
@@ -198,10 +199,17 @@ class StreamEstimator(ModelEstimator):
         del extra
         return self.labels_.encode_trusted(labels) if trusted else self.labels_.encode(labels)
 
+    def _may_have(self, likelihood: str) -> bool:
+        """Whether a model of this class may have the likelihood of this name: one of its own, or a user's of a kind."""
+        if likelihood in self._likelihoods:
+            return True
+        takes_users = "likelihood" in self.get_params(deep=False) and likelihood not in BUILT_IN
+        return takes_users and named(likelihood).has_classes == issubclass(self._codec, ClassLabels)
+
     def _own_header(self) -> dict[str, Any]:
         return self.labels_.to_config()
 
     def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
-        if model.settings.likelihood not in self._likelihoods:
+        if not self._may_have(model.settings.likelihood):
             raise ModelFileError(f"a {type(self).__name__} cannot have the likelihood {model.settings.likelihood!r}")
         self.labels_ = self._codec.from_config(header, model.n_outputs)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import Likelihood
+from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
 
@@ -44,6 +46,9 @@ class IEGPClassifier(LabelEstimator):
     integration : {"quadrature", "probit", "monte-carlo"}, default="quadrature"
         How the latent function is averaged over: accurately, by the paper's probit approximation, or by 256 fixed
         draws.
+    likelihood : str or Likelihood, default=None
+        One of your own (:mod:`iegp.likelihoods`) whose labels are classes, or its name if it is registered, in place of
+        ``link``.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
     learn_warmup : bool, default=True
@@ -93,6 +98,7 @@ class IEGPClassifier(LabelEstimator):
         sharpness: float | Sequence[float] = SHARPNESS,
         link: str = "logit",
         integration: str = "quadrature",
+        likelihood: str | Likelihood | None = None,
         warmup: int = 1000,
         learn_warmup: bool = True,
         standardize: bool = True,
@@ -111,6 +117,7 @@ class IEGPClassifier(LabelEstimator):
         self.sharpness = sharpness
         self.link = link
         self.integration = integration
+        self.likelihood = likelihood
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.standardize = standardize
@@ -119,4 +126,6 @@ class IEGPClassifier(LabelEstimator):
 
     def _likelihood(self, n_outputs: int) -> str:
         link = self._checked_link()
+        if self.likelihood is not None:
+            return parameters.own_likelihood(self.likelihood, (), n_outputs)
         return f"bernoulli-{link}" if n_outputs == 2 else "categorical"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -12,8 +13,12 @@ from sklearn.utils.validation import column_or_1d
 
 from iegp.core import model as online
 from iegp.core.kernels import Kernel
+from iegp.core.likelihoods import Likelihood
+from iegp.core.likelihoods.mixture import LatentMixture
+from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
+from iegp.estimators import parameters
 from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
@@ -48,6 +53,9 @@ class IEGPCountRegressor(NumberEstimator):
         evidence on the warm-up rows, or a number; 0 is Poisson.
     integration : {"quadrature", "monte-carlo"}, default="quadrature"
         How the log rate is averaged over in the score of a row: accurately, or by 256 fixed draws.
+    likelihood : str or Likelihood, default="poisson"
+        What y says about the latent function: ``"poisson"``, or one of your own (:mod:`iegp.likelihoods`) whose labels
+        are numbers, or its name if it is registered. y is then what that likelihood allows; there are no intervals.
     warmup, learn_warmup, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
@@ -84,6 +92,7 @@ class IEGPCountRegressor(NumberEstimator):
         prior_var: float | str = "evidence",
         overdispersion: float | str = "evidence",
         integration: str = "quadrature",
+        likelihood: str | Likelihood = "poisson",
         warmup: int = 1000,
         learn_warmup: bool = True,
         standardize: bool = True,
@@ -101,6 +110,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.prior_var = prior_var
         self.overdispersion = overdispersion
         self.integration = integration
+        self.likelihood = likelihood
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.standardize = standardize
@@ -163,8 +173,13 @@ class IEGPCountRegressor(NumberEstimator):
         dist = self.predict_dist(X, exposure, check_input)
         return (dist.mean, dist.std) if return_std else dist.mean
 
-    def predict_dist(self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True) -> CountMixture:
-        """The whole predictive distribution of each row's count: mean, std, pmf, cdf, quantile, interval, sample."""
+    def predict_dist(
+        self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
+    ) -> CountMixture | LatentMixture:
+        """The whole predictive distribution of each row's count: mean, std, pmf, cdf, quantile, interval, sample.
+
+        With a likelihood of your own: mean, std, logpdf.
+        """
         rows = self._rows_to_predict(X, check_input)
         return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)))
 
@@ -179,13 +194,18 @@ class IEGPCountRegressor(NumberEstimator):
         del n_outputs
         if self.integration == "probit":
             raise InputError("integration='probit' is for probabilities; counts have 'quadrature' or 'monte-carlo'")
-        return "poisson"
+        return parameters.own_likelihood(self.likelihood, ("poisson",))
+
+    def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
+        super()._restore_own(model, header)
+        self.labels_ = replace(self.labels_, allows_negative=model.settings.likelihood != "poisson")
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
         return np.asarray(column_or_1d(super()._read(y, extra, reset), warn=True))
 
     def _first_codec(self, labels: Labels, extra: Any) -> CountLabels:
-        return CountLabels(has_exposure=bool(np.any(as_exposure(extra, len(labels)) != 1.0)))
+        has_exposure = bool(np.any(as_exposure(extra, len(labels)) != 1.0))
+        return CountLabels(has_exposure, allows_negative=self._likelihood(1) != "poisson")
 
     def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
         return self.labels_.encode_trusted(labels, extra) if trusted else self.labels_.encode(labels, extra)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 
@@ -124,6 +125,8 @@ def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     given = dict(vars(settings)) | {"random_state": settings.seed, "switch_prob": settings.switch_array()}
     for name in ("prior_var", "noise_var", "overdispersion"):
         given[name] = "evidence" if given[name] is None else given[name]
+    if settings.likelihood in (*BUILT_IN, "gaussian"):
+        del given["likelihood"]  # it follows from the estimator and its other arguments
     return {name: given[name] for name in names if name in given}
 
 
@@ -139,6 +142,8 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"order={config['order']!r:.200} cannot be stored in a model file; use text or numbers as labels"
         )
+    if isinstance(config.get("likelihood"), Likelihood):
+        config["likelihood"] = config["likelihood"].name
     config["switch_prob"] = np.asarray(config["switch_prob"]).tolist()
     if not isinstance(config.get("init", ""), str):
         config["init"] = np.asarray(config["init"], dtype=np.float64).tolist()
@@ -155,3 +160,26 @@ def from_config(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(config["switch_prob"], list):
         parameters["switch_prob"] = np.array(config["switch_prob"])
     return parameters
+
+
+def own_likelihood(given: str | Likelihood, built_in: tuple[str, ...], n_classes: int = 0) -> str:
+    """The name of a likelihood that a user gave, by its name or as such; then it is registered.
+
+    ``n_classes`` is 0 where labels must be numbers.
+    """
+    if isinstance(given, Likelihood) and LIKELIHOODS.get(given.name) is not given:
+        register(given)
+    name = given.name if isinstance(given, Likelihood) else given
+    if name in built_in:
+        return name
+    likelihood = named(name)
+    if name in BUILT_IN:
+        raise InputError(
+            f"likelihood={name!r} belongs to another estimator; this one takes yours, see iegp.likelihoods"
+        )
+    if likelihood.has_classes != (n_classes > 0):
+        kind = "classes: use IEGPClassifier" if likelihood.has_classes else "numbers: use IEGPCountRegressor"
+        raise InputError(f"the labels of the likelihood {name!r} are {kind}")
+    if n_classes and likelihood.n_classes(likelihood.n_link(n_classes)) != n_classes:
+        raise InputError(f"y has {n_classes} classes, but the likelihood {name!r} is not for so many")
+    return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
@@ -36,6 +36,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
         model.restore(header, arrays)
+    except UnregisteredLikelihoodError as error:
+        raise UnregisteredLikelihoodError(f"{os.fspath(path)} cannot be loaded: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"

@@ -1,4 +1,4 @@
-"""Scores of classified rows, from plain arrays: how often wrong, how surprised, how honest.
+"""Scores of classified rows from plain arrays: error rate, log loss, Brier score and calibration.
 
 Labels ``y`` (n,) are of any type, text too. Probabilities ``proba`` (n, K) have one column per entry of ``classes``
 (K,), in that order; all scores are better when smaller.
@@ -17,19 +17,33 @@ from iegp.typing import Float, Int
 
 
 class Reliability(NamedTuple):
-    """Rows grouped by how sure the prediction was, one entry per group that has rows, least sure first."""
+    """Rows grouped by confidence, one entry per group that has rows, least confident first."""
 
     confidence: Float
     """Mean probability given to the predicted class."""
     accuracy: Float
-    """Share of rows whose predicted class was the true one; equals the confidence if predictions are honest."""
+    """Share of rows with the right predicted class; equals the confidence if predictions are calibrated."""
     rows: Int
     """Number of rows."""
 
 
 def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of rows whose predicted label is not the true one. O(n).
+    """Compute the share of rows with a wrong predicted label. O(n).
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    predicted : array-like (n,)
+        Predicted labels.
+
+    Returns
+    -------
+    float
+        Share between 0 and 1.
+
+    Examples
+    --------
     >>> error_rate(["cat", "dog", "dog", "cat"], ["cat", "dog", "cat", "cat"])
     0.25
     """
@@ -38,8 +52,22 @@ def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def running_error(y: ArrayLike, predicted: ArrayLike) -> Float:
-    """Error rate of all rows so far after every row, as the paper plots it; shape (n,). Ends at :func:`error_rate`.
+    """Compute the error rate of all rows so far after every row, as the paper plots it.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    predicted : array-like (n,)
+        Predicted labels.
+
+    Returns
+    -------
+    ndarray (n,)
+        Error rates; the last entry is :func:`error_rate`.
+
+    Examples
+    --------
     >>> running_error([1, 0, 1, 1], [0, 0, 1, 1]).round(3)
     array([1.   , 0.5  , 0.333, 0.25 ])
     """
@@ -49,10 +77,25 @@ def running_error(y: ArrayLike, predicted: ArrayLike) -> Float:
 
 
 def log_loss(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
-    """Mean of minus the log probability of the true class, in nats; K equal guesses score log K.
+    """Compute the mean negative log probability of the true class. O(n K).
 
-    Nothing is clipped: a true class that was called impossible scores ``inf``. O(n K).
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    proba : array-like (n, K)
+        Predicted probabilities; rows sum to one.
+    classes : array-like (K,)
+        Classes in the order of the columns of ``proba``.
 
+    Returns
+    -------
+    float
+        Loss in nats; K equal probabilities score log K. Nothing is clipped: a true class of probability zero makes it
+        ``inf``.
+
+    Examples
+    --------
     >>> round(log_loss(["a", "b"], [[0.5, 0.5], [0.75, 0.25]], ["a", "b"]), 4)
     1.0397
     """
@@ -62,11 +105,27 @@ def log_loss(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
 
 
 def brier(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
-    """Brier's score: mean over rows of the squared distance of the probabilities to the truth, summed over classes.
+    """Compute the Brier score: the mean squared distance of the probabilities to the truth, over all classes. O(n K).
 
-    Between 0 and 2. For two classes it is twice the form that looks at the probability of one class only, which
-    scikit-learn's ``brier_score_loss`` gives. O(n K).
+    For two classes it is twice the form that looks at the probability of one class only, which scikit-learn's
+    ``brier_score_loss`` gives.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    proba : array-like (n, K)
+        Predicted probabilities; rows sum to one.
+    classes : array-like (K,)
+        Classes in the order of the columns of ``proba``.
+
+    Returns
+    -------
+    float
+        Score between 0 and 2.
+
+    Examples
+    --------
     >>> brier([0, 1], [[1.0, 0.0], [0.5, 0.5]], [0, 1])
     0.25
     """
@@ -77,11 +136,28 @@ def brier(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
 
 
 def reliability(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> Reliability:
-    """What a reliability diagram shows: confidence and accuracy of the predicted class, by confidence.
+    """Compute confidence and accuracy of the predicted class by confidence, as in a reliability diagram. O(n K).
 
-    The predicted class is the most probable one (the first in ``classes`` among equals). Its probability falls into one
-    of ``bins`` intervals of equal width, each with its upper end; empty ones are left out. O(n K).
+    The predicted class is the most probable one (the first in ``classes`` among equals).
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    proba : array-like (n, K)
+        Predicted probabilities; rows sum to one.
+    classes : array-like (K,)
+        Classes in the order of the columns of ``proba``.
+    bins : int, default=10
+        Number of intervals of equal width into which confidences fall, each with its upper end; at least 1.
+
+    Returns
+    -------
+    Reliability
+        Mean confidence, accuracy and number of rows of every interval that has rows.
+
+    Examples
+    --------
     >>> reliability([0, 1, 1], [[0.9, 0.1], [0.3, 0.7], [0.7, 0.3]], [0, 1], bins=5)
     Reliability(confidence=array([0.7, 0.9]), accuracy=array([0.5, 1. ]), rows=array([2, 1]))
     """
@@ -99,10 +175,28 @@ def reliability(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 
 
 
 def expected_calibration_error(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> float:
-    """Mean distance of accuracy and confidence over the groups of :func:`reliability`, weighted by their rows.
+    """Compute the mean distance of accuracy and confidence over the groups of :func:`reliability`, weighted by rows.
 
-    Honest probabilities come close to 0 without reaching it: a group of m rows scatters by up to ``0.5 / sqrt(m)``.
+    Calibrated probabilities come close to 0 without reaching it: a group of m rows varies by up to ``0.5 / sqrt(m)``.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    proba : array-like (n, K)
+        Predicted probabilities; rows sum to one.
+    classes : array-like (K,)
+        Classes in the order of the columns of ``proba``.
+    bins : int, default=10
+        Number of groups, at least 1.
+
+    Returns
+    -------
+    float
+        Distance between 0 and 1.
+
+    Examples
+    --------
     >>> round(expected_calibration_error([0, 1], [[0.8, 0.2], [0.4, 0.6]], [0, 1]), 6)
     0.3
     """

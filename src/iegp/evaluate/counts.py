@@ -1,4 +1,4 @@
-"""The score of predicted counts, from plain arrays."""
+"""Score of predicted counts from plain arrays."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from iegp.typing import Float
 
 
 def poisson_deviance(y: ArrayLike, mean: ArrayLike) -> float:
-    """Mean unit deviance ``2 (y log(y / mean) - y + mean)`` of counts ``y`` (n,); 0 if every mean is the count itself.
+    """Compute the mean unit deviance ``2 (y log(y / mean) - y + mean)`` of counts. O(n).
 
-    A row with y = 0 adds ``2 mean``; a mean of 0 for a count above 0 makes the score ``inf``. O(n).
+    Parameters
+    ----------
+    y : array-like (n,)
+        Counts, not negative. A row with y = 0 adds ``2 mean``.
+    mean : array-like (n,)
+        Predicted means, not negative. A mean of 0 for a count above 0 makes the score ``inf``.
 
+    Returns
+    -------
+    float
+        Mean deviance; 0 if every mean equals its count.
+
+    Examples
+    --------
     >>> round(poisson_deviance([0, 2], [0.5, 1.0]), 4)
     0.8863
     """

@@ -1,4 +1,4 @@
-"""Labels of any type, text too, as plain numbers: which class is each row, and is what was predicted well formed?"""
+"""Convert labels of any type to class numbers, and check predicted labels and probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,22 @@ SUM_TOLERANCE = 1e-5
 
 
 def label_pair(y: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """True and predicted labels as two arrays (n,) that can be compared entry by entry."""
+    """Return true and predicted labels as two arrays (n,) that can be compared entry by entry.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        True labels.
+    predicted : array-like (n,)
+        Predicted labels, of the same kind: both text, or both not.
+
+    Returns
+    -------
+    truth : ndarray (n,)
+        True labels.
+    guess : ndarray (n,)
+        Predicted labels.
+    """
     truth, guess = _labels(y, "y"), np.asarray(predicted)
     if truth.shape != guess.shape:
         # Broadcasting (n,) against (n, 1) would silently compare n² pairs.
@@ -28,8 +43,24 @@ def label_pair(y: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArra
 
 
 def class_index(y: ArrayLike, classes: ArrayLike) -> tuple[Int, int]:
-    """Position of each label of ``y`` (n,) in ``classes`` (K,), which may stand in any order; and K. O(n log K).
+    """Find the position of each label among the classes. O(n log K).
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        Labels, all among the classes; another raises ``InputError``.
+    classes : array-like (K,)
+        Classes in any order, each once.
+
+    Returns
+    -------
+    index : ndarray (n,)
+        Position of each label in ``classes``.
+    n_classes : int
+        K.
+
+    Examples
+    --------
     >>> class_index(["b", "a", "b"], ["b", "a"])
     (array([0, 1, 0]), 2)
     """
@@ -52,7 +83,22 @@ def class_index(y: ArrayLike, classes: ArrayLike) -> tuple[Int, int]:
 
 
 def class_probabilities(proba: ArrayLike, n: int, k: int) -> Float:
-    """``proba`` as an (n, k) array whose rows are distributions."""
+    """Return ``proba`` as an array (n, k), or raise if a row is not a distribution.
+
+    Parameters
+    ----------
+    proba : array-like (n, k)
+        One row of probabilities per row, one column per class; rows must sum to one within 1e-5.
+    n : int
+        Number of rows.
+    k : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray (n, k)
+        The probabilities.
+    """
     p = np.asarray(proba, dtype=np.float64)
     if p.shape != (n, k):
         raise InputError(
@@ -77,7 +123,7 @@ def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _check_kinds(a: NDArray[Any], a_name: str, b: NDArray[Any], b_name: str) -> None:
-    """Text and numbers are never equal: said here rather than scored as all wrong."""
+    """Raise if one holds text and the other does not: they are never equal, and would score as all wrong."""
     if _is_text(a) != _is_text(b):
         text, other = (a_name, b_name) if _is_text(a) else (b_name, a_name)
         raise InputError(

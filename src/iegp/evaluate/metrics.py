@@ -1,4 +1,4 @@
-"""Scores of a run, from plain arrays: how far off, how surprised, how honest.
+"""Scores of a run from plain arrays: error, log score, coverage and calibration.
 
 ``y`` and predictions have shape (n,), or (n, D) for D outputs, which are scored separately and averaged.
 """
@@ -13,11 +13,25 @@ from iegp.typing import Float
 
 
 def nmse(y: ArrayLike, mean: ArrayLike) -> float:
-    """Mean squared error over the variance of ``y``, averaged over outputs; predicting the mean of ``y`` scores 1.
+    """Compute the mean squared error over the variance of ``y``, averaged over outputs. O(n).
 
-    A constant ``y`` has no variance to compare with: the score is then 0 if every prediction is exact and ``inf``
-    otherwise. O(n).
+    Predicting the mean of ``y`` scores 1.
 
+    Parameters
+    ----------
+    y : array-like (n,) or (n, D)
+        Labels.
+    mean : array-like, with the shape of ``y``
+        Predicted means.
+
+    Returns
+    -------
+    float
+        Normalised error, at least 0. A constant ``y`` has no variance: the score is then 0 if every prediction is exact
+        and ``inf`` otherwise.
+
+    Examples
+    --------
     >>> round(nmse([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]), 6)
     0.5
     >>> nmse([5.0, 5.0], [5.0, 5.1])
@@ -28,10 +42,24 @@ def nmse(y: ArrayLike, mean: ArrayLike) -> float:
 
 
 def running_nmse(y: ArrayLike, mean: ArrayLike) -> Float:
-    """The paper's nMSE_t after every row, shape (n,): mean squared error so far over the variance of *all* of ``y``.
+    """Compute the paper's nMSE_t after every row. O(n).
 
-    Its last entry is :func:`nmse`. O(n).
+    It is the mean squared error of the rows so far over the variance of *all* of ``y``.
 
+    Parameters
+    ----------
+    y : array-like (n,) or (n, D)
+        Labels.
+    mean : array-like, with the shape of ``y``
+        Predicted means.
+
+    Returns
+    -------
+    ndarray (n,)
+        Score after every row; the last entry is :func:`nmse`.
+
+    Examples
+    --------
     >>> running_nmse([1.0, 2.0, 3.0], [2.0, 2.0, 3.0]).round(6)
     array([1.5 , 0.75, 0.5 ])
     """
@@ -43,8 +71,20 @@ def running_nmse(y: ArrayLike, mean: ArrayLike) -> Float:
 
 
 def pnll(log_score: ArrayLike) -> float:
-    """Mean negative log predictive density (the paper's pnLL) of log scores (n,); smaller is better.
+    """Compute the mean negative log predictive density (the paper's pnLL).
 
+    Parameters
+    ----------
+    log_score : array-like (n,)
+        Log predictive density of every label, in nats.
+
+    Returns
+    -------
+    float
+        Mean negative log score; smaller is better.
+
+    Examples
+    --------
     >>> pnll([-1.0, -2.0])
     1.5
     """
@@ -52,8 +92,20 @@ def pnll(log_score: ArrayLike) -> float:
 
 
 def mean_crps(crps: ArrayLike) -> float:
-    """Mean of continuous ranked probability scores, (n,) or (n, D), as ``dist.crps(y)`` gives them; smaller is better.
+    """Compute the mean of continuous ranked probability scores.
 
+    Parameters
+    ----------
+    crps : array-like (n,) or (n, D)
+        Scores of the rows, as ``dist.crps(y)`` gives them, in units of ``y``.
+
+    Returns
+    -------
+    float
+        Mean score; smaller is better.
+
+    Examples
+    --------
     >>> mean_crps([0.25, 0.75])
     0.5
     """
@@ -61,10 +113,22 @@ def mean_crps(crps: ArrayLike) -> float:
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
-    """Share of the rows that fall inside their interval, ends included, averaged over outputs.
+    """Compute the share of labels inside their interval, averaged over outputs.
 
-    Honest 95 % intervals score close to 0.95.
+    Parameters
+    ----------
+    y : array-like (n,) or (n, D)
+        Labels.
+    lower, upper : array-like, with the shape of ``y``
+        Ends of the intervals, which belong to them.
 
+    Returns
+    -------
+    float
+        Share between 0 and 1; close to 0.95 for calibrated 95 % intervals.
+
+    Examples
+    --------
     >>> coverage([0.0, 1.0, 2.0, 9.0], [-1.0, 0.0, 2.0, 3.0], [1.0, 2.0, 3.0, 5.0])
     0.75
     """
@@ -74,11 +138,26 @@ def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
 
 
 def pit_histogram(pit: ArrayLike, bins: int = 10) -> Float:
-    """Histogram of the probability integral transform ``dist.cdf(y)``, as a density: shape (bins,).
+    """Compute the histogram of the probability integral transform ``dist.cdf(y)``, as a density.
 
-    All ones if the predictions are honest; high ends mean intervals too narrow, a hump in the middle too wide, a slope
-    a bias. With n values each entry scatters by about ``sqrt(bins / n)``.
+    All entries are close to one if the predictions are calibrated; high ends mean that intervals are too narrow, a
+    maximum in the middle that they are too wide, a slope that the mean is biased. With n values each entry varies by
+    about ``sqrt(bins / n)``.
 
+    Parameters
+    ----------
+    pit : array-like
+        Probabilities between 0 and 1, at least one, of any shape.
+    bins : int, default=10
+        Number of bins of equal width, at least 1.
+
+    Returns
+    -------
+    ndarray (bins,)
+        Density in every bin; the mean is one.
+
+    Examples
+    --------
     >>> pit_histogram([0.1, 0.4, 0.6, 0.7], bins=2)
     array([1., 1.])
     """
@@ -92,7 +171,7 @@ def pit_histogram(pit: ArrayLike, bins: int = 10) -> Float:
 
 
 def _alike(y: ArrayLike, other: ArrayLike, name: str) -> tuple[Float, Float]:
-    """Both as (n, D) arrays of the same shape."""
+    """Return both as (n, D) arrays of the same shape."""
     truth, values = np.asarray(y, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if truth.shape != values.shape:
         # Broadcasting (n,) against (n, 1) would silently score n² pairs.
@@ -103,8 +182,8 @@ def _alike(y: ArrayLike, other: ArrayLike, name: str) -> tuple[Float, Float]:
 
 
 def _over_variance(error: Float, truth: Float) -> Float:
-    """Squared errors (..., D) over the variance of each column of ``truth`` (n, D)."""
-    # The computed variance of a constant is rounding noise: ask for the range instead.
+    """Divide squared errors (..., D) by the variance of each column of ``truth`` (n, D)."""
+    # The computed variance of a constant is rounding noise; its range is exactly zero.
     constant = np.ptp(truth, axis=0) == 0.0
     ratio = error / np.where(constant, 1.0, np.var(truth, axis=0))
     return np.where(constant, np.where(error > 0.0, np.inf, error), ratio)

@@ -1,4 +1,4 @@
-"""The least a model must beat: a forecast of each row from the labels before it, never looking at an input."""
+"""Naive forecasts to compare a model with: each row from the labels before it, without inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iegp.typing import Float
 
 
 class NaiveRun(NamedTuple):
-    """Predictions of each row from the rows before it; Gaussian."""
+    """Gaussian predictions of each row from the rows before it."""
 
     mean: Float
     std: Float
@@ -22,15 +22,17 @@ class NaiveRun(NamedTuple):
 
     @property
     def lower(self) -> Float:
+        """Lower end of the central 95 % interval."""
         return self.mean - 1.959964 * self.std
 
     @property
     def upper(self) -> Float:
+        """Upper end of the central 95 % interval."""
         return self.mean + 1.959964 * self.std
 
 
 class NaiveCounts(NamedTuple):
-    """Predicted counts of each row from the rows before it; negative binomial, or Poisson if ``variance == mean``."""
+    """Predicted counts of each row from the rows before it: negative binomial, or Poisson if ``variance == mean``."""
 
     mean: Float
     variance: Float
@@ -38,8 +40,22 @@ class NaiveCounts(NamedTuple):
 
 
 def running_mean(y: Float, skip: int) -> NaiveRun:
-    """Mean and standard deviation of all labels before each row, for rows ``skip`` (at least 2) onwards.
+    """Predict each label by the mean and standard deviation of all labels before it.
 
+    Parameters
+    ----------
+    y : ndarray (n,)
+        Labels.
+    skip : int
+        Number of first rows that are not predicted, at least 2.
+
+    Returns
+    -------
+    NaiveRun
+        Predictions and log scores of rows ``skip`` onwards.
+
+    Examples
+    --------
     >>> running_mean(np.array([1.0, 3.0, 2.0, 2.0]), 2).mean
     array([2., 2.])
     """
@@ -56,10 +72,24 @@ def running_mean(y: Float, skip: int) -> NaiveRun:
 
 
 def running_frequencies(y: ArrayLike, classes: ArrayLike) -> Float:
-    """Share of each class among the labels before each row, every class counted once more than seen; shape (n, K).
+    """Predict each class by its frequency among the labels before it, with one added to every count. O(n K).
 
-    ``classes`` (K,) gives the columns. The first row is a guess among equals, and no class is ever impossible. O(n K).
+    The first row gets equal probabilities, and no class ever has probability zero.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        Labels, of any type.
+    classes : array-like (K,)
+        Classes in the order of the columns.
+
+    Returns
+    -------
+    ndarray (n, K)
+        Probabilities of every row.
+
+    Examples
+    --------
     >>> running_frequencies(["a", "a", "b"], ["a", "b"]).round(3)
     array([[0.5  , 0.5  ],
            [0.667, 0.333],
@@ -73,10 +103,24 @@ def running_frequencies(y: ArrayLike, classes: ArrayLike) -> Float:
 
 
 def previous_label(y: ArrayLike, skip: int = 1) -> NDArray[Any]:
-    """The label before each row, for rows ``skip`` (at least 1, for the first row has none before) onwards.
+    """Predict each label by the one before it.
 
-    Hard to beat where labels come in runs, as in data sorted by class.
+    It is a strong baseline where labels come in runs, as in data sorted by class.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        Labels, of any type.
+    skip : int, default=1
+        Number of first rows that are not predicted, at least 1.
+
+    Returns
+    -------
+    ndarray (n - skip,)
+        Predicted labels of rows ``skip`` onwards.
+
+    Examples
+    --------
     >>> previous_label(["sun", "sun", "rain", "rain"])
     array(['sun', 'sun', 'rain'], dtype='<U4')
     """
@@ -85,12 +129,25 @@ def previous_label(y: ArrayLike, skip: int = 1) -> NDArray[Any]:
 
 
 def running_count_mean(y: ArrayLike, skip: int = 1) -> NaiveCounts:
-    """Mean and variance of all counts before each row, for rows ``skip`` (at least 1) onwards.
+    """Predict each count by the mean and variance of all counts before it. O(n).
 
-    Half a count is added to the sum, so that zeros alone do not make the next count impossible. The forecast is the
-    negative binomial with these moments, or the Poisson with this mean where the counts have not been more spread than
-    that; ``log_score`` is the log probability it gave to the count that came. O(n).
+    Half a count is added to the sum, so that a count above zero stays possible after zeros alone. The forecast is the
+    negative binomial with these moments, or the Poisson with this mean where the variance does not exceed the mean.
 
+    Parameters
+    ----------
+    y : array-like (n,)
+        Counts: whole numbers from 0 up.
+    skip : int, default=1
+        Number of first rows that are not predicted, at least 1.
+
+    Returns
+    -------
+    NaiveCounts
+        Mean, variance and log probability of the count of rows ``skip`` onwards.
+
+    Examples
+    --------
     >>> run = running_count_mean([1, 2, 0, 3])
     >>> run.mean.round(3), run.log_score.round(3)
     (array([1.5  , 1.75 , 1.167]), array([-1.382, -1.75 , -2.496]))
@@ -100,7 +157,7 @@ def running_count_mean(y: ArrayLike, skip: int = 1) -> NaiveCounts:
         raise InputError(f"y must hold whole numbers from 0 up, as (n,), but starts {counts.ravel()[:5].tolist()}.")
     _check_skip(skip)
     rows = np.arange(skip, len(counts), dtype=np.float64)
-    # Sums of whole numbers are exact, and so is the difference below: no need to centre them first.
+    # Sums of whole numbers are exact, and so is the difference below; they need not be centred first.
     total, squares = (np.cumsum(values)[skip - 1 : -1] for values in (counts, counts**2))
     mean = (total + 0.5) / rows
     excess = np.maximum((rows * squares - total**2) / rows**2 - mean, 0.0)
@@ -108,7 +165,22 @@ def running_count_mean(y: ArrayLike, skip: int = 1) -> NaiveCounts:
 
 
 def count_log_score(counts: Float, mean: Float, excess: Float) -> Float:
-    """Log probability of counts under a negative binomial of variance ``mean + excess``; Poisson where excess is 0."""
+    """Compute the log probability of counts under a negative binomial of variance ``mean + excess``.
+
+    Parameters
+    ----------
+    counts : ndarray (n,)
+        Counts.
+    mean : ndarray (n,)
+        Positive means.
+    excess : ndarray (n,)
+        Variance above that of a Poisson; 0 gives the Poisson.
+
+    Returns
+    -------
+    ndarray (n,)
+        Log probabilities, in nats.
+    """
     poisson = counts * np.log(mean) - mean - gammaln(counts + 1.0)
     spread = excess > 0.0
     size = mean**2 / np.where(spread, excess, 1.0)

@@ -49,6 +49,12 @@ def check_labels(y: Any, n_rows: int, n_outputs: int, single_output: bool) -> Fl
     return _finite("y", np.ascontiguousarray(labels.reshape(n_rows, n_outputs)))
 
 
+def check_level(level: Any) -> None:
+    """A level of intervals is between 0 and 1; None asks for no intervals."""
+    if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
+        raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+
+
 def _numbers(name: str, values: Any) -> Float:
     try:
         return np.ascontiguousarray(values, dtype=np.float64)

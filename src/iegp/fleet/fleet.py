@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,21 +17,20 @@ from iegp.core.predictions import Predictions, allocate_predictions, in_user_uni
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
-from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
-from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.base import DTYPES, LocalFleet
+from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.pages import Pages
 from iegp.fleet.routing import Routed, Task, route, run_tasks
 from iegp.fleet.run import FleetRun
-from iegp.fleet.template import Template, take
+from iegp.fleet.template import Template
 from iegp.typing import Arrays, Float, Int
 
-DTYPES = ("float64", "float32")
 # Rows of a call that are worked on at once; bounds the memory of a call.
 CALL_ROWS = 65536
 
 
-class Fleet:
+class Fleet(LocalFleet):
     """Many independent models with the same dictionary of experts, one per key: a sensor, a customer, a machine.
 
     Every key starts as a copy of the template, and from then on its results are those of a single model that is fed the
@@ -70,66 +68,35 @@ class Fleet:
     def __init__(
         self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", n_jobs: int | None = None
     ) -> None:
-        taken = take(template, "a fleet", "keep one model per key instead")
-        if dtype not in DTYPES:
-            raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
-        model = replace(taken.model, state=taken.model.state.copy())
-        self._begin(model, taken.single_output, taken.feature_names, dtype)
-        self.n_jobs = n_jobs
         n_threads_from(n_jobs)
-        self._add(check_keys(list(keys)))
+        self.n_jobs = n_jobs
+        self._begin_from(template, keys, dtype)
 
-    def _begin(self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str) -> None:
-        self.dtype = dtype
-        self._model, self.single_output, self.feature_names = model, single_output, names
-        self._pages = Pages(model.state, dtype)
-        self._slot_of: dict[Key, int] = {}
+    # -- states ----------------------------------------------------------------------------------------------------
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    def _allocate(self) -> None:
+        self._pages = Pages(self._model.state, self.dtype)
 
-    @property
-    def keys(self) -> list[Key]:
-        """All keys, in order of appearance."""
-        return list(self._slot_of)
+    def _grow(self, n_more: int) -> None:
+        self._pages.grow(n_more)
 
-    def __len__(self) -> int:
-        return len(self._slot_of)
+    def _state(self, slot: int) -> State:
+        return self._pages.state(slot)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._slot_of
+    def _field(self, name: str) -> Float:
+        empty = np.empty((0, *getattr(self._model.state, name).shape))
+        return np.concatenate([empty, *(getattr(piece, name) for piece in self._pieces())])
+
+    def _pieces(self) -> list[State]:
+        return [self._pages.filled(number) for number in range(len(self._pages.pages))]
+
+    def _fill(self, first: int, states: State) -> None:
+        self._pages.put(np.arange(first, first + len(states.rows)), states)
 
     @property
     def bytes_per_key(self) -> int:
         """Size of one key's state."""
         return self._pages.bytes_per_key
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all states."""
-        return self._pages.nbytes
-
-    @property
-    def n_samples_seen_(self) -> dict[Key, int]:
-        """Rows learned by each key, those of the template included."""
-        return dict(zip(self._slot_of, self._gather("rows")[:, 0].astype(int).tolist(), strict=True))
-
-    @property
-    def expert_weights_(self) -> Float:
-        """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
-        return np.asarray(np.exp(self._gather("log_weights")))
-
-    def online(self, key: Key) -> Online:
-        """A copy of one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it."""
-        if key not in self._slot_of:
-            raise InputError(f"key {key!r:.60} is not in this fleet of {len(self)} keys; it appears with its first row")
-        return replace(self._model, state=self._pages.state(self._slot_of[key]))
-
-    def __repr__(self) -> str:
-        ensemble = self._model.experts.ensemble
-        return (
-            f"Fleet({len(self)} keys, {ensemble.n_experts} experts of {ensemble.layout.feature_counts()} features, "
-            f"{self.dtype}, {self.bytes_per_key / 1024:.0f} KiB per key)"
-        )
 
     # -- learning --------------------------------------------------------------------------------------------------
 
@@ -140,11 +107,10 @@ class Fleet:
         intervals, which cost extra. Bad input is found before any key learns anything. An interrupt (Ctrl-C) waits for
         keys that are being worked on: a key has learned all of its rows of a portion of the call, or none.
         """
-        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
-            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
-        rows = check_rows(X, self._model.n_columns, self.feature_names)
+        check_level(level)
+        rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
-        labels = check_labels(y, len(rows), self._model.n_outputs, self.single_output)
+        labels = self._check_labels(y, len(rows))
         x, targets = self._model.scaling.standardise_x(rows), self._model.scaling.standardise_y(labels)
         slots = self._add(names)
         parts = [
@@ -174,24 +140,12 @@ class Fleet:
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
-    @overload
-    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[False] = ...) -> Float: ...
-    @overload
-    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[True]) -> tuple[Float, Float]: ...
-    def predict(self, keys: Any, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predictive mean of each row by its key's model; with ``return_std`` also the standard deviation *of y*.
-
-        A key that is not in the fleet is predicted by the template, and does not appear by this.
-        """
-        dist = self.predict_dist(keys, X)
-        return (dist.mean, dist.std) if return_std else dist.mean
-
     def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
         """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
-        rows = check_rows(X, self._model.n_columns, self.feature_names)
+        rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
         x = self._model.scaling.standardise_x(rows)
-        slots = np.array([self._slot_of.get(name, -1) for name in names], dtype=np.int64)
+        slots = self._slots(names)
         whole = _components(len(x), self._model.experts.ensemble.n_experts, self._model.n_outputs)
         known, unknown = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
         template = State(*(array[None] for array in self._model.state))
@@ -214,64 +168,79 @@ class Fleet:
         run_tasks(work, routed.tasks, n_threads)
         return Components(*(_unsorted(routed, part) for part in mixture))
 
-    # -- storing ---------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all keys to one safetensors file, atomically. :meth:`load` brings them back, to the bit."""
-        header, pages = self._stored()
-        fleet_file.write(path, self._model, header, pages)
-
-    def to_parts(self) -> tuple[dict[str, Any], Arrays]:
-        """All but the template, as part of another file: plain data and arrays, which are not copies."""
-        header, pages = self._stored()
-        return header | {"n_pages": len(pages)}, fleet_file.page_arrays(pages)
-
-    def _stored(self) -> tuple[dict[str, Any], list[State]]:
-        header = {"single_output": self.single_output, "dtype": self.dtype, "keys": self.keys}
-        header["feature_names"] = None if self.feature_names is None else list(self.feature_names)
-        return header, [self._pages.filled(number) for number in range(len(self._pages.pages))]
+    # -- files -----------------------------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Self:
-        """A fleet saved with :meth:`save`. Nothing in the file is executed."""
-        n_threads_from(n_jobs)
-        return cls._from_stored(fleet_file.read(path, DTYPES), n_jobs)
+        """Load a fleet saved with :meth:`save`, to the bit. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        n_jobs : int or None, default=None
+            Threads over which keys are spread; -1 uses all cores.
+
+        Returns
+        -------
+        Fleet
+            With the states and the dtype of the file.
+        """
+        return cls._without_keys(n_jobs)._restore(fleet_file.read(path, DTYPES))
 
     @classmethod
     def from_parts(cls, model: Online, header: dict[str, Any], arrays: Arrays, n_jobs: int | None = None) -> Self:
-        """The fleet with this template that :meth:`to_parts` took apart; an error where the parts do not fit."""
-        return cls._from_stored(fleet_file.checked(model, header, arrays, DTYPES), n_jobs)
+        """Put together what :meth:`to_parts` took apart; an error where the parts do not fit.
+
+        Parameters
+        ----------
+        model : Online
+            The template.
+        header, arrays : dict
+            As :meth:`to_parts` gave them.
+        n_jobs : int or None, default=None
+            Threads over which keys are spread; -1 uses all cores.
+
+        Returns
+        -------
+        Fleet
+            Equal to the bit.
+        """
+        return cls._without_keys(n_jobs)._restore(fleet_file.checked(model, header, arrays, DTYPES))
 
     @classmethod
-    def _from_stored(cls, stored: fleet_file.Stored, n_jobs: int | None) -> Self:
+    def _without_keys(cls, n_jobs: int | None) -> Self:
+        n_threads_from(n_jobs)
         fleet = cls.__new__(cls)
         fleet.n_jobs = n_jobs
-        fleet._begin(stored.model, stored.single_output, stored.names, stored.dtype)
-        fleet._add(stored.keys)
-        pages = fleet._pages
-        for field in State._fields:
-            done = 0
-            for part in stored.parts(field):
-                for i in range(0, len(part), pages.keys_per_page):
-                    _fill(pages, field, done + i, part[i : i + pages.keys_per_page])
-                done += len(part)
         return fleet
 
-    # -- private ---------------------------------------------------------------------------------------------------
+    def empty_copy(self) -> Self:
+        """Make a fleet with the same template and no keys.
 
-    def _add(self, names: list[Key]) -> Int:
-        """Slots of the keys, new ones made from the template."""
-        new = dict.fromkeys(name for name in names if name not in self._slot_of)
-        if new:
-            self._pages.grow(len(new))
-            self._slot_of.update(zip(new, range(len(self._slot_of), len(self._slot_of) + len(new)), strict=True))
-        return np.array([self._slot_of[name] for name in names], dtype=np.int64)
+        Returns
+        -------
+        Fleet
+            Which shares nothing that learning changes.
+        """
+        empty = self._without_keys(self.n_jobs)
+        empty._begin(self._model, self.single_output, self.feature_names, self.dtype)
+        return empty
 
-    def _gather(self, field: str) -> Any:
-        pages = self._pages
-        parts = [getattr(pages.filled(number), field) for number in range(len(pages.pages))]
-        empty = np.empty((0, *getattr(self._model.state, field).shape))
-        return np.concatenate([empty, *parts])
+    def copy_keys(self, source: Fleet, keys: list[Key]) -> None:
+        """Add keys with the states that they have in another fleet of the same template, to the bit.
+
+        Parameters
+        ----------
+        source : Fleet
+            The other fleet; it is not changed.
+        keys : list of str or int
+            Some of its keys.
+        """
+        slots, places = source._slots(keys), self._add(keys)
+        for i in range(0, len(keys), self._pages.keys_per_page):
+            part = slice(i, i + self._pages.keys_per_page)
+            self._pages.put(places[part], source._pages.take(slots[part]))
 
 
 def _objects(names: list[Key]) -> NDArray[Any]:
@@ -289,12 +258,3 @@ def _unsorted(routed: Routed, sorted_rows: Float) -> Float:
     rows = np.empty_like(sorted_rows)
     rows[routed.order] = sorted_rows
     return rows
-
-
-def _fill(pages: Pages, field: str, first: int, part: Float) -> None:
-    """Write states of consecutive slots, which may lie on two pages."""
-    page, place = divmod(first, pages.keys_per_page)
-    here = min(len(part), pages.keys_per_page - place)
-    getattr(pages.pages[page], field)[place : place + here] = part[:here]
-    if here < len(part):
-        getattr(pages.pages[page + 1], field)[: len(part) - here] = part[here:]

@@ -64,7 +64,20 @@ class Pages:
         n = min(self.n_keys - number * self.keys_per_page, self.keys_per_page)
         return State(*(array[:n] for array in self.pages[number]))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the keys there are."""
-        return self.n_keys * self.bytes_per_key
+    def take(self, slots: Int) -> State:
+        """Copy the states of some slots, as they are stored."""
+        pages, places = self.place(slots)
+        states = State(*(np.empty((len(slots), *a.shape), t) for a, t in zip(self._start, self._types, strict=True)))
+        for page in np.unique(pages):
+            chosen = pages == page
+            for to, array in zip(states, self.pages[page], strict=True):
+                to[chosen] = array[places[chosen]]
+        return states
+
+    def put(self, slots: Int, states: State) -> None:
+        """Write the states of some slots."""
+        pages, places = self.place(slots)
+        for page in np.unique(pages):
+            chosen = pages == page
+            for array, part in zip(self.pages[page], states, strict=True):
+                array[places[chosen]] = part[chosen]

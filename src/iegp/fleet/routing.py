@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.ensemble import FEW_ROWS
+from iegp.core.compute.tolerances import FEW_ROWS
 from iegp.typing import Int
 
 # Each thread gets several tasks, so that one that is done early finds more.

@@ -1,4 +1,4 @@
-"""Learning years of history before going live: parts learned apart by many workers, then merged exactly."""
+"""Learn a long history before going live: workers learn parts of it, which are then merged exactly."""
 
 from iegp.history.fit import fit_history
 

@@ -1,4 +1,4 @@
-"""Learning years of history before going live: parts learned apart, then merged exactly."""
+"""Learn a history in parts that are merged exactly."""
 
 from __future__ import annotations
 
@@ -41,23 +41,32 @@ def fit_history(
     Parameters
     ----------
     dataset : path, list of paths, pair of arrays, iterator of pairs, or Ray Dataset
-        A folder or a pattern of Parquet files, or a list of them, with ``target`` (and ``features``, all other columns
-        by default); ``(X, y)``; an iterator of such pairs, read once and never held as a whole; a Ray Dataset with
-        ``engine="ray"``.
+        A folder or a pattern of Parquet files, or a list of them, with ``target`` (and ``features``); ``(X, y)``; an
+        iterator of such pairs, read once and never held as a whole; a Ray Dataset with ``engine="ray"``.
     model : IEGPRegressor
-        One whose models can be merged: ``drift_var=0.0``, ``weights="bayes"``, ``shutdown=0.0``,
-        ``noise_forgetting=None`` or ``1.0``. If it is fresh, the first ``warmup`` rows decide scaling and
-        hyperparameters, in this process (``model.warm_up``). If it is past its warm-up, all rows are learned on top of
-        what it knows. It is changed when everything is learned, and returned.
+        A model that can be merged: ``drift_var=0.0``, ``weights="bayes"``, ``shutdown=0.0``, ``noise_forgetting=None``
+        or ``1.0``. If it is unfitted, the first ``warmup`` rows determine scaling and hyperparameters, in this process
+        (``model.warm_up``). If it is past its warm-up, all rows are learned in addition to those that it has learned.
+        It is changed when everything is learned, and returned.
     engine : {"local", "ray"}, default="local"
         Processes on this machine, or tasks of a Ray cluster (the extra ``ray``).
     n_workers : int or None, default=None
         Processes or tasks at a time; ``None`` is one per core here, or per CPU of the cluster. Results do not depend on
         it. Several local processes need the usual ``if __name__ == "__main__":`` around a script.
+    target : str, optional
+        Name of the column to predict; required for files and Ray Datasets, unused for arrays.
+    features : sequence of str, optional
+        Names of the input columns of files and Ray Datasets. By default those that the model was fitted with, or all
+        columns but the target, which must then be numbers.
     part_rows : int
         Rows per part; whole row groups of a Parquet file.
     progress : callable, default=None
         Called with the number of rows learned so far, after every part.
+
+    Returns
+    -------
+    IEGPRegressor
+        ``model`` itself.
     """
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r} is not known; use one of {', '.join(map(repr, ENGINES))}")
@@ -86,7 +95,7 @@ def fit_history(
 
 
 class _Draft:
-    """The model while its history is being learned: the caller's own is changed at the end only."""
+    """Copy of the model while its history is being learned; the caller's model is changed at the end only."""
 
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "warm_up") or not hasattr(model, "merge"):
@@ -105,11 +114,11 @@ class _Draft:
 
     @property
     def n_warmup(self) -> int:
-        """Rows that must be read before parts can be handed out."""
+        """Number of rows that must be read before parts can be distributed."""
         return 0 if self._fitted is not None else max(int(self._fresh.warmup), 1)
 
     def begin(self, rows: Rows, single_output: bool, names: tuple[str, ...] | None) -> Online:
-        """Let the first rows decide scaling and hyperparameters."""
+        """Find scaling and hyperparameters from the first rows."""
         x, y = rows
         self._fresh.warm_up(x, y[:, 0] if single_output else y)
         check_mergeable(self.online, "learn a history with")
@@ -117,6 +126,7 @@ class _Draft:
         return self.untaught()
 
     def untaught(self) -> Online:
+        """Return the model in its state before any row, with the code that workers need already compiled."""
         model = replace(self.online, state=start(self.online.experts.ensemble))
         # Compiled here, once, so that workers find everything in the cache.
         x, y = model.scaling.x_mean[None], model.scaling.y_mean[None]
@@ -126,6 +136,7 @@ class _Draft:
         return replace(model, state=start(model.experts.ensemble))
 
     def finish(self, model: Any, tree: MergeTree | None) -> None:
+        """Merge all parts into the caller's model."""
         source, online = self._fitted or self._fresh, self.online
         if tree is not None:
             ensemble = online.experts.ensemble
@@ -138,7 +149,7 @@ class _Draft:
 def _parts(
     dataset: Any, draft: _Draft, target: str | None, features: Sequence[str] | None, part_rows: int
 ) -> Iterator[Part]:
-    """Parts of the history, after its first rows have served as warm-up."""
+    """Yield parts of the history, after its first rows have served as warm-up."""
     if isinstance(dataset, str | os.PathLike) or (
         isinstance(dataset, list) and dataset and all(isinstance(path, str | os.PathLike) for path in dataset)
     ):
@@ -165,7 +176,7 @@ def _parts(
 
 
 class _Checked:
-    """Pairs of arrays, each checked when it comes."""
+    """Pairs of arrays, each checked when it is read."""
 
     def __init__(self, pairs: Iterable[Any], draft: _Draft) -> None:
         self._pairs, self.single_output = pairs, True

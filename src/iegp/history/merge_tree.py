@@ -1,4 +1,4 @@
-"""Merging the states of many parts two by two, in an order that depends on their numbers alone."""
+"""Merge the states of many parts in pairs, in an order that depends on their numbers alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iegp.core.state import Ensemble, State
 
 
 class MergeTree:
-    """States of parts 0, 1, 2, ... come in any order; neighbours are merged as soon as both are there.
+    """Merges states of parts 0, 1, 2, ... that come in any order; neighbours are merged as soon as both are there.
 
     At most one state per level and gap is kept: with parts that come nearly in order, about log2(parts) states.
     """
@@ -19,6 +19,7 @@ class MergeTree:
         self._waiting: dict[tuple[int, int], State] = {}
 
     def add(self, number: int, state: State) -> None:
+        """Add the state of one part."""
         level = 0
         while (level, number ^ 1) in self._waiting:
             other = self._waiting.pop((level, number ^ 1))
@@ -28,7 +29,7 @@ class MergeTree:
         self._waiting[level, number] = state
 
     def total(self) -> State:
-        """All of them merged; the state before any row if there were none."""
+        """Merge all states; return the state before any row if there are none."""
         total: State | None = None
         for _, state in sorted(self._waiting.items(), key=lambda item: item[0][0]):
             total = state if total is None else merged_states(self._ensemble, state, total, self._origin)

@@ -1,6 +1,6 @@
-"""A history cut into parts: where they lie, which rows they have, and how a worker reads them.
+"""Parts of a history: which rows each part has, and how a worker reads them.
 
-How a history is cut depends on the data alone, never on the number of workers, so results do not either.
+The cuts depend on the data alone, not on the number of workers, so results do not depend on it either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# Rows of a part: seconds of work, so that handing parts out and merging them costs nothing beside.
+# Rows of a part: seconds of work, so that the cost of distributing and merging parts is negligible.
 PART_ROWS = 131072
 # Rows that a worker holds at once.
 BATCH_ROWS = 16384
@@ -29,7 +29,7 @@ Rows = tuple[Float, Float]
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are what."""
+    """Names of the target and the input columns of a table."""
 
     target: str
     features: tuple[str, ...]
@@ -37,12 +37,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class ArrayPart:
-    """Rows in memory."""
+    """Part of a history in memory."""
 
     x: Float
     y: Float
 
     def read(self) -> Iterator[Rows]:
+        """Yield all rows at once."""
         yield self.x, self.y
 
 
@@ -56,6 +57,7 @@ class ParquetPart:
     columns: Columns
 
     def read(self) -> Iterator[Rows]:
+        """Yield the rows in batches."""
         names = [*self.columns.features, self.columns.target]
         left = self.skip
         try:
@@ -76,7 +78,7 @@ Part = ArrayPart | ParquetPart
 
 
 def table_rows(batch: Any, columns: Columns, where: str, first_row: int) -> Rows:
-    """Numbers (n, d) and labels (n, 1) of a record batch, or an error that names the cell."""
+    """Convert a record batch to inputs (n, d) and labels (n, 1), or raise an error that names the cell."""
     names = [*columns.features, columns.target]
     values = np.empty((len(batch), len(names)))
     for j, name in enumerate(names):
@@ -97,7 +99,7 @@ def table_rows(batch: Any, columns: Columns, where: str, first_row: int) -> Rows
 
 
 def find_files(dataset: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Parquet files of a folder, a pattern, or a list, in the order of their names (a list: in its order)."""
+    """List the Parquet files of a folder, a pattern or a list, sorted by name (a list: in its order)."""
     if not isinstance(dataset, str | os.PathLike):
         return [os.fspath(path) for path in dataset]
     path = Path(dataset)
@@ -110,17 +112,17 @@ def find_files(dataset: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
 
 
 def columns_of(path: str, target: str, features: Sequence[str] | None) -> Columns:
-    """The target, and all other columns of numbers unless some are asked for."""
+    """Return the target and the features of a Parquet file, by default all other columns if they are numbers."""
     return columns_among(_schema(path), target, features, path)
 
 
 def columns_in(path: str) -> list[str]:
-    """Names of all columns of a file."""
+    """List the names of all columns of a file."""
     return list(_schema(path).names)
 
 
 def not_numbers_in(path: str, names: Sequence[str]) -> dict[str, str]:
-    """Those of the columns that are text, times and the like, each with words for a message."""
+    """Return those of the columns that are not numbers, each with a description for a message."""
     return _not_numbers(_schema(path), names)
 
 
@@ -132,7 +134,7 @@ def _schema(path: str) -> Any:
 
 
 def columns_among(schema: Any, target: str, features: Sequence[str] | None, where: str) -> Columns:
-    """The same for an Arrow schema."""
+    """Return the target and the features of an Arrow schema, as :func:`columns_of` does for a file."""
     for name in (target, *(features or ())):
         if name not in schema.names:
             raise InputError(f"{where} has no column {name!r}; it has {', '.join(schema.names):.300}")
@@ -147,7 +149,7 @@ def columns_among(schema: Any, target: str, features: Sequence[str] | None, wher
 
 
 def _not_numbers(schema: Any, names: Sequence[str]) -> dict[str, str]:
-    """Columns of text, times and the like, with what they are."""
+    """Return the columns of text, times and the like, with their types."""
     kinds = {name: schema.field(name).type for name in names}
     return {name: f"{name!r} ({kind})" for name, kind in kinds.items() if not _is_number(kind)}
 
@@ -157,7 +159,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def parquet_parts(paths: Sequence[str], columns: Columns, skip: int, part_rows: int) -> Iterator[ParquetPart]:
-    """Whole row groups, as few as make ``part_rows`` rows; the first ``skip`` rows of all are left out."""
+    """Yield parts of whole row groups, as few as make ``part_rows`` rows, without the first ``skip`` rows of all."""
     for path in paths:
         with pa.parquet.ParquetFile(path) as file:
             sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
@@ -175,7 +177,7 @@ def parquet_parts(paths: Sequence[str], columns: Columns, skip: int, part_rows: 
 
 
 def array_parts(rows: Iterable[Rows], part_rows: int) -> Iterator[ArrayPart]:
-    """The same for arrays: parts of ``part_rows`` rows, however they came."""
+    """Yield parts of ``part_rows`` rows, regardless of the sizes of the given arrays."""
     held: list[Rows] = []
     n_held = 0
     for x, y in rows:
@@ -191,7 +193,7 @@ def array_parts(rows: Iterable[Rows], part_rows: int) -> Iterator[ArrayPart]:
 
 
 def first_rows(parts: Iterable[Rows], n: int) -> tuple[Rows, Iterator[Rows]]:
-    """The first ``n`` rows (fewer if there are no more), and an iterator over the others."""
+    """Return the first ``n`` rows (fewer if there are no more), and an iterator over the others."""
     iterator = iter(parts)
     held: list[Rows] = []
     while sum(len(x) for x, _ in held) < n:

@@ -1,4 +1,4 @@
-"""A Ray Dataset as a history: Ray Data streams its batches through workers, which return states."""
+"""Learn a Ray Dataset: Ray Data streams its batches through workers, which return states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHERE = "the Ray Dataset"
 
 
 class Draft(Protocol):
-    """What the learning of a history tells its model."""
+    """Model in the process of learning a history, as :mod:`iegp.history.fit` keeps it."""
 
     names: tuple[str, ...] | None
 
@@ -31,14 +31,14 @@ class Draft(Protocol):
 
 
 def is_dataset(dataset: Any) -> bool:
-    """Whether this is a Ray Dataset, without importing Ray for it."""
+    """Return whether this is a Ray Dataset, without importing Ray."""
     return any(kind.__module__.split(".")[0] == "ray" and kind.__name__ == "Dataset" for kind in type(dataset).__mro__)
 
 
 def learn(
     dataset: Any, draft: Draft, target: str | None, features: Sequence[str] | None, part_rows: int
 ) -> Iterator[tuple[int, State]]:
-    """States of parts, as Ray Data finishes them. With a warm-up to do, Ray first materialises the dataset."""
+    """Yield the states of parts as Ray Data finishes them. For a warm-up, Ray first materialises the dataset."""
     ray = optional("ray", "engine='ray'")
     if target is None:
         raise InputError("a Ray Dataset needs target=, the name of the column to predict")

@@ -1,7 +1,7 @@
-"""Who learns the parts of a history: this process, other processes here, or a Ray cluster.
+"""Engines that learn the parts of a history: this process, other processes on this machine, or a Ray cluster.
 
 An engine is a function of the model, the parts and a number of workers that yields the number and the state of each
-part when it is done. A few more parts than workers are on their way at any time, so memory stays bounded.
+part when it is done. It keeps only a few more parts than workers in progress, so memory stays bounded.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from iegp.history.parts import Part
 
 Engine = Callable[[Online, Iterator[Part], int], Iterator[tuple[int, State]]]
 
-# Parts on their way per worker: one being learned, one waiting.
+# Parts in progress per worker: one being learned, one waiting.
 AHEAD = 2
 
 
 def learn_part(model: Online, part: Part) -> State:
-    """What a model that knew nothing would know after the rows of a part."""
+    """Learn the rows of a part from the initial state, and return the new state."""
     ensemble = model.experts.ensemble
     state = start(ensemble)
     for x, y in part.read():
@@ -39,7 +39,7 @@ def learn_part(model: Online, part: Part) -> State:
 
 
 def learn_part_in_turn(model: Online, part: Part) -> State:
-    """The same in a Ray worker, which waits for its turn to compile."""
+    """Do the same in a Ray worker, which waits for its turn to compile."""
     compile_in_turn(lambda: _learn_a_zero_row(model))
     return learn_part(model, part)
 
@@ -50,12 +50,13 @@ def _learn_a_zero_row(model: Online) -> None:
 
 
 def in_this_process(model: Online, parts: Iterator[Part]) -> Iterator[tuple[int, State]]:
+    """Learn one part after another in this process."""
     for number, part in enumerate(parts):
         yield number, learn_part(model, part)
 
 
 def local(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tuple[int, State]]:
-    """Processes on this machine, started afresh (spawn): threads of this one are not inherited."""
+    """Learn parts in processes on this machine, started with spawn, so that they do not inherit threads."""
     if n_workers == 1:
         yield from in_this_process(model, parts)
         return
@@ -81,9 +82,9 @@ def local(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tupl
 
 
 def ray_cluster(model: Online, parts: Iterator[Part], n_workers: int) -> Iterator[tuple[int, State]]:
-    """Tasks of a Ray cluster: the one Ray is connected to, or one on this machine that Ray starts by itself.
+    """Learn parts as tasks of a Ray cluster: the connected one, or one on this machine that Ray starts.
 
-    Ray places them, and runs those of a lost worker again.
+    Ray places the tasks, and repeats those of a lost worker.
     """
     ray = optional("ray", "engine='ray'")
     shared = ray.put(model)
@@ -127,7 +128,7 @@ _taken: list[Online] = []
 
 
 def _take_model(model: Online) -> None:
-    """Once per worker process, so that it does not travel with every part."""
+    """Store the model once per worker process, so that it is not sent with every part."""
     _taken[:] = [model]
 
 

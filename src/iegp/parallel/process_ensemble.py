@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from iegp.core import ensemble as ens
 from iegp.core.compute.threads import n_threads_from
+from iegp.core.compute.tolerances import CHUNK_ROWS, PREDICT_ROWS
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import allocate_workspace
-from iegp.core.model import PREDICT_ROWS, to_user_mixture
+from iegp.core.model import to_user_mixture
 from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
@@ -104,8 +105,8 @@ class ProcessEnsemble:
         """In the chunks of one process, so that experts are shut down at the same rows."""
         scaling = self._model.scaling
         x, y = scaling.standardise_x(rows), scaling.standardise_y(labels)
-        for i in range(0, max(len(x), 1), ens.CHUNK_ROWS):
-            chunk = self._learn_chunk(x[i : i + ens.CHUNK_ROWS], y[i : i + ens.CHUNK_ROWS], level)
+        for i in range(0, max(len(x), 1), CHUNK_ROWS):
+            chunk = self._learn_chunk(x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], level)
             yield in_user_units(chunk, self._model.experts.ensemble, scaling)
 
     def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Predictions:

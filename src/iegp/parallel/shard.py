@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.ensemble import FEW_ROWS, start
+from iegp.core.compute.tolerances import FEW_ROWS
+from iegp.core.ensemble import start
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import allocate_workspace, predict_rows, sweep_blocks, sweep_rows
 from iegp.core.state import Active, Ensemble, State

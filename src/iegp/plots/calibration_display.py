@@ -1,4 +1,4 @@
-"""Was it honest? Coverage of intervals by window of the stream, or reliability of class probabilities."""
+"""Figure of calibration: coverage of intervals by window of the stream, or reliability of class probabilities."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from iegp.plots.display import GREY, Display, Panels, Run, checked_run, output_c
 from iegp.plots.stream import BAND, INK, MARK, TRUTH, finish_rows
 from iegp.typing import Float
 
-# A group of fewer rows says nothing.
+# A group of fewer rows is too small for a share to mean anything.
 GROUPS, FEWEST_ROWS = 10, 10
 
 
 class CalibrationDisplay(Display):
-    """Was it honest? What was promised against what happened, and how far apart the two may be by chance.
+    """Calibration of a run: nominal against observed shares, and how far apart the two may be by chance.
 
     For numbers and counts: the share of labels inside their interval, window after window of the stream, against the
-    level of the interval; below it, how wide the intervals were. An interval of a count covers its level *at least*,
-    because counts come in steps: small counts lie above.
+    level of the interval; below it, the width of the intervals. An interval of a count covers *at least* its level,
+    because counts are discrete: small counts lie above.
 
-    For classes: a reliability diagram, the share of right predictions against the probability they were given, in
-    groups of rows by that probability; below it, how many rows each group has. Those of fewer than 10 are only counted.
+    For classes: a reliability diagram, the share of right predictions against their predicted probability, in groups of
+    rows by that probability; below it, the number of rows of each group. Groups of fewer than 10 rows are only counted.
 
-    The grey band holds 95 % of the points if predictions are honest, so one in twenty may lie outside; those are red.
+    The grey band holds 95 % of the points if predictions are calibrated, so one in twenty may lie outside; those are
+    red.
 
     Parameters
     ----------
@@ -79,7 +80,26 @@ class CalibrationDisplay(Display):
 
     @classmethod
     def from_run(cls, run: Run, *, bins: int | None = None, output: int = 0, ax: Panels = None, **kwargs: Any) -> Self:
-        """Draw a run; further arguments are those of :meth:`plot`."""
+        """Draw the calibration of a run.
+
+        Parameters
+        ----------
+        run : PrequentialRun or ClassificationRun
+            Run of an estimator's ``prequential``, of at least two scored rows.
+        bins : int, optional
+            Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
+        output : int, default=0
+            Column to look at of a y that has several.
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        CalibrationDisplay
+            The drawn display.
+        """
         return cls(run, bins=bins, output=output).plot(ax, **kwargs)
 
     @classmethod
@@ -95,10 +115,33 @@ class CalibrationDisplay(Display):
         ax: Panels = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw how honest an estimator is on a stream, from its start.
+        """Draw the calibration of an estimator on a stream, from its start.
 
-        A fresh clone passes over the rows: the estimator is not changed, and what it has learned so far is not used.
-        ``prequential_params`` are further arguments of ``prequential``, such as ``{"level": 0.8}``.
+        A clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator of iegp, fitted or not.
+        X : array-like (n, d)
+            Inputs of the stream.
+        y : array-like (n,) or (n, D)
+            Labels of the stream.
+        bins : int, optional
+            Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
+        output : int, default=0
+            Column to look at of a y that has several.
+        prequential_params : dict, optional
+            Further arguments of ``prequential``, such as ``{"level": 0.8}``.
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        CalibrationDisplay
+            The drawn display.
         """
         _, run = passed_over(estimator, X, y, prequential_params)
         return cls.from_run(run, bins=bins, output=output, ax=ax, **kwargs)
@@ -112,7 +155,26 @@ class CalibrationDisplay(Display):
         first_row: int = 0,
         changes: Sequence[int] = (),
     ) -> Self:
-        """Draw. ``target``, ``first_row`` and ``changes`` as in :meth:`PrequentialDisplay.plot`, for intervals only."""
+        """Draw the calibration.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        target : str, default="y"
+            Name and unit of the label; used for intervals only, as are the two below ``title``.
+        title : str, default=""
+            Title of the figure.
+        first_row : int, default=0
+            Number of the run's first row, counted from the start of the stream.
+        changes : sequence of int, default=()
+            Rows where the stream is known to change, counted from its start; marked by lines.
+
+        Returns
+        -------
+        CalibrationDisplay
+            This display, with ``ax_``, ``lower_ax_`` and ``figure_``.
+        """
         if isinstance(self.run, PrequentialRun):
             self._take(ax, (2.2, 1))
             self._draw_windows(self.run, first_row, changes, target, title)
@@ -127,8 +189,8 @@ class CalibrationDisplay(Display):
     ) -> None:
         edges, found = self._windows + first_row, self.calibration
         middle = np.asarray(0.5 * (edges[:-1] + edges[1:] - 1))
-        self.ax_.stairs(found.high, edges, baseline=found.low, fill=True, color=GREY, label=_honest("windows"))
-        self.ax_.axhline(run.level, color=TRUTH, lw=1.0, ls="--", label=f"promised: {100 * run.level:g} %")
+        self.ax_.stairs(found.high, edges, baseline=found.low, fill=True, color=GREY, label=_calibrated("windows"))
+        self.ax_.axhline(run.level, color=TRUTH, lw=1.0, ls="--", label=f"nominal: {100 * run.level:g} %")
         overall = 100 * np.average(found.observed, weights=found.rows)
         self._points(middle, found, f"observed: {overall:.1f} % in all")
         self.ax_.set_ylabel("labels inside the interval")
@@ -138,20 +200,20 @@ class CalibrationDisplay(Display):
             )
             self.lower_ax_.stairs(width, edges, color=INK, lw=1.4, baseline=None)
             self.lower_ax_.set_ylabel(f"width of interval,\n{target}")
-            # At a change of the stream they may be wide for a while, at its start they may be absurd.
+            # Intervals may be very wide at the start of a stream and after a change.
             self.lower_ax_.set_ylim(0.0, 1.1 * min(width.max(), 4.0 * np.median(width)) or 1.0)
         finish_rows(self._panels, np.arange(edges[0], edges[-1]), changes, title)
 
     def _draw_groups(self, title: str) -> None:
         every, width = self.calibration, 1.0 / self._n_groups
-        # Groups have their upper end.
+        # A group includes its upper end.
         left = width * np.searchsorted(width * np.arange(1, self._n_groups), every.expected - 1e-12, side="left")
         begin = float(left[0])
         large = every.rows >= min(FEWEST_ROWS, every.rows.max())
         found = Calibration(*(part[large] for part in every))
         heights = found.high - found.low
-        self.ax_.bar(left[large], heights, width, found.low, align="edge", color=GREY, label=_honest("groups"))
-        self.ax_.plot([begin, 1.0], [begin, 1.0], color=TRUTH, lw=1.0, ls="--", label="promised")
+        self.ax_.bar(left[large], heights, width, found.low, align="edge", color=GREY, label=_calibrated("groups"))
+        self.ax_.plot([begin, 1.0], [begin, 1.0], color=TRUTH, lw=1.0, ls="--", label="nominal")
         gap = np.average(np.abs(every.observed - every.expected), weights=every.rows)
         self._points(found.expected, found, f"observed:\ncalibration error {gap:.3f}")
         self.ax_.set_ylabel("right predictions")
@@ -169,7 +231,7 @@ class CalibrationDisplay(Display):
         self._panels[-1].xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
     def _points(self, where: Float, found: Calibration, label: str) -> None:
-        """Observed shares, red outside the band; and limits that show all."""
+        """Draw observed shares, red outside the band, and set limits that show all."""
         self.ax_.plot(where, found.observed, "o-", color=INK, lw=1.2, ms=5, label=label)
         outside = (found.observed < found.low - 1e-12) | (found.observed > found.high + 1e-12)
         if outside.any():
@@ -179,5 +241,5 @@ class CalibrationDisplay(Display):
         self.ax_.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 
-def _honest(parts: str) -> str:
-    return f"{100 * CHANCE:g} % of honest {parts}"
+def _calibrated(parts: str) -> str:
+    return f"{100 * CHANCE:g} % of calibrated {parts}"

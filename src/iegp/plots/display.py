@@ -1,4 +1,4 @@
-"""What displays share: the axes they draw on, and the runs they are made of.
+"""Base class of the displays: the axes they draw on and the runs they show.
 
 A display is made by ``from_run`` or ``from_estimator`` and can be drawn again with ``plot``. It keeps the axes it drew
 on in ``ax_``, those of the panel below in ``lower_ax_`` (``None`` if there is none) and the figure in ``figure_``.
@@ -30,7 +30,7 @@ GREY = "#dfe3e6"
 
 
 class Display:
-    """What displays share: the axes they draw on."""
+    """Base class of the displays: the axes they draw on."""
 
     ax_: Axes
     lower_ax_: Axes | None
@@ -38,7 +38,7 @@ class Display:
 
     def _take(self, ax: Panels, heights: Sequence[float], size: tuple[float, float] = SIZE) -> None:
         """Use the caller's axes, or make a figure with a panel for each of ``heights``."""
-        self._is_ours = ax is None
+        self._is_new_figure = ax is None
         if ax is None:
             figure = pyplot.figure(figsize=size, layout="constrained")
             panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
@@ -55,38 +55,39 @@ class Display:
         return [self.ax_] if self.lower_ax_ is None else [self.ax_, self.lower_ax_]
 
     def _legend(self, panel: Axes, corner: str, upside_down: bool = False) -> None:
-        """Beside the panel in a figure of ours, in its corner in one of the caller's."""
-        legend(panel, upside_down=upside_down, inside=None if self._is_ours else corner)
+        """Add a legend beside the panel of a new figure, or in the corner of axes that the caller gave."""
+        legend(panel, upside_down=upside_down, inside=None if self._is_new_figure else corner)
 
 
 def checked_run(run: Any) -> Any:
-    """A run with at least two rows that count."""
+    """Return a run with at least two scored rows, or raise."""
     if not isinstance(run, PrequentialRun | ClassificationRun):
         raise InputError(f"run={run!r:.80} is not a run; give what prequential of an estimator returned")
     n_blind = run.n_blind if isinstance(run, PrequentialRun) else 0
     if len(run) - n_blind < 2:
-        first = " (the first of a fresh model does not count)" if n_blind else ""
+        first = " (the first of an unfitted model does not count)" if n_blind else ""
         raise InputError(
-            f"a run of {len(run)} row{'' if len(run) == 1 else 's'} is too short for a picture, which needs two"
+            f"a run of {len(run)} row{'' if len(run) == 1 else 's'} is too short for a figure, which needs two"
             f"{first}; pass more rows, or join the pieces of a live loop with concatenate"
         )
     return run
 
 
 def passed_over(estimator: Any, X: Any, y: Any, params: dict[str, Any] | None) -> tuple[Any, Any]:
-    """A fresh clone that has passed over the rows, and the run."""
+    """Let a clone of the estimator predict and learn the rows; return the clone and the run."""
     require(estimator, "prequential", "an estimator of iegp, such as IEGPRegressor()")
     model = clone(estimator)
     return model, model.prequential(X, y, **(params or {}))
 
 
 def require(estimator: Any, name: str, wanted: str) -> None:
+    """Raise if the estimator lacks an attribute."""
     if not hasattr(estimator, name):
         raise InputError(f"estimator={estimator!r:.80} has no {name}; give {wanted}")
 
 
 def output_column(values: Float, output: int) -> Float:
-    """One column of a y that may have several."""
+    """Return one column of a y that may have several."""
     columns = values.reshape(len(values), -1)
     if output not in range(columns.shape[1]):
         raise InputError(f"output={output!r} must be a whole number from 0 to {columns.shape[1] - 1}, a column of y")

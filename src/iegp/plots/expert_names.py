@@ -7,7 +7,7 @@ from typing import Any
 
 
 def expert_names(experts: Sequence[Any]) -> list[str]:
-    """A name for each expert of ``experts_``, made of what it does not share with all others; no name comes twice.
+    """Return a unique short name for each expert of ``experts_``, made of the properties in which experts differ.
 
     >>> from iegp import IEGPRegressor
     >>> from iegp.kernels import RBF
@@ -20,8 +20,8 @@ def expert_names(experts: Sequence[Any]) -> list[str]:
         for e in experts
     ]
     # The kernel is always named.
-    told = [place for place in range(4) if place == 0 or len({part[place] for part in parts}) > 1]
-    names = [", ".join(part[place] for place in told) for part in parts]
+    named = [place for place in range(4) if place == 0 or len({part[place] for part in parts}) > 1]
+    names = [", ".join(part[place] for place in named) for part in parts]
     return [name if names.count(name) == 1 else f"{name} (#{i})" for i, name in enumerate(names)]
 
 

@@ -1,4 +1,4 @@
-"""Who is trusted: the weights of experts over a run, or at one moment."""
+"""Figure of the weights of experts over a run, or at one moment."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from iegp.plots.expert_names import expert_names
 from iegp.plots.stream import draw_weights, finish_rows, visible
 from iegp.typing import Float, Int
 
-# Easy to tell apart, for eyes that see few colours too; the other experts are grey.
+# Easy to tell apart, also with colour blindness; the other experts are grey.
 EXPERT_COLOURS = ("#12436d", "#28a197", "#f46a25", "#801650", "#7fb3d5", "#e3b505", "#a285d1", "#5c8d2f")
 
 
 class ExpertWeightsDisplay(Display):
-    """Who is trusted: the weights of the few most trusted experts by name, those of all others together.
+    """Weights of the experts: those with the largest weights by name, all others together.
 
     Over the rows of a run they are stacked up to one; those of a single moment are bars.
 
@@ -55,7 +55,21 @@ class ExpertWeightsDisplay(Display):
     def from_run(cls, run: Run, experts: Sequence[Any], *, ax: Panels = None, **kwargs: Any) -> Self:
         """Draw the weights of a run over its rows.
 
-        ``experts`` is ``experts_`` of the model that made it; further arguments are those of :meth:`plot`.
+        Parameters
+        ----------
+        run : PrequentialRun or ClassificationRun
+            Run of an estimator's ``prequential``, of at least two scored rows.
+        experts : sequence
+            ``experts_`` of the model that made the run.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        ExpertWeightsDisplay
+            The drawn display.
         """
         return cls(checked_run(run).weights, expert_names(experts)).plot(ax, **kwargs)
 
@@ -72,8 +86,27 @@ class ExpertWeightsDisplay(Display):
     ) -> Self:
         """Draw an estimator's present weights as bars; with X and y, its weights over that stream, from its start.
 
-        A fresh clone passes over the rows: the estimator is not changed, and what it has learned so far is not used.
-        ``prequential_params`` are further arguments of ``prequential``, such as ``{"exposure": ...}``.
+        With X and y a clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator of iegp; fitted, unless X and y are given.
+        X : array-like (n, d), optional
+            Inputs of a stream.
+        y : array-like (n,) or (n, D), optional
+            Labels of the stream.
+        prequential_params : dict, optional
+            Further arguments of ``prequential``, such as ``{"exposure": ...}``.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        ExpertWeightsDisplay
+            The drawn display.
         """
         if X is None and y is None:
             require(estimator, "expert_weights_", "a fitted estimator of iegp, or X and y to learn from")
@@ -91,9 +124,27 @@ class ExpertWeightsDisplay(Display):
         changes: Sequence[int] = (),
         zoom: tuple[int, int] | None = None,
     ) -> Self:
-        """Draw the ``n_named`` experts with the largest mean weight by name, the rest as others.
+        """Draw the experts with the largest mean weights by name, the others together.
 
-        ``first_row``, ``changes`` and ``zoom`` as in :meth:`PrequentialDisplay.plot`; bars do not need them.
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        n_named : int, default=5
+            Number of experts with a name and a colour of their own, from 1 to 8.
+        title : str, default=""
+            Title of the panel.
+        first_row : int, default=0
+            Number of the run's first row, counted from the start of the stream. Bars ignore it, and the two below.
+        changes : sequence of int, default=()
+            Rows where the stream is known to change, counted from its start; marked by lines.
+        zoom : tuple of int, optional
+            First row to show and the one after the last, counted from the start of the stream.
+
+        Returns
+        -------
+        ExpertWeightsDisplay
+            This display, with ``ax_`` and ``figure_``.
         """
         if n_named not in range(1, len(EXPERT_COLOURS) + 1):
             raise InputError(f"n_named={n_named!r} must be a whole number from 1 to {len(EXPERT_COLOURS)}")
@@ -125,9 +176,9 @@ class ExpertWeightsDisplay(Display):
         self.ax_.set_title(title, loc="left", fontsize=11)
         return self
 
-    def _grouped(self, trust: Float, n_named: int) -> tuple[Int, list[str]]:
-        """Experts by trust, most trusted first, and the group of each."""
-        order = np.argsort(-trust, kind="stable")
+    def _grouped(self, weights: Float, n_named: int) -> tuple[Int, list[str]]:
+        """Return the experts by weight, largest first, and the group of each."""
+        order = np.argsort(-weights, kind="stable")
         n_others = len(order) - n_named
         others = f"{n_others} other" + ("" if n_others == 1 else "s")
         return order, [self.names[i] if place < n_named else others for place, i in enumerate(order)]

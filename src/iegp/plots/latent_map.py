@@ -1,4 +1,4 @@
-"""A picture of a map: every row a dot, coloured by its label or by how sure the model is there."""
+"""Scatter plot of a latent map: one dot per row, coloured by label or by uncertainty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# More labels than this cannot be told apart by colour; the most frequent keep theirs.
+# More labels than this cannot be told apart by colour; the most frequent have colours of their own.
 MOST_COLOURS = 10
 _OTHERS = "#b8bec4"
 
@@ -26,10 +26,29 @@ def plot_map(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw rows at their ``positions`` (n, 2 or more; the first two are shown).
+    """Draw rows at their positions on a map.
 
-    Dots have the colour of their label, or of ``uncertainty`` (n,) where no labels are given.
+    Parameters
+    ----------
+    positions : ndarray (n, k)
+        Positions of the rows, such as ``embedding_``; k is at least 2, and the first two columns are shown.
+    labels : sequence, optional
+        One label per row, of any type; dots have the colour of their label. The ten most frequent labels have colours
+        of their own, the others are grey.
+    uncertainty : ndarray (n,), optional
+        Standard deviation of every row; the colour of the dots where no labels are given.
+    title : str, default=""
+        Title of the figure.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the dots.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from iegp.plots import plot_map
     >>> ax = plot_map(np.random.default_rng(0).normal(size=(100, 2)), labels=["a", "b"] * 50)
@@ -38,14 +57,14 @@ def plot_map(
     """
     positions = np.asarray(positions)
     if positions.ndim != 2 or positions.shape[1] < 2:
-        raise InputError(f"positions have shape {positions.shape}; a picture needs two coordinates per row")
+        raise InputError(f"positions have shape {positions.shape}; a map needs at least two coordinates per row")
     if ax is None:
         ax = Figure(figsize=(7.2, 6.4), layout="constrained").add_subplot()
     size = float(np.clip(4000.0 / max(len(positions), 1), 1.5, 24.0))
     if labels is not None:
         _draw_labels(ax, positions, labels, size)
     elif uncertainty is not None:
-        # Single rows far out would take all the colours.
+        # A few outliers would otherwise use up the colour range.
         top = float(np.quantile(uncertainty, 0.98)) if len(uncertainty) else 1.0
         dots = ax.scatter(
             positions[:, 0], positions[:, 1], c=uncertainty, s=size, cmap="viridis", vmax=top, linewidths=0
@@ -77,7 +96,7 @@ def _draw_labels(ax: Axes, positions: Float, labels: Sequence[Any], size: float)
 
 
 def _by_size(name: str) -> tuple[bool, float, str]:
-    """Numbers by size, then names by letter."""
+    """Sort key: numbers by size, then names by letter."""
     try:
         return False, float(name), name
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a run went: predictions and labels above, a score of all rows so far below."""
+"""Figure of a run: predictions and labels above, a score of all rows so far below."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (
 
 
 class PrequentialDisplay(Display):
-    """How a run went: the predictions, each made before its label was used, and below them a score of all rows so far.
+    """Predictions of a run, each made before its label was used, and below them a score of all rows so far.
 
     For numbers and counts the upper panel shows labels, predicted means and intervals. For classes it shows the share
-    of wrong predictions so far, over faint dots: the probability that each row's true class was given.
+    of wrong predictions so far, over faint dots: the probability that the prediction gave to each row's true class.
 
     Parameters
     ----------
@@ -47,7 +47,22 @@ class PrequentialDisplay(Display):
 
     @classmethod
     def from_run(cls, run: Run, *, ax: Panels = None, **kwargs: Any) -> Self:
-        """Draw a run; further arguments are those of :meth:`plot`."""
+        """Draw a run.
+
+        Parameters
+        ----------
+        run : PrequentialRun or ClassificationRun
+            Run of an estimator's ``prequential``, of at least two scored rows.
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        PrequentialDisplay
+            The drawn display.
+        """
         return cls(run).plot(ax, **kwargs)
 
     @classmethod
@@ -61,10 +76,29 @@ class PrequentialDisplay(Display):
         ax: Panels = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw how an estimator does on a stream, from its start.
+        """Draw the predictions of an estimator on a stream, from its start.
 
-        A fresh clone passes over the rows: the estimator is not changed, and what it has learned so far is not used.
-        ``prequential_params`` are further arguments of ``prequential``, such as ``{"exposure": ...}``.
+        A clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator of iegp, fitted or not.
+        X : array-like (n, d)
+            Inputs of the stream.
+        y : array-like (n,) or (n, D)
+            Labels of the stream.
+        prequential_params : dict, optional
+            Further arguments of ``prequential``, such as ``{"exposure": ...}``.
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        PrequentialDisplay
+            The drawn display.
         """
         _, run = passed_over(estimator, X, y, prequential_params)
         return cls.from_run(run, ax=ax, **kwargs)
@@ -81,13 +115,33 @@ class PrequentialDisplay(Display):
         changes: Sequence[int] = (),
         zoom: tuple[int, int] | None = None,
     ) -> Self:
-        """Draw.
+        """Draw predictions and running score.
 
-        ``score`` is ``"nmse"`` or ``"pnll"``, the mean negative log score (of all outputs together), for numbers and
-        counts; ``"log_loss"`` for classes. ``None`` is the first of them that makes sense. ``output`` is the column to
-        show of a y that has several, ``target`` its name and unit. ``changes`` are rows where the stream is known to
-        change, ``zoom`` the rows (first, last + 1) to show; both count from the stream's start, whose row ``first_row``
-        is the run's first.
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        score : {"nmse", "pnll", "log_loss"}, optional
+            Score of the lower panel: ``"nmse"`` or ``"pnll"``, the mean negative log score (of all outputs together),
+            for numbers and counts; ``"log_loss"`` for classes. ``None`` is nMSE where the labels vary, else the log
+            score.
+        output : int, default=0
+            Column to show of a y that has several.
+        target : str, default="y"
+            Name and unit of the label.
+        title : str, default=""
+            Title of the figure.
+        first_row : int, default=0
+            Number of the run's first row, counted from the start of the stream.
+        changes : sequence of int, default=()
+            Rows where the stream is known to change, counted from its start; marked by lines.
+        zoom : tuple of int, optional
+            First row to show and the one after the last, counted from the start of the stream.
+
+        Returns
+        -------
+        PrequentialDisplay
+            This display, with ``ax_``, ``lower_ax_`` and ``figure_``.
         """
         rows, shown = visible(len(self.run), first_row, zoom)
         so_far, name = _running_score(self.run, score, output)
@@ -108,7 +162,7 @@ class PrequentialDisplay(Display):
 
 
 def _running_score(run: Run, score: str | None, output: int) -> tuple[Float, str]:
-    """Score of all rows so far after every row, NaN where there is nothing to score, and its name."""
+    """Return the score of all rows so far after every row, NaN where there is nothing to score, and its name."""
     choices = ("nmse", "pnll") if isinstance(run, PrequentialRun) else ("log_loss",)
     if score is not None and score not in choices:
         raise InputError(f"score={score!r} is not one of a {type(run).__name__}; use {' or '.join(map(repr, choices))}")
@@ -142,7 +196,7 @@ def _draw_errors(axes: Axes, rows: Int, shown: slice, run: ClassificationRun) ->
 
 
 def _limit(axes: Axes, values: Float, from_zero: bool) -> None:
-    """Limits by most values: a few rows at the start of a stream would flatten everything else."""
+    """Set limits by most values: a few rows at the start of a stream would flatten everything else."""
     usable = values[np.isfinite(values)]
     if len(usable) == 0:
         return

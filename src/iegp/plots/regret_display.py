@@ -1,4 +1,4 @@
-"""Regret under its bound."""
+"""Figure of regret and its bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGRET_COLOUR, BOUND_COLOUR = "#12436d", "#f46a25"
 
 
 class RegretDisplay(Display):
-    """Regret after every row, or after some, under what a bound allows.
+    """Regret after every row, or after some, with its bound.
 
     Parameters
     ----------
@@ -61,7 +61,20 @@ class RegretDisplay(Display):
         return cls(rows, regret, ledger.bound(max_switches), bound_label=LEMMA_2)
 
     def plot(self, ax: Panels = None, *, title: str = "") -> Self:
-        """Draw both lines; without ``ax`` in a figure of our own."""
+        """Draw regret and bound.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        title : str, default=""
+            Title of the panel.
+
+        Returns
+        -------
+        RegretDisplay
+            This display, with ``ax_`` and ``figure_``.
+        """
         self._take(ax, (1,), (7, 4))
         self.ax_.plot(self.n_rows, self.regret, color=REGRET_COLOUR, label="regret")
         if np.isfinite(self.bound).any():

@@ -1,4 +1,4 @@
-"""One picture of a run: the predictive band over the labels above, the experts' weights below, on one time axis."""
+"""Figure of a run: labels with the predictive interval above, weights of the experts below, on one time axis."""
 
 from __future__ import annotations
 
@@ -22,10 +22,28 @@ DRIFT_COLOURS = ("#b8bec4", "#7fb3d5", "#f5b041", "#cb4335", "#76448a", "#1e8449
 def plot_run(
     run: PrequentialRun, experts: Sequence[Any], *, title: str = "", target: str = "y", **options: Any
 ) -> Figure:
-    """Figure of a run of one output: the interval over the labels, and the weights of ``model.experts_`` by drift.
+    """Draw a run of one output: the interval with the labels, and the weights of the experts by drift.
 
-    Takes ``changes``, ``zoom`` and ``first_row`` like :func:`draw_run`.
+    Parameters
+    ----------
+    run : PrequentialRun
+        Run of a regressor. A run of a classifier raises ``InputError``.
+    experts : sequence
+        ``model.experts_`` of the model that made the run; weights are summed over experts with the same drift.
+    title : str, default=""
+        Title of the figure.
+    target : str, default="y"
+        Name and unit of the label.
+    **options : object
+        ``changes``, ``zoom`` and ``first_row`` of :func:`draw_run`.
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Figure with two panels.
+
+    Examples
+    --------
     >>> from iegp import IEGPRegressor
     >>> from iegp.datasets import robot_arm
     >>> stream = robot_arm(200, random_state=0)
@@ -55,11 +73,33 @@ def draw_run(
     changes: Sequence[int] = (),
     zoom: tuple[int, int] | None = None,
 ) -> Figure:
-    """Figure of a stream's predictions and weights.
+    """Draw predictions and weights of a stream from plain arrays.
 
-    ``groups`` names the group of every expert (column of ``weights``); weights are summed within a group. ``changes``
-    are rows where the stream is known to change. ``zoom`` shows only some rows, counted from the stream's start.
-    ``level`` is that of the interval.
+    Parameters
+    ----------
+    y, mean, lower, upper : ndarray (n,)
+        Labels, predicted means, and the ends of the intervals.
+    weights : ndarray (n, M)
+        Weights of the experts at every row.
+    groups : sequence of str
+        Group of every expert (column of ``weights``); weights are summed within a group.
+    title : str
+        Title of the figure.
+    target : str
+        Name and unit of the label.
+    level : float, default=0.95
+        Level of the interval, for the legend.
+    first_row : int, default=0
+        Number of the first of these rows, counted from the start of the stream.
+    changes : sequence of int, default=()
+        Rows where the stream is known to change, counted from its start; marked by lines.
+    zoom : tuple of int, optional
+        First row to show and the one after the last, counted from the start of the stream.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Figure with two panels.
     """
     rows, shown = visible(len(y), first_row, zoom)
     figure = Figure(figsize=SIZE, layout="constrained")
@@ -72,11 +112,11 @@ def draw_run(
     return figure
 
 
-# -- parts that other pictures share ---------------------------------------------------------------------------------
+# -- parts that other figures share ----------------------------------------------------------------------------------
 
 
 def visible(n: int, first_row: int, zoom: tuple[int, int] | None) -> tuple[Int, slice]:
-    """Numbers of the rows to show, counted from the stream's start, and where they are among the ``n`` of the run."""
+    """Return the numbers of the rows to show, counted from the stream's start, and their slice of the run."""
     begin, end = (first_row, first_row + n) if zoom is None else zoom
     shown = slice(max(begin - first_row, 0), min(max(end - first_row, 0), n))
     if shown.stop <= shown.start:
@@ -89,7 +129,7 @@ def visible(n: int, first_row: int, zoom: tuple[int, int] | None) -> tuple[Int, 
 def draw_band(
     axes: Axes, rows: Int, y: Float, mean: Float, lower: Float, upper: Float, target: str, level: float
 ) -> None:
-    """Interval, mean and labels."""
+    """Draw interval, mean and labels."""
     axes.fill_between(rows, lower, upper, color=BAND, lw=0, label=f"{100 * level:g} % interval")
     axes.plot(rows, mean, color=INK, lw=1.2, label="predicted mean")
     axes.plot(rows, y, ".", color=TRUTH, ms=2.5 if len(rows) > 300 else 5.0, label="label, seen afterwards")
@@ -97,13 +137,13 @@ def draw_band(
     # The labels set the scale: a few very wide early bands would flatten everything else.
     low, high = np.percentile(np.concatenate([y, mean]), [0.1, 99.9])
     margin = 0.25 * (high - low) or 1.0
-    # Nothing is to be seen below zero where nothing can be.
+    # Counts are never negative: leave out the part of the axis below zero.
     bottom = -0.03 * (high + margin) if min(y.min(), lower.min()) >= 0.0 else -np.inf
     axes.set_ylim(max(low - margin, bottom), high + margin)
 
 
 def draw_weights(axes: Axes, rows: Int, weights: Float, groups: Sequence[str], colours: Sequence[str]) -> None:
-    """Weights stacked up to one, summed within groups, the first at the bottom."""
+    """Draw weights stacked up to one, summed within groups, the first at the bottom."""
     names = list(dict.fromkeys(groups))
     totals = [weights[:, [i for i, group in enumerate(groups) if group == name]].sum(axis=1) for name in names]
     axes.stackplot(rows, totals, labels=names, colors=colours[: len(names)], lw=0)
@@ -112,7 +152,7 @@ def draw_weights(axes: Axes, rows: Int, weights: Float, groups: Sequence[str], c
 
 
 def finish_rows(panels: Sequence[Axes], rows: Int, changes: Sequence[int], title: str) -> None:
-    """What panels one below the other over the same rows have in common: changes, title and time axis."""
+    """Add changes, title and time axis to panels one below the other over the same rows."""
     marked = [change for change in changes if rows[0] <= change <= rows[-1]]
     for panel in panels:
         for change in marked:
@@ -127,7 +167,7 @@ def finish_rows(panels: Sequence[Axes], rows: Int, changes: Sequence[int], title
 
 
 def legend(axes: Axes, title: str | None = None, upside_down: bool = False, inside: str | None = None) -> None:
-    """A legend to the right of the panel, where it hides nothing; or in a corner, if others own what is outside."""
+    """Add a legend to the right of the panel, where it hides nothing; or in a corner of axes that the caller gave."""
     handles, labels = axes.get_legend_handles_labels()
     if upside_down:
         handles, labels = handles[::-1], labels[::-1]

@@ -1,4 +1,7 @@
-"""The fast way through CSV: a whole chunk of records by Arrow, or nothing if any of them is odd."""
+"""The fast way through CSV: a whole chunk of records by Arrow, or nothing if any of them is odd.
+
+Arrow parses; what is around it is there for what ``cutting.py`` says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Cutting a sequence of bytes into complete records with a bounded buffer, whatever is in it."""
+"""Cutting a sequence of bytes into complete records with a bounded buffer, whatever is in it.
+
+``pyarrow.csv.open_csv`` cuts files too, but it tells no record's place in the file, from which a run resumes, gives up
+at the first bad record, and reads no pipe record by record. Cutting, places and checks take 1.4 times as long as Arrow
+alone (``python benchmarks/own_code.py csv``).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The report of a run as one HTML file: no network, no fonts to fetch, readable without JavaScript.
+"""The report of a run as one HTML file: no network, no web fonts, readable without JavaScript.
 
-Touch this room to change what people see after ``iegp stream --report``. Panels turn the results of a
-:class:`~iegp.stream.digest.Digest` into static SVG; a small script adds tooltips and zoom.
+``iegp stream --report`` writes it. Panels turn the results of a :class:`~iegp.stream.digest.Digest` into static SVG; a
+small script adds tooltips and zoom.
 """
 
 from iegp.report.about import About, ExpertRow

@@ -1,4 +1,4 @@
-"""What a report says about a run besides its numbers: where rows came from, which model, with what settings."""
+"""Description of a run for its report: source of the rows, model and settings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class ExpertRow:
 
     @property
     def group(self) -> tuple[str, str]:
+        """Kernel and drift: experts with equal ones are shown as one."""
         return self.kernel, self.drift
 
 
 @dataclass(frozen=True)
 class About:
-    """A run in words. All text is escaped when it is written."""
+    """Description of a run. All text is escaped when it is written."""
 
     title: str
     source: str

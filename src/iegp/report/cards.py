@@ -1,4 +1,4 @@
-"""The run at a glance."""
+"""Summary cards at the top of a report."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from iegp.report.panel_weights import groups_of
 from iegp.report.text import NOTHING, named, number, percent, rows, whole
 from iegp.stream.digest import KeyScores, Results
 
-# Fewer say nothing about which forecast is better.
+# Fewer rows do not show which forecast is better.
 FEWEST_ROWS = 20
 
 
 def cards(results: Results, experts: Sequence[ExpertRow], keys: KeyScores | None = None) -> str:
-    # With many models there are as many most trusted experts.
+    """Render the cards: rows, error, log score, coverage, and the best expert or the number of keys."""
+    # With one model per key there is no single best expert.
     last = (
         _expert(results, experts)
         if keys is None
-        else _card("Keys", whole(len(keys)), "the busiest and the worst are below")
+        else _card("Keys", whole(len(keys)), "those with the most rows and the largest errors are below")
     )
     made = [_rows(results), _loss(results), _log_score(results), _coverage(results), last]
     return f'<div class="cards">{"".join(card for card in made if card)}</div>'
 
 
 def _card(heading: str, value: str, beside: str, verdict: str = "") -> str:
-    """All of it HTML; ``verdict`` is how the value compares."""
+    """Render one card; all arguments are HTML, ``verdict`` says how the value compares."""
     return f'<div class="card"><h3>{heading}</h3><p class="value">{value}</p>{verdict}<p>{beside}</p></div>'
 
 
 def _verdict(results: Results, better: bool) -> str:
-    """In words, not by colour alone; of a few rows it would be luck."""
+    """Say in words, not by colour alone, which forecast is better; nothing for a few rows, where it would be chance."""
     if results.n_scored < FEWEST_ROWS:
         return ""
     style, text = ("good", "better than naive") if better else ("bad", "not better than naive")
@@ -51,8 +52,8 @@ def _loss(results: Results) -> str:
         return _card(heading, NOTHING, "all labels are equal" if results.n_scored > 1 else "nothing scored yet")
     better = score.ours < min(score.naive, score.last)
     names = ("mean so far", "label before") if results.is_number else ("most frequent", "label before")
-    whose = "key's " if results.by_key else ""
-    beside = f"{whose}{names[0]} {shown(score.naive)}<br>{whose}{names[1]} {shown(score.last)}"
+    prefix = "key's " if results.by_key else ""
+    beside = f"{prefix}{names[0]} {shown(score.naive)}<br>{prefix}{names[1]} {shown(score.last)}"
     return _card(heading, shown(score.ours), beside, _verdict(results, better))
 
 
@@ -73,7 +74,7 @@ def _coverage(results: Results) -> str:
     if math.isnan(results.coverage):
         return _card(heading, NOTHING, "nothing scored yet")
     return _card(
-        heading, percent(results.coverage), f"of {rows(results.n_scored)}; {100 * results.level:g} % is honest"
+        heading, percent(results.coverage), f"of {rows(results.n_scored)}; {100 * results.level:g} % is calibrated"
     )
 
 
@@ -82,7 +83,7 @@ def _confidence(results: Results) -> str:
     if n.sum() == 0:
         return _card("Mean confidence", NOTHING, "nothing scored yet")
     sure = float((n * [c if math.isfinite(c) else 0.0 for c in confidence]).sum() / n.sum())
-    return _card("Mean confidence", percent(sure), f"right in {percent(1 - results.loss.ours)}; equal is honest")
+    return _card("Mean confidence", percent(sure), f"right in {percent(1 - results.loss.ours)}; equal is calibrated")
 
 
 def _expert(results: Results, experts: Sequence[ExpertRow]) -> str:
@@ -90,4 +91,4 @@ def _expert(results: Results, experts: Sequence[ExpertRow]) -> str:
         return ""
     top = max(groups_of(results, experts), key=lambda group: float(group.weight[-1]))
     beside = f"{percent(float(top.weight[-1]), 0)} of the weight at the end"
-    return _card("Most trusted", f'<span class="words">{named(top.name, 48)}</span>', beside)
+    return _card("Largest weight", f'<span class="words">{named(top.name, 48)}</span>', beside)

@@ -1,4 +1,4 @@
-"""The frame around marks: ticks and titles as page text, so that they stay readable at any width; a legend above."""
+"""Axes and legend around the marks of a panel; ticks and titles are page text, readable at any width."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chart(
     attributes: str = "",
     square: bool = False,
 ) -> str:
-    """A panel with its axes. ``name`` says what it shows to those who cannot see it; ``attributes`` are for scripts."""
+    """Render a panel with its axes. ``name`` is the text for screen readers; ``attributes`` are for scripts."""
     width = max((len(label) for _, label in y.ticks), default=1)
     plot = (
         f'<div class="plot {height}"><svg viewBox="0 0 {SIZE:.0f} {SIZE:.0f}" preserveAspectRatio="none" role="img" '
@@ -55,7 +55,7 @@ def _y_ticks(y: Axis) -> str:
 
 
 def _x_ticks(x: Axis) -> str:
-    """Every second one may be hidden on a narrow screen."""
+    """Render ticks so that every second one can be hidden on a narrow screen."""
     return "".join(
         f'<span class="{_end(place)} {_parity(i)}" style="left:{place:.2f}%">{esc(label)}</span>'
         for i, (place, label) in enumerate(_places(x))
@@ -63,7 +63,7 @@ def _x_ticks(x: Axis) -> str:
 
 
 def _end(place: float) -> str:
-    """A label at the very end would stick out of the page."""
+    """Return the style of a label; one at the end of the axis would otherwise extend beyond the page."""
     return "at-end" if place > 97 else "inside"
 
 

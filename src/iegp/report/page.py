@@ -1,4 +1,4 @@
-"""The page: panels in order, style and script inside, one file."""
+"""The page: panels in order, with style and script, in one file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from iegp.report.text import clean, esc
 from iegp.storage.model_file import replace_atomically
 from iegp.stream.digest import Digest, KeyScores, Results
 
-# Nothing may be fetched, whatever a label contains.
+# Nothing may be downloaded, whatever a label contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -32,7 +32,7 @@ def write_report(path: str | os.PathLike[str], digest: Digest, about: About) -> 
 
 
 def render_report(digest: Digest, about: About) -> str:
-    """The report of a run, as the text of an HTML file; the same digest gives the same text."""
+    """Render the report of a run as the text of an HTML file; the same digest gives the same text."""
     results = digest.results()
     panels = _panels(results, about, digest.keys)
     return (
@@ -92,7 +92,7 @@ def _configuration(about: About) -> str:
     config = f"<h3>Settings</h3>{settings(about.config)}" if about.config else ""
     versions = f"<h3>Versions</h3>{settings(about.versions)}" if about.versions else ""
     columns = f'<div class="panels"><div class="panel">{config}</div><div class="panel">{versions}</div></div>'
-    return section("configuration", "Configuration", "What it takes to make this run again.", command, columns)
+    return section("configuration", "Configuration", "Settings to repeat this run.", command, columns)
 
 
 def _footer(about: About) -> str:

@@ -1,4 +1,4 @@
-"""Was it honest? What was promised against what happened, and how far the two may be apart by chance."""
+"""Calibration panels: nominal against observed shares, and how far apart the two may be by chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST_ROWS = 20
 def calibration(results: Results) -> str:
     n = results.pit.sum() if results.is_number else results.reliability[:, 0].sum()
     if n < FEWEST_ROWS:
-        return section(*HEADING, nothing(f"{rows(n)} scored so far; honesty shows from {FEWEST_ROWS} on."))
+        return section(*HEADING, nothing(f"{rows(n)} scored so far; calibration is shown from {FEWEST_ROWS} on."))
     if results.is_number:
         return section(*HEADING, side_by_side(_levels(results), _pit(results)))
     return section(*HEADING, side_by_side(_reliability(results), _confidence(results)))
@@ -28,7 +28,7 @@ def calibration(results: Results) -> str:
 HEADING = (
     "calibration",
     "Calibration",
-    "Honest predictions are right as often as they say; points inside the grey bands are within chance.",
+    "Calibrated predictions are right as often as they state; points inside the grey bands are within chance.",
 )
 
 
@@ -42,8 +42,12 @@ def _levels(results: Results) -> str:
         svg.line(x, y, levels, results.inside, "ours"),
         svg.dots(x, y, levels, results.inside, "big ours"),
     ]
-    legend = [Key("dots", "ours", "observed"), Key("line", "ideal", "honest"), Key("area", "chance", "within chance")]
-    how = "On the diagonal is honest; below it intervals are too narrow, above it too wide." + _approximate(results)
+    legend = [
+        Key("dots", "ours", "observed"),
+        Key("line", "ideal", "calibrated"),
+        Key("area", "chance", "within chance"),
+    ]
+    how = "The diagonal is calibrated; below it intervals are too narrow, above it too wide." + _approximate(results)
     drawn = chart(x, y, marks, legend=legend, name="coverage against nominal level", square=True)
     return panel("Coverage against promise", how, drawn)
 
@@ -59,15 +63,19 @@ def _pit(results: Results) -> str:
         svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, density[i], "bar", f"{rows(round(results.pit[i]))}")
         for i in range(bins)
     ]
-    legend = [Key("area", "bar", "observed"), Key("line", "ideal", "honest"), Key("area", "chance", "within chance")]
-    how = "Flat is honest; a U means too sure, a hump too cautious, a slope a bias." + _approximate(results)
+    legend = [
+        Key("area", "bar", "observed"),
+        Key("line", "ideal", "calibrated"),
+        Key("area", "chance", "within chance"),
+    ]
+    how = "Flat is calibrated; a U means too confident, a hill too cautious, a slope a bias." + _approximate(results)
     name = "histogram of the probability integral transform"
     drawn = chart(x, y, [*bars, band, svg.level(y, 1.0, "ideal")], legend=legend, name=name, square=True)
     return panel("Where labels fell", how, drawn)
 
 
 def _approximate(results: Results) -> str:
-    """Counts have no density: said, because a histogram of few counts is only nearly flat."""
+    """Say that the values of counts come from moments: a histogram of few counts is only nearly flat."""
     return " For counts, from the predicted mean and variance." if results.task == "count" else ""
 
 
@@ -82,10 +90,10 @@ def _reliability(results: Results) -> str:
     marks = [_diagonal(x, y), sticks, svg.dots(x, y, confidence[there], right[there], "big ours")]
     legend = [
         Key("dots", "ours", "observed"),
-        Key("line", "ideal", "honest"),
+        Key("line", "ideal", "calibrated"),
         Key("stick", "stick", "within chance"),
     ]
-    how = "On the diagonal is honest; below it the model is too sure. Groups of fewer than 5 rows are left out."
+    how = "The diagonal is calibrated; below it the model is too confident. Groups of fewer than 5 rows are left out."
     drawn = chart(x, y, marks, legend=legend, name="reliability diagram", square=True)
     return panel("Reliability", how, drawn)
 
@@ -98,8 +106,8 @@ def _confidence(results: Results) -> str:
         svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, n[i], "bar", f"{rows(n[i])}, {percent(n[i] / n.sum())}")
         for i in range(len(n))
     ]
-    how = "The further right the bars, the surer the model was; the groups are those of the reliability diagram."
-    return panel("How sure it was", how, chart(x, y, bars, name="histogram of confidence", square=True))
+    how = "The further right the bars, the more confident the model; the groups are those of the reliability diagram."
+    return panel("Confidence", how, chart(x, y, bars, name="histogram of confidence", square=True))
 
 
 def _diagonal(x: Axis, y: Axis) -> str:
@@ -108,7 +116,7 @@ def _diagonal(x: Axis, y: Axis) -> str:
 
 
 def _chance(n: Float | float, share: Float) -> tuple[Float, Float]:
-    """Where 95 % of the observed shares fall if the true share is ``share``."""
+    """Return the range of 95 % of the observed shares if the true share is ``share``."""
     n = np.maximum(np.round(n), 1.0)
     return binom.ppf(0.025, n, share) / n, binom.ppf(0.975, n, share) / n
 

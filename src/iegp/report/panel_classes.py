@@ -1,4 +1,4 @@
-"""What was predicted and what came: classes."""
+"""Panels of predicted and true classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def predictions_of_classes(results: Results, target: str) -> str:
 
 
 def class_names(results: Results) -> list[str]:
-    """Labels as text; the last may stand for all that were too many to tell apart."""
+    """Return labels as text; the last may stand for all classes beyond the number that is shown."""
     names = [str(label) for label in results.classes]
     return names + ["all others"] * (results.n_classes - len(names))
 
@@ -37,14 +37,14 @@ def class_names(results: Results) -> list[str]:
 HEADING = (
     "predictions",
     "Predictions",
-    "Each row was predicted before its label was used; at the top, the true class was thought certain.",
+    "Each row was predicted before its label was used; at the top, the true class had probability one.",
 )
 
 
 def _certainty(results: Results, target: str) -> str:
     points = results.predictions
     columns, rows = points.columns, points.row.astype(np.float64)
-    x, y = row_axis(last_row(results)), shares("probability given to the true class", room=0.03)
+    x, y = row_axis(last_row(results)), shares("probability given to the true class", margin=0.03)
     wrong = columns["predicted"] != columns["label"]
     p = columns["p_label"]
     marks = [
@@ -62,7 +62,7 @@ def _certainty(results: Results, target: str) -> str:
 
 
 def _mix(results: Results) -> str:
-    """Mean probability of each class over windows of the run, stacked."""
+    """Draw the mean probability of each class over windows of the run, stacked."""
     x, y = row_axis(last_row(results)), shares("mean probability")
     rows, mix = _windows(results.strip.row, results.strip.values)
     names = class_names(results)
@@ -79,7 +79,7 @@ def _mix(results: Results) -> str:
 
 
 def _windows(row: Int, shares_: Float) -> tuple[Float, Float]:
-    """First row and mean of each of at most ``WINDOWS`` groups of neighbours; the last is drawn up to the end."""
+    """Return first row and mean of each of at most ``WINDOWS`` groups of rows; the last is drawn up to the end."""
     joined = max(1, -(-len(row) // WINDOWS))
     starts = np.arange(0, len(row), joined)
     counts = np.diff(np.append(starts, len(row)))[:, None]

@@ -1,4 +1,4 @@
-"""How the models by key fare: the busiest keys and the worst predicted ones, never all of them."""
+"""Tables of models by key: the keys with the most rows and those with the largest errors, not all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which classes were mixed up: a confusion table for a few classes, one line per class for many."""
+"""Confusion of classes: a table for a few classes, one line per class for many."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _cell(on_diagonal: bool, n: int, share: float) -> str:
 
 
 def _by_class(results: Results) -> str:
-    """Most frequent first; grades in their own order."""
+    """Tabulate precision and recall, most frequent class first; ordered levels in their own order."""
     counts, names = results.confusion, class_names(results)
     came, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
     order = np.arange(len(came)) if results.task == "ordinal" else np.argsort(-came, kind="stable")

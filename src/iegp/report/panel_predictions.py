@@ -1,4 +1,4 @@
-"""What was predicted and what came: numbers with their band."""
+"""Panel of predicted numbers with their interval, and the labels."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def predictions_of_numbers(results: Results, target: str) -> str:
 HEADING = (
     "predictions",
     "Predictions",
-    "Each row was predicted before its label was used; nearly all dots, which are what came, should lie in the band.",
+    "Each row was predicted before its label was used; nearly all dots, the labels, should lie in the band.",
 )
 
 
 def _target_axis(results: Results, target: str) -> Axis:
-    """All labels, and nearly all of the band: the first intervals, made knowing nothing, may be far wider."""
+    """Return an axis for all labels and nearly all intervals: the first ones, before any row, may be far wider."""
     columns = results.predictions.columns
     ends = [columns["label"][np.isfinite(columns["label"])]]
     for name, cut in (("lower", 3.0), ("upper", 97.0), ("mean", 1.0), ("mean", 99.0)):
@@ -53,17 +53,17 @@ def _target_axis(results: Results, target: str) -> Axis:
 
 
 def big(n: int) -> str:
-    """A few dots may be large."""
+    """Return the style of large dots if there are few."""
     return " big" if n <= FEW else ""
 
 
 def _faint(mean: Float) -> str:
-    """Where neighbours have nothing in common a line between them is only noise: then it must not hide the dots."""
+    """Return a faint style if neighbours are unrelated: the line is then noise and must not hide the dots."""
     known = mean[np.isfinite(mean)]
     if len(known) < FEW:
         return ""
     low, high = np.percentile(known, [10, 90])
-    # Independent draws of a normal distribution come to 0.44.
+    # Independent draws of a normal distribution give 0.44.
     return " faint" if float(np.mean(np.abs(np.diff(known)))) > 0.25 * (high - low) else ""
 
 
@@ -75,4 +75,4 @@ def _note(results: Results) -> str:
 
 
 def _too_few(n: int) -> str:
-    return "No rows have come yet." if n == 0 else "One row has come; a picture needs at least two."
+    return "No rows have come yet." if n == 0 else "One row has come; a figure needs at least two."

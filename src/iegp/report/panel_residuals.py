@@ -1,4 +1,4 @@
-"""What the predictions missed by: over time, and against the normal distribution."""
+"""Residual panels: over time, and against the normal distribution."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def residuals(results: Results, target: str) -> str:
 HEADING = (
     "residuals",
     "Residuals",
-    "What came minus what was predicted: it should scatter around zero without a pattern.",
+    "Label minus predicted mean: it should scatter around zero without a pattern.",
 )
 
 
 def _over_time(results: Results, target: str) -> str:
     points = results.predictions
     residual, std = points.columns["label"] - points.columns["mean"], points.columns["std"]
-    # Rows predicted knowing nothing are not scored, and one of them may dwarf all others.
+    # Rows predicted before any was learned are not scored, and one of them may dwarf all others.
     residual = np.where(np.cumsum(np.isfinite(residual)) > (2 if points.step == 1 else 0), residual, np.nan)
     known = residual[np.isfinite(residual)]
     if len(known) < 2:
@@ -62,7 +62,7 @@ def _histogram(results: Results) -> str:
         for i in np.flatnonzero(inner)
     ]
     outside = int(counts[0] + counts[-1])
-    how = "Bars should follow the normal curve; wider bars mean too sure, narrower ones too cautious."
+    how = "Bars should follow the normal curve; wider bars mean too confident, narrower ones too cautious."
     how += " Small counts come in steps and cannot follow it." if results.task == "count" else ""
     how += f" {rows(outside)} beyond 5 std." if outside else ""
     legend = [Key("area", "bar", "observed"), Key("line", "ideal", "normal")]

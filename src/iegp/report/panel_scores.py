@@ -1,4 +1,4 @@
-"""How the run went: scores of all rows so far and of recent rows, beside forecasts that only look at earlier labels."""
+"""Score panels: all rows so far and recent rows, beside naive forecasts from earlier labels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from iegp.stream.digest import Results
 from iegp.typing import Float
 
 WINDOWS = 40
-# The mean of so few rows says nothing; it is drawn, but the axis need not reach it.
+# The mean of so few rows is mostly noise; it is drawn, but the axis need not reach it.
 SETTLED = 30
-# From this ratio of largest to smallest on, small values would lie on the axis.
+# From this ratio of largest to smallest value on, the axis is logarithmic: small values would lie on the axis.
 WIDE = 25.0
 
 
@@ -40,7 +40,7 @@ def _heading(results: Results) -> tuple[str, str, str]:
 
 
 def naive_names(results: Results) -> tuple[str, str]:
-    """Of the two forecasts that only look at earlier labels."""
+    """Name the two naive forecasts, which use earlier labels only."""
     if results.by_key:
         return "mean of the key's labels so far", "the key's label before"
     if results.is_number:
@@ -55,7 +55,7 @@ def _why_not(results: Results) -> str:
 
 
 def _ends(results: Results) -> Float:
-    """Last row of each spell."""
+    """Return the last row of each interval of the run."""
     curves = results.curves
     return np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, last_row(results)).astype(np.float64)
 
@@ -132,9 +132,9 @@ def _recent_coverage(results: Results) -> str:
         Key("area", "chance", "within chance"),
     ]
     how = (
-        f"Close to {100 * level:g} % is honest: labels inside their interval, in windows of {rows_(width)}. By chance, "
-        "one window in twenty leaves the grey band."
-        + (" Counts come in steps, so that their intervals hold more than promised." if results.task == "count" else "")
+        f"Close to {100 * level:g} % is calibrated: labels inside their interval, in windows of {rows_(width)}. By "
+        "chance, one window in twenty leaves the grey band."
+        + (" Counts are discrete, so their intervals hold more than their level." if results.task == "count" else "")
     )
     return panel("Coverage in windows", how, chart(x, y, marks, legend=legend, name="coverage in windows"))
 
@@ -155,7 +155,7 @@ def _what_log_score(results: Results) -> str:
 
 
 def _three(x: Axis, y: Axis, ends: Float, lines: list[Float]) -> list[str]:
-    """Ours drawn last, on top."""
+    """Draw three lines, the model's last, on top."""
     styles = ("ours", "naive", "last")
     return [svg.line(x, y, ends, line, style) for line, style in zip(lines, styles, strict=True)][::-1]
 
@@ -174,7 +174,7 @@ def _log_legend(results: Results) -> list[Key]:
 
 
 def _settled(results: Results, lines: list[Float], count: str) -> Float:
-    """Values that the axis must show: means of enough rows, or all if there are few."""
+    """Return values that the axis must show: means of enough rows, or all if there are few."""
     enough = np.cumsum(results.curves.sums[count]) >= min(SETTLED, 0.5 * results.curves.sums[count].sum())
     return np.concatenate([line[enough] for line in lines])
 

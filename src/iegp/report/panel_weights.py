@@ -1,4 +1,4 @@
-"""Who was trusted when: experts of one kernel and one drift together, stacked up to one."""
+"""Panel of the weights over the run: experts of equal kernel and drift together, stacked up to one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Group(NamedTuple):
 
 
 def groups_of(results: Results, experts: Sequence[ExpertRow]) -> list[Group]:
-    """Largest mean weight first. Experts without a description are named by their place."""
+    """Group experts, largest mean weight first. Experts without a description are named by their position."""
     n = results.weights.values.shape[1]
     rows = list(experts) if len(experts) == n else [ExpertRow(f"expert {i + 1}", "") for i in range(n)]
     members: dict[tuple[str, str], list[int]] = {}
@@ -47,16 +47,16 @@ def groups_of(results: Results, experts: Sequence[ExpertRow]) -> list[Group]:
 
 
 def weights(results: Results, experts: Sequence[ExpertRow], by_key: bool = False) -> str:
-    """``by_key``: every row was predicted by the model of its key."""
+    """Render the weights; with ``by_key`` every row was predicted by the model of its key."""
     if len(results.weights.row) < 2 or results.weights.values.shape[1] == 0:
         return section(*HEADING, nothing("Weights are drawn from the second row on."))
     groups = groups_of(results, experts)
-    return section(*HEADING, _picture(results, groups), _note(results, by_key), _table(groups))
+    return section(*HEADING, _figure(results, groups), _note(results, by_key), _table(groups))
 
 
 HEADING = (
     "experts",
-    "Trust in the experts",
+    "Weights of the experts",
     "Every expert is a Gaussian process with its own kernel and drift; the taller its colour, the more weight it had.",
 )
 
@@ -64,7 +64,7 @@ HEADING = (
 def stacked(
     x: Axis, y: Axis, rows: Float, layers: Sequence[Float], styles: Sequence[str], texts: Sequence[str]
 ) -> list[str]:
-    """Areas on top of each other, the first at the bottom; ``texts`` are HTML-escaped."""
+    """Draw areas on top of each other, the first at the bottom; ``texts`` are HTML-escaped."""
     marks, base = [], np.zeros(len(rows))
     for layer, style, text in zip(layers, styles, texts, strict=True):
         marks.append(svg.area(x, y, rows, base, base + layer, style, "" if "<" in text else text))
@@ -72,7 +72,7 @@ def stacked(
     return marks
 
 
-def _picture(results: Results, groups: list[Group]) -> str:
+def _figure(results: Results, groups: list[Group]) -> str:
     rows = results.weights.row.astype(np.float64)
     x, y = row_axis(last_row(results)), shares("weight")
     shown, rest = groups[:N_COLOURS], groups[N_COLOURS:]
@@ -89,9 +89,9 @@ def _picture(results: Results, groups: list[Group]) -> str:
 
 
 def _note(results: Results, by_key: bool) -> str:
-    whose = " Each row has the weights of its own key's model." if by_key else ""
+    by_model = " Each row has the weights of its own key's model." if by_key else ""
     step = thinned(results.weights.step)
-    return f'<p class="note">The first entry of the legend lies at the bottom. {step}{whose}</p>'
+    return f'<p class="note">The first entry of the legend lies at the bottom. {step}{by_model}</p>'
 
 
 def _table(groups: list[Group]) -> str:

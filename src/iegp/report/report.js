@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const SIZE = 1000;
-  // Of so few rows each one is seen: dots may be larger.
+  // Below this number of rows each one is visible: dots may be larger.
   const FEW = 150;
 
   const niceStep = (span, most) => {
@@ -140,7 +140,7 @@
       this.draw();
     }
 
-    /** Values in view, so that the picture fills the panel; probabilities keep 0 to 1. */
+    /** Values in view, so that the figure fills the panel; probabilities keep 0 to 1. */
     heights() {
       const { data } = this;
       if (data.names || this.isWhole) return data.y;

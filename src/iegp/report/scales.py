@@ -1,4 +1,4 @@
-"""Axes: where values go on a panel of 1,000 by 1,000, and round numbers beside it."""
+"""Axes: positions of values on a panel of 1,000 by 1,000, and round tick labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iegp.stream.digest import Results
 from iegp.typing import Float
 
 SIZE = 1000.0
-# Of so few rows each one is seen.
+# Below this number of rows each one is visible.
 FEW = 100
 # Far enough outside the panel to be invisible, near enough for any browser to draw.
 _OUTSIDE = 2.0 * SIZE
@@ -31,7 +31,7 @@ class Axis:
     """Power of ten that was taken out of the labels."""
 
     def at(self, values: Float) -> Float:
-        """Position of values, 0 at ``low`` and 1,000 at ``high``; NaN stays NaN."""
+        """Return the position of values, 0 at ``low`` and 1,000 at ``high``; NaN stays NaN."""
         low, high = (math.log10(end) if self.log else end for end in (self.low, self.high))
         with np.errstate(all="ignore"):
             scaled = np.log10(values) if self.log else np.asarray(values, dtype=np.float64)
@@ -42,7 +42,7 @@ class Axis:
 
 
 def linear(low: float, high: float, title: str, *, most: int = 6, from_zero: bool = False) -> Axis:
-    """An axis that begins and ends at round numbers."""
+    """Make an axis that begins and ends at round numbers."""
     low, high = (min(low, 0.0), max(high, 0.0)) if from_zero else (low, high)
     low, high = _apart(low, high)
     step = nice_step(low, high, most)
@@ -53,7 +53,7 @@ def linear(low: float, high: float, title: str, *, most: int = 6, from_zero: boo
 
 
 def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
-    """An axis that ends where the data end, with round ticks inside."""
+    """Make an axis that ends where the data end, with round ticks inside."""
     low, high = _apart(low, high)
     step = nice_step(low, high, most)
     values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
@@ -62,13 +62,13 @@ def fitted(low: float, high: float, title: str, *, most: int = 6) -> Axis:
 
 
 def last_row(results: Results) -> int:
-    """Where row axes end: of a long run at the number of rows, which is rounder than the number of the last."""
+    """Return the end of row axes: for a long run the number of rows, which is rounder than that of the last row."""
     last = int(results.predictions.row[-1]) if len(results.predictions.row) else 0
     return max(last, results.n_rows if results.n_rows > FEW else 0)
 
 
 def row_axis(last: int) -> Axis:
-    """Row numbers from 0; whole ticks only."""
+    """Make an axis of row numbers from 0, with whole ticks only."""
     high = float(max(last, 1))
     step = max(nice_step(0.0, high, 6), 1.0)
     values = [i * step for i in range(math.floor(high / step + 1e-9) + 1)]
@@ -76,27 +76,27 @@ def row_axis(last: int) -> Axis:
 
 
 def row_label(value: float, high: float) -> str:
-    """12,000 below a hundred thousand rows, then 250k and 1.5M."""
+    """Format a row number: 12,000 below a hundred thousand rows, then 250k and 1.5M."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if high >= 100 * unit or (letter == "M" and high >= 2 * unit):
             return f"{value / unit:g}{letter}" if value else "0"
     return f"{value:,.0f}"
 
 
-def shares(title: str, room: float = 0.0) -> Axis:
-    """0 to 100 %, with room for dots at the very ends."""
-    return Axis(-room, 1.0 + room, title, tuple((i / 4, f"{25 * i} %") for i in range(5)))
+def shares(title: str, margin: float = 0.0) -> Axis:
+    """Make an axis from 0 to 100 %, with a margin for dots at the ends."""
+    return Axis(-margin, 1.0 + margin, title, tuple((i / 4, f"{25 * i} %") for i in range(5)))
 
 
 def percentages(low: float, high: float, title: str) -> Axis:
-    """Part of 0 to 100 %, in round steps."""
+    """Make an axis for part of 0 to 100 %, in round steps."""
     axis = linear(100.0 * max(low, 0.0), 100.0 * min(high, 1.0), title, most=5)
     ticks = tuple((value / 100.0, f"{value:g} %") for value, _ in axis.ticks if -1e-9 <= value <= 100.0 + 1e-9)
     return Axis(max(axis.low / 100.0, 0.0), min(axis.high / 100.0, 1.0), title, ticks)
 
 
 def logarithmic(low: float, high: float, title: str) -> Axis:
-    """Positive values over several magnitudes: ticks at 1, 2 and 5, or at decades if there are many."""
+    """Make a logarithmic axis: ticks at 1, 2 and 5, or at decades if there are many."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decades = last - first
     steps = (1, 2, 5) if decades <= 2 else (1, 3) if decades == 3 else (1,)
@@ -107,14 +107,14 @@ def logarithmic(low: float, high: float, title: str) -> Axis:
 
 
 def nice_step(low: float, high: float, most: int) -> float:
-    """1, 2 or 5 times a power of ten, so that about ``most`` steps fill the range."""
+    """Return 1, 2 or 5 times a power of ten, so that about ``most`` steps fill the range."""
     raw = high / most - low / most
     power = 10.0 ** math.floor(math.log10(raw))
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if raw <= m * power * (1.0 + 1e-9))
 
 
 def tick_labels(values: list[float], step: float) -> tuple[list[str], int]:
-    """Labels with as many decimals as the step needs, and the power of ten taken out of them."""
+    """Return labels with as many decimals as the step needs, and the power of ten taken out of them."""
     largest = max((abs(value) for value in values), default=0.0)
     power = _power_taken_out(largest)
     scale = 10.0**power
@@ -133,7 +133,7 @@ def _with_power(title: str, power: int) -> str:
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """Ends far enough apart to put numbers between them."""
+    """Return ends far enough apart to put numbers between them."""
     size = max(abs(low), abs(high))
     if high - low > 1e-9 * size and high > low:
         return low, high

@@ -1,4 +1,4 @@
-"""Marks on a panel of 1,000 by 1,000 that is stretched to any width; strokes and dots keep their size on the screen."""
+"""SVG marks on a panel of 1,000 by 1,000 that is stretched to any width; strokes and dots keep their size."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from iegp.typing import Bool, Float
 
 
 def line(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
-    """A line that is broken where a value is missing."""
+    """Draw a line that is broken where a value is missing."""
     px, py = x.at(xs), SIZE - y.at(ys)
     return f'<path class="line {style}" d="{_pieces(px, py, np.isfinite(px) & np.isfinite(py))}"/>'
 
 
 def steps(x: Axis, y: Axis, starts: Float, width: float, ys: Float, style: str) -> str:
-    """A level for each window of ``width`` from ``starts`` on, joined where windows are neighbours."""
+    """Draw a level for each window of ``width`` from ``starts`` on, joined where windows are adjacent."""
     xs = np.column_stack([starts, starts + width]).ravel()
     return line(x, y, np.minimum(xs, x.high), np.repeat(ys, 2), style)
 
 
 def area(x: Axis, y: Axis, xs: Float, low: Float, high: Float, style: str, title: str = "") -> str:
-    """The area between two lines; rows where either is missing are left out."""
+    """Draw the area between two lines; rows where either is missing are left out."""
     px, bottom, top = x.at(xs), SIZE - y.at(low), SIZE - y.at(high)
     there = np.isfinite(px) & np.isfinite(bottom) & np.isfinite(top)
     px, bottom, top = px[there], bottom[there], top[there]
@@ -32,7 +32,7 @@ def area(x: Axis, y: Axis, xs: Float, low: Float, high: Float, style: str, title
 
 
 def dots(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
-    """Round dots: lines of no length with round ends, which no stretching deforms."""
+    """Draw round dots as lines of zero length with round ends, which stretching does not deform."""
     px, py = x.at(xs), SIZE - y.at(ys)
     there = np.isfinite(px) & np.isfinite(py)
     path = "".join(f"M{a}h0" for a in _pairs(px[there], py[there]))
@@ -40,6 +40,7 @@ def dots(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
 
 
 def bar(x: Axis, y: Axis, ends: tuple[float, float], bottom: float, top: float, style: str, title: str = "") -> str:
+    """Draw a rectangle."""
     left, right = x.at(np.array(ends))
     low, high = SIZE - y.at(np.array([bottom, top]))
     sides = f'x="{left:.1f}" y="{high:.1f}" width="{max(right - left, 0):.1f}" height="{max(low - high, 0):.1f}"'
@@ -47,13 +48,13 @@ def bar(x: Axis, y: Axis, ends: tuple[float, float], bottom: float, top: float, 
 
 
 def level(y: Axis, value: float, style: str) -> str:
-    """A line across the panel."""
+    """Draw a line across the panel."""
     place = float(SIZE - y.at(np.array([value]))[0])
     return f'<path class="line {style}" d="M0 {place:.1f}H{SIZE:.0f}"/>'
 
 
 def grid(x: Axis, y: Axis) -> str:
-    """Faint lines at the ticks."""
+    """Draw faint lines at the ticks."""
     across = "".join(f"M0 {SIZE - place:.1f}H{SIZE:.0f}" for place in y.at(np.array([v for v, _ in y.ticks])))
     up = "".join(f"M{place:.1f} 0V{SIZE:.0f}" for place in x.at(np.array([v for v, _ in x.ticks])))
     return f'<path class="grid" d="{across}{up}"/>'
@@ -79,5 +80,5 @@ def _pairs(px: Float, py: Float) -> list[str]:
 
 
 def _title(text: str) -> str:
-    """``text`` is escaped already."""
+    """Render a tooltip; ``text`` is already escaped."""
     return f"<title>{text}</title>" if text else ""

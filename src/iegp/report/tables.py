@@ -1,4 +1,4 @@
-"""Tables that scroll inside themselves where the screen is narrow."""
+"""Tables that scroll by themselves where the screen is narrow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from iegp.report.text import esc
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
-    """``heads`` are text, cells HTML; columns from ``numbers_from`` on hold numbers."""
+    """Render a table: ``heads`` are text, cells HTML; columns from ``numbers_from`` on hold numbers."""
     style = ["" if i < numbers_from else ' class="number"' for i in range(len(heads))]
     head = "".join(f"<th{s}>{esc(text)}</th>" for s, text in zip(style, heads, strict=True))
     body = "".join(f"<tr>{_cells(style, line)}</tr>" for line in lines)
@@ -21,7 +21,7 @@ def _cells(style: Sequence[str], line: Sequence[str]) -> str:
 
 
 def settings(values: dict[str, Any]) -> str:
-    """Names and values of a configuration; those inside one another are joined by dots."""
+    """Render names and values of a configuration; nested names are joined by dots."""
     lines = "".join(f"<tr><th>{esc(name)}</th><td>{esc(value)}</td></tr>" for name, value in _flat("", values))
     return f'<div class="table"><table class="settings"><tbody>{lines}</tbody></table></div>'
 

@@ -1,4 +1,4 @@
-"""Words and numbers as they appear on the page. Everything that came from the user passes through ``esc``."""
+"""Text and numbers as they appear on the page. Everything that comes from the user passes through ``esc``."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 NOTHING = "–"
 # Control characters are not allowed in HTML, lone surrogates not in UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-# Characters that would turn the text around them into another order.
+# Characters that would reverse the order of the text around them.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def clean(value: Any) -> str:
-    """Text that any browser can show."""
+    """Return text that any browser can show."""
     return _TURNING.sub("", _UNPRINTABLE.sub("\ufffd", str(value)))
 
 
 def esc(value: Any) -> str:
-    """Text made safe, also inside an attribute."""
+    """Escape text, also for use inside an attribute."""
     return escape(clean(value), quote=True)
 
 
 def short(value: Any, most: int = 32) -> str:
-    """Text cut in the middle, as the ends of long names tell them apart; not escaped."""
+    """Cut text in the middle, because long names often differ at their ends; the result is not escaped."""
     text = clean(value)
     if len(text) <= most:
         return text
@@ -35,23 +35,23 @@ def short(value: Any, most: int = 32) -> str:
 
 
 def named(value: Any, most: int = 32) -> str:
-    """A name, escaped; a long one is cut and whole in its tooltip."""
+    """Return an escaped name; a long one is cut and given in full in its tooltip."""
     text = short(value, most)
     return esc(text) if text == clean(value) else f'<span title="{esc(value)}">{esc(text)}</span>'
 
 
 def whole(n: float) -> str:
-    """12,345"""
+    """Format a whole number, such as 12,345."""
     return f"{int(n):,}"
 
 
 def rows(n: float) -> str:
-    """1 row, 12,345 rows"""
+    """Format a number of rows, such as 1 row or 12,345 rows."""
     return f"{whole(n)} row{'' if n == 1 else 's'}"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Three digits that count: 0.0123, 12.3, 12,300, 1.23 × 10¹²."""
+    """Format a number with three significant digits: 0.0123, 12.3, 12,300, 1.23 × 10¹²."""
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else ("∞" if value > 0 else minus("-∞"))
     if value == 0.0:
@@ -73,5 +73,5 @@ def power_of_ten(exponent: int) -> str:
 
 
 def minus(text: str) -> str:
-    """With a true minus sign, as wide as a plus."""
+    """Replace hyphens by minus signs, which are as wide as a plus."""
     return text.replace("-", "−")

@@ -1,4 +1,4 @@
-"""Numbers behind a panel, for the script that zooms into it and reads values off."""
+"""Numbers of a panel as JSON, for the script that zooms and shows values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BUTTONS = (
 def zoomable(
     drawn: str, x: Axis, y: Axis, row: Int, columns: dict[str, Float], target: str, names: list[str] | None = None
 ) -> str:
-    """A chart with its numbers beside it. ``names`` are class labels, where columns hold their numbers.
+    """Render a chart with its numbers. ``names`` are class labels, where columns hold class numbers.
 
-    Buttons and hint are hidden until a script can make use of them.
+    Buttons and hint are hidden until the script runs.
     """
     data: dict[str, Any] = {
         "x": [x.low, x.high],
@@ -49,13 +49,13 @@ def zoomable(
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element it stands in."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _plain(values: NDArray[Any]) -> list[float | int | None]:
-    """Six digits are more than a screen shows."""
+    """Round to six digits, more than a screen shows."""
     return [_rounded(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 

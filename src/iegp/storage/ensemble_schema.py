@@ -13,16 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import LARGEST_FREQUENCY
+from iegp.core.compute.tolerances import LARGEST_FREQUENCY, N_DRAWS
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import noise_numbers
 from iegp.core.likelihoods import named
-from iegp.core.likelihoods.sites import N_DRAWS
-from iegp.core.model import LARGEST_COUNT as LARGEST_LABEL
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.core.state import Layout, layout_of
-from iegp.core.weights import transition_matrix
+from iegp.core.weights import rule_named, transition_matrix
 from iegp.storage import schema
 from iegp.storage.schema import LARGEST_FLOAT, Field, Rule
 from iegp.typing import Arrays, Float, Int
@@ -33,10 +31,8 @@ _RATIO = (0.9e-200, 1.1e200)
 # A label of 1e300 standard deviations is learned, and beliefs grow with it.
 _LARGEST_BELIEF = 1e306
 _LEAST_NOISE, _LARGEST_NOISE = 1e-130, 1e306
-# Latent functions are logs of odds or rates, the curvature of a label is at most one, or as large as a rate.
+# Latent functions are logs of odds or rates.
 _LARGEST_LATENT = 1e100
-_CURVATURE = {"gaussian": 1.0, "poisson": 1e60}
-_LARGEST_CUT = 1e12
 # Rounding, also of beliefs that are stored in float32.
 _SLACK = 1e-2
 
@@ -74,8 +70,7 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
     if not gaussian:
         likelihood = named(settings.likelihood)
         n_link = arrays["ensemble.link"].shape[-1]
-        gaps = likelihood.n_link(2) == 1 and likelihood.n_link(3) == 2
-        n_outputs = 1 if not likelihood.has_classes else n_link + 1 if gaps else max(2, n_link)
+        n_outputs = likelihood.n_classes(n_link) or 1
         if n_link != likelihood.n_link(n_outputs) or (likelihood.has_classes and n_outputs < 2):
             raise ValueError(f"ensemble.link has {n_link} columns, which no {settings.likelihood} model has")
         n_latents, n_labels = likelihood.n_latents(n_outputs), likelihood.label_columns
@@ -99,7 +94,8 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
 
 def check(settings: Settings, arrays: Arrays) -> Sizes:
     """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
-    if settings.likelihood == "poisson" and any(power != 1.0 for power in settings.sharpness):
+    numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
+    if numbers and any(power != 1.0 for power in settings.sharpness):
         raise ValueError("counts have no classes whose probabilities could be sharpened")
     own = sizes(settings, arrays)
     schema.check_arrays(_scaling(settings, own) | _ensemble(settings, own), arrays)
@@ -159,7 +155,7 @@ def _noise_models(settings: Settings, own: Sizes) -> Float:
 
 
 def _transitions(settings: Settings, n_experts: int) -> Field:
-    if settings.weights != "switching":
+    if not rule_named(settings.weights).has_transitions:
         return Field((1, 1), 1.0, 1.0)
     expected = transition_matrix(settings.switch_array(), n_experts)
     rules = schema.ROWS_SUM_TO_ONE, schema.equals(expected, 1e-9)
@@ -167,13 +163,13 @@ def _transitions(settings: Settings, n_experts: int) -> Field:
 
 
 def _link(settings: Settings, own: Sizes) -> Field:
-    """No parameters, log rate with overdispersion and variance, or cut-points."""
+    """Parameters of the likelihood: none for Gaussian labels."""
     shape = own.n_beliefs, own.n_link
-    if settings.likelihood == "poisson":
-        return Field(shape, (-800.0, 0.0, 1e-13), (800.0, 100.0, 1.1e12))
-    if settings.likelihood.startswith("ordinal"):
-        return Field(shape, -_LARGEST_CUT, _LARGEST_CUT, rules=(schema.IN_ORDER,))
-    return Field(shape, 0.0, 0.0)
+    if settings.likelihood == "gaussian":
+        return Field(shape)
+    likelihood = named(settings.likelihood)
+    rules = (schema.IN_ORDER,) if likelihood.is_ordinal else ()
+    return Field(shape, likelihood.link_low, likelihood.link_high, rules=rules)
 
 
 class Described(NamedTuple):
@@ -221,7 +217,8 @@ def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int
 def _matrix(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
     """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
     places, is_static = layout(experts.settings), experts.drift_ratio == 0.0
-    curvature = _CURVATURE.get(experts.settings.likelihood, 1.0)
+    likelihood = experts.settings.likelihood
+    curvature = 1.0 if likelihood == "gaussian" else named(likelihood).max_curvature
     information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature)
     covariance = experts.prior_ratio + n_rows * experts.drift_ratio
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
@@ -275,8 +272,9 @@ def _is_covariance(matrices: NDArray[np.floating]) -> bool:
 def kept_schema(settings: Settings, own: Sizes, n_kept: int, fills_gaps: bool) -> dict[str, Field]:
     """Rows of an unfinished warm-up, in the user's units."""
     labels = Field((n_kept, own.n_labels))
-    if settings.likelihood == "poisson":
-        labels = labels._replace(low=(0.0, _TINY), high=(LARGEST_LABEL, LARGEST_FLOAT))
-    elif settings.likelihood != "gaussian":
+    likelihood = None if settings.likelihood == "gaussian" else named(settings.likelihood)
+    if likelihood is not None and likelihood.has_classes:
         labels = labels._replace(low=0.0, high=own.n_outputs - 1.0, whole=True)
+    elif likelihood is not None:
+        labels = labels._replace(low=(likelihood.label_low, _TINY), high=(likelihood.label_high, LARGEST_FLOAT))
     return {"kept.x": Field((n_kept, own.n_columns), gaps=fills_gaps), "kept.y": labels}

@@ -9,16 +9,16 @@ import numpy as np
 
 from iegp.core.fitting.experts import Experts
 from iegp.core.kernels import kernel_from_config
-from iegp.core.likelihoods import likelihood_code
+from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
-from iegp.core.model import Online
+from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
-from iegp.storage.schema import check_arrays, count, flag
+from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -45,8 +45,9 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
 
 def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
+    _require_likelihood(config)
     try:
-        settings = Settings.from_config(config["settings"])
+        settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
         arrays = _one_after_another(arrays)
@@ -55,9 +56,21 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         _check_header(model)
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
+        check_label_range(model, model.kept_y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
+
+
+def _require_likelihood(config: dict[str, Any]) -> None:
+    """A file holds the name of a likelihood, never its code."""
+    settings = config.get("settings")
+    name = settings.get("likelihood", "gaussian") if isinstance(settings, dict) else "gaussian"
+    if isinstance(name, str) and name not in ("gaussian", *LIKELIHOODS):
+        raise UnregisteredLikelihoodError(
+            f"it has the likelihood {name!r}, which is not one of this package. If it is one of your own, register it "
+            "first with iegp.likelihoods.register(...), then load again"
+        )
 
 
 def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online:

@@ -17,17 +17,20 @@ from iegp.core.compute.tolerances import (
     MAX_NOISE_VAR,
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
+    REFRESH_FORGETTING,
+    SEARCH_AXES,
 )
-from iegp.core.latent.embedder import REFRESH_FORGETTING, SEARCH_AXES, Embedder
+from iegp.core.latent.embedder import Embedder
 from iegp.core.latent.experts import LatentExperts
 from iegp.core.latent.initial import RowScaling
 from iegp.core.latent.memory import Memory
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
 from iegp.errors import IegpError, ModelFileError
-from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag
+from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
+_FLOATS = ("stacking_rate", "shutdown", "forgetting", "latent_var", "start_spread")
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 # Positions have a prior of at most 1e6 in variance.
 _LARGEST_POSITION = 1e12
@@ -61,7 +64,7 @@ def take(model: LatentOnline) -> tuple[dict[str, Any], Arrays]:
 def restore(config: dict[str, Any], arrays: Arrays) -> LatentOnline:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     try:
-        settings = LatentSettings.from_config(config["settings"])
+        settings = LatentSettings.from_config(with_floats(config["settings"], _FLOATS))
         _check_header(settings)
         check_arrays({"kept": Field((None, None), gaps=True)}, arrays)
         model = LatentOnline(settings, arrays["kept"])
@@ -104,7 +107,7 @@ def _check_header(settings: LatentSettings) -> None:
 def _memory(settings: LatentSettings, arrays: Arrays) -> Memory:
     vectors = arrays["memory.vectors"]
     memory = Memory(len(settings.kernels), settings.n_components, vectors.shape[1])
-    memory.room_for(len(vectors))[:, : len(vectors)] = arrays["memory.positions"]
+    memory.allocate(len(vectors))[:, : len(vectors)] = arrays["memory.positions"]
     memory.append(vectors, arrays["memory.stitched"], arrays["memory.digests"], 0)
     memory.numbers[:] = arrays["memory.numbers"]
     return memory

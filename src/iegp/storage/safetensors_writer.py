@@ -1,6 +1,8 @@
 """A safetensors file in pieces: the arrays themselves are handed on, so that a large model is not copied to be written.
 
-The ``safetensors`` package, which reads the files, makes one copy of everything to write it, and then another.
+The ``safetensors`` package, which reads the files, opens and closes a file by itself. Here the file is already open, is
+flushed to disk and then renamed, and errors of the disk keep their number. Version 0.4 of the package also copies what
+it writes: 256 MiB for a model of 256 MiB, where this takes none (``python benchmarks/own_code.py safetensors``).
 """
 
 from __future__ import annotations

@@ -75,9 +75,11 @@ def _check_kind(name: str, field: Field, array: NDArray[Any]) -> None:
 
 
 def _check_numbers(name: str, field: Field, array: NDArray[Any]) -> None:
+    # As float64 where numbers are float32, to which the ends of a range would be rounded otherwise.
+    low, high = (np.asarray(end, dtype=np.float64 if array.dtype.kind == "f" else None) for end in field[1:3])
     with np.errstate(invalid="ignore"):
         # Written so that a NaN fails.
-        good = (array >= field.low) & (array <= field.high)
+        good = (array >= low) & (array <= high)
         if field.whole:
             good &= array == np.floor(array)
     if field.gaps:
@@ -125,6 +127,11 @@ def flag(name: str, value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError(f"{name} is {value!r:.50}, not true or false")
     return value
+
+
+def with_floats(config: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The same with whole numbers as floats: for others compiled code would be compiled anew, which takes a minute."""
+    return config | {name: float(config[name]) for name in names if type(config.get(name)) is int}
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

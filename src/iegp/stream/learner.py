@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.core import model as online
-from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
+from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE, LARGEST_COUNT
 from iegp.core.editing.columns import add_columns
-from iegp.core.model import LARGEST_COUNT, Online
+from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow

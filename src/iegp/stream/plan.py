@@ -21,6 +21,8 @@ MOSTLY_NUMBERS = 0.9
 ANSWER_COLUMNS = frozenset((*column_kinds(has_classes=False), "late", "duplicate"))
 # A whole number that was stored as a float, as a column with gaps is.
 _WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,16})\.0+\Z")
+# Lists that may be missing.
+_OPTIONAL = ("features", "order")
 # Fewer labels than this say nothing about how many values there are.
 ENOUGH_LABELS = 50
 
@@ -171,6 +173,9 @@ class Plan:
         arguments: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in config.items()
         }
+        several = {name: arguments[name] for name in ("features", "ignore", "classes", "order")}
+        if not all(isinstance(some, tuple) or (some is None and name in _OPTIONAL) for name, some in several.items()):
+            raise ValueError(f"an entry of the plan is not of its kind: {several!r:.200}")
         plan = cls(**arguments)
         lists = ((plan.target, plan.task), plan.features or (), plan.ignore, plan.classes, plan.order or ())
         names = [name for some in (*lists, (plan.id, plan.time, plan.key)) for name in some if name is not None]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iegp.core.compute.sincos import REDUCTION_LIMIT, sincos
+from iegp.core.compute.sincos import sincos
+from iegp.core.compute.tolerances import REDUCTION_LIMIT
 
 
 def pair(angles, scale=1.0):

@@ -15,7 +15,7 @@ from iegp.core import model as online
 from iegp.core.editing.new_class import add_class
 from iegp.core.expert.belief import moments
 from iegp.core.kernels import RBF
-from iegp.core.likelihoods import BERNOULLI_LOGIT, CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
 from iegp.core.settings import Settings
 from iegp.core.state import belief_at
 from iegp.errors import InputError
@@ -133,8 +133,8 @@ def test_two_classes_become_two_functions_with_the_same_difference(name):
         assert_allclose(2.0 * new_covariance, covariance, rtol=1e-10, atol=1e-12 * np.abs(covariance).max())
     for field in ("drift_ratio", "prior_ratio"):
         assert_array_equal(2.0 * getattr(grown.experts.ensemble, field), getattr(model.experts.ensemble, field))
-    assert model.experts.ensemble.likelihood == BERNOULLI_LOGIT
-    assert grown.experts.ensemble.likelihood == CATEGORICAL
+    assert model.experts.ensemble.likelihood == likelihood_code("bernoulli-logit")
+    assert grown.experts.ensemble.likelihood == likelihood_code("categorical")
 
 
 def share(p, i, j):
@@ -222,7 +222,7 @@ def test_the_new_class_is_learned(name, n_classes):
     x, y = blobs(500, n_classes + 1, seed=3)
     before = error_on_new(model, n_classes + 1)
     trace = online.learn(model, x, y)
-    assert trace.mean.shape == (500, n_classes + 1)
+    assert trace.proba.shape == (500, n_classes + 1)
     assert np.all(np.isfinite(trace.log_score))
     assert trace.log_score[-200:].mean() > trace.log_score[:50].mean()
     assert error_on_new(model, n_classes + 1) < min(0.75 * before, 0.2)

@@ -107,7 +107,7 @@ def test_a_level_that_came_after_the_warm_up_is_learned(place):
     model = add_level(model, place)
     late = slice(early[-1] + 1, None)
     trace = online.learn(model, x[late], y[late])
-    hit = trace.mean[-400:].argmax(axis=1) == y[-400:, 0]
+    hit = trace.proba[-400:].argmax(axis=1) == y[-400:, 0]
     assert hit[y[-400:, 0] == place].mean() > 0.5
     assert hit.mean() > 0.7
 

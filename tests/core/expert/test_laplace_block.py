@@ -23,7 +23,7 @@ from iegp.core.expert import laplace_block as site_blocks
 from iegp.core.expert import sweep
 from iegp.core.expert.belief import Belief
 from iegp.core.features import feature_rows
-from iegp.core.likelihoods import sites
+from iegp.core.likelihoods import likelihood_code, sites
 from iegp.core.state import Active, Ensemble, State, belief_at, layout_of
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def start(name, x, y, frequencies, prior_vars, drifts, link):
         transitions=np.ones((1, 1)),
         rate=0.1,
         shutdown=0.0,
-        likelihood=labels.likelihood,
+        likelihood=likelihood_code(name),
         link=labels.link,
         nodes=labels.nodes,
     )
@@ -357,13 +357,14 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
     _, frequencies = inputs(1, 4)
     arguments = start(name, x, y, [frequencies], [3.0], [0.0], LINK[name])
     n_latents = arguments.work.means.shape[2]
-    number, nodes = sites.INTEGRATIONS.index(integration), sites.draws(integration, n_latents, seed=0)
-    arguments = arguments._replace(labels=arguments.labels._replace(integration=number, nodes=nodes))
+    nodes = sites.draws(integration, n_latents, seed=0)
+    own = TABLE[name].label_model(LINK[name], integration, nodes)
+    arguments = arguments._replace(labels=own._replace(link=arguments.labels.link))
     sweep.sweep_kernel(*arguments, sweep.Span(0, 0, 20))
     run = finished(arguments)
     assert_sound(run)
     for t in range(20):
-        given = LINK[name], number, nodes, y[t, -1]
+        given = LINK[name], integration, nodes, y[t, -1]
         score, outcomes = TABLE[name].predict(y[t, 0], run.means[t], run.variances[t], *given)
         assert run.log_scores[t] == score
         assert_array_equal(run.outcomes[t], outcomes)

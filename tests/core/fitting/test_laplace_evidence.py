@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 
@@ -12,12 +13,17 @@ from oracles import laplace as oracle
 from scipy import stats
 
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import MAX_LATENT_VAR, MAX_LOG_RATE_VAR, MIN_LATENT_VAR
+from iegp.core.compute.tolerances import (
+    MAX_DISPERSION,
+    MAX_LATENT_VAR,
+    MAX_LOG_RATE_VAR,
+    MIN_DISPERSION,
+    MIN_LATENT_VAR,
+)
 from iegp.core.features import feature_rows
 from iegp.core.fitting import laplace_evidence
 from iegp.core.fitting.laplace_evidence import Search
-from iegp.core.likelihoods import LIKELIHOODS, POISSON, poisson, sites
-from iegp.core.likelihoods.links import MAX_DISPERSION, MIN_DISPERSION, Link, link_from
+from iegp.core.likelihoods import LIKELIHOODS, poisson, sites
 
 PRIOR_VARS = [1e-4, 0.03, 1.0, 30.0, 1e4]
 CUTS = (-1.0, 0.3, 2.0)
@@ -30,6 +36,17 @@ def _one_blas_thread():
         yield
 
 
+def link_at(link, start):
+    """The same link, starting elsewhere."""
+    other = copy.copy(link)
+    other.start = start
+    return other
+
+
+def count_link(y):
+    return LIKELIHOODS["poisson"].link_from(y, 1)
+
+
 @dataclass(frozen=True)
 class Model:
     """A likelihood and its parameters; ``overdispersion`` as a user gives it, ``None`` is free."""
@@ -39,21 +56,17 @@ class Model:
     overdispersion: float | None = None
 
     @property
-    def code(self):
-        return LIKELIHOODS[self.name].code
-
-    @property
     def n_classes(self):
         return len(self.link) + 1 if self.name.startswith("ordinal") else max(2, len(self.link))
 
     @property
     def known(self):
         """A link that starts where the labels come from."""
-        return Link(self.code, np.array(self.link), self.overdispersion)
+        return link_at(self.found_from(np.empty((0, 2))), np.array(self.link))
 
     def found_from(self, y):
         """A link that starts where the library does."""
-        return link_from(self.code, y, self.n_classes, self.overdispersion)
+        return LIKELIHOODS[self.name].link_from(y, self.n_classes, self.overdispersion)
 
     def draw(self, z, rng):
         """Labels (n, columns) for latent values."""
@@ -176,7 +189,7 @@ def test_predictions_take_overdispersion_in_exactly(var, dispersion):
     def predict(mean, var, link):
         nothing = np.empty((1, 0))
         label = np.array([count, 1.7])
-        label_model = sites.LabelModel(POISSON, sites.QUADRATURE, link, nothing)
+        label_model = sites.label_model_of(LIKELIHOODS["poisson"], "quadrature", link, nothing)
         return sites.log_predictive(label_model, label, np.array([mean]), var, nothing[0])
 
     for count in (0.0, 1.0, 7.0, 300.0):
@@ -192,14 +205,14 @@ def test_predictions_take_overdispersion_in_exactly(var, dispersion):
 
 
 def largest_var(link):
-    return MAX_LOG_RATE_VAR if link.kind == POISSON else MAX_LATENT_VAR
+    return MAX_LOG_RATE_VAR if link.likelihood.name == "poisson" else MAX_LATENT_VAR
 
 
 def assert_inside(found, link):
     """Bounds are bounds of logs, so their exponentials may be a rounding outside."""
     assert MIN_LATENT_VAR * (1 - 1e-9) <= found.prior_var <= largest_var(link) * (1 + 1e-9)
     assert np.all(np.isfinite(found.link))
-    free = Link(link.kind, found.link, link.overdispersion).free()
+    free = link_at(link, found.link).free()
     for value, (low, high) in zip(free, link.bounds(), strict=True):
         assert low - 1e-9 <= value <= high + 1e-9
     assert math.isfinite(found.log_evidence)
@@ -218,7 +231,7 @@ def test_optimum_is_one(name, n, seed):
     link = MODELS[name].found_from(y)
     found = laplace_evidence.fit(y, phi, link)
     assert_inside(found, link)
-    best = Link(link.kind, found.link, link.overdispersion).free()
+    best = link_at(link, found.link).free()
     reported = log_evidence(y, phi, link, math.log(found.prior_var), best)
     assert found.log_evidence == pytest.approx(reported, rel=1e-6, abs=1e-5)
     for free in (link.free(), best):
@@ -234,7 +247,7 @@ def test_a_handful_of_rows_is_no_worse_than_the_start(name, n, seed):
     link = MODELS[name].found_from(y)
     found = laplace_evidence.fit(y, phi, link)
     assert_inside(found, link)
-    assert_not_beaten(found, log_evidence(y, phi, link, math.log(laplace_evidence.START_VAR), link.free()))
+    assert_not_beaten(found, log_evidence(y, phi, link, math.log(laplace_evidence.START_LATENT_VAR), link.free()))
 
 
 @models
@@ -245,7 +258,7 @@ def test_a_given_prior_variance_is_kept(name, prior_var):
     found = laplace_evidence.fit(y, phi, link, prior_var)
     assert found.prior_var == pytest.approx(prior_var, rel=1e-12)
     assert_not_beaten(found, log_evidence(y, phi, link, math.log(prior_var), link.free()))
-    best = Link(link.kind, found.link, link.overdispersion).free()
+    best = link_at(link, found.link).free()
     assert found.log_evidence == pytest.approx(log_evidence(y, phi, link, math.log(prior_var), best), abs=1e-5)
 
 
@@ -265,7 +278,7 @@ def test_rate_and_overdispersion_are_recovered(dispersion):
     shape, exposure = 1.0 / math.expm1(dispersion), rng.uniform(0.5, 2.0, size=4000)
     rate = exposure * np.exp(phi @ rng.normal(size=20) + 1.5)
     y = np.stack([rng.negative_binomial(shape, shape / (shape + rate)), exposure], axis=1).astype(float)
-    found = laplace_evidence.fit(y, phi, link_from(POISSON, y, 1))
+    found = laplace_evidence.fit(y, phi, count_link(y))
     assert found.link[0] == pytest.approx(1.5, abs=0.2)
     assert found.link[1] == pytest.approx(dispersion, rel=0.2)
     assert found.prior_var == pytest.approx(1.0, rel=0.7)
@@ -276,13 +289,13 @@ def test_log_normal_noise_is_about_as_much_overdispersion(dispersion):
     """Evidence fits a negative binomial. Its tails are lighter, so that much noise would seem less than it is."""
     phi, rng = features(4000, 10), np.random.default_rng(2)
     y = Model("poisson", (1.5, dispersion)).draw(phi @ rng.normal(size=20), rng)
-    assert laplace_evidence.fit(y, phi, link_from(POISSON, y, 1)).link[1] == pytest.approx(dispersion, rel=0.25)
+    assert laplace_evidence.fit(y, phi, count_link(y)).link[1] == pytest.approx(dispersion, rel=0.25)
 
 
 def test_plain_poisson_counts_have_no_overdispersion():
     phi, rng = features(2000, 10), np.random.default_rng(3)
     y = MODELS["poisson"].draw(phi @ rng.normal(size=20), rng)
-    found = laplace_evidence.fit(y, phi, link_from(POISSON, y, 1))
+    found = laplace_evidence.fit(y, phi, count_link(y))
     assert MIN_DISPERSION * (1 - 1e-9) <= found.link[1] < 0.03 < MAX_DISPERSION
 
 
@@ -337,14 +350,14 @@ def test_edges_are_calm(name, case):
     link = MODELS[name].found_from(y)
     found = laplace_evidence.fit(y, phi, link)
     assert_inside(found, link)
-    assert_not_beaten(found, log_evidence(y, phi, link, math.log(laplace_evidence.START_VAR), link.free()))
+    assert_not_beaten(found, log_evidence(y, phi, link, math.log(laplace_evidence.START_LATENT_VAR), link.free()))
 
 
 # --- K classes ------------------------------------------------------------------------------------------------------
 
 
 def categorical_link(n_classes):
-    return link_from(LIKELIHOODS["categorical"].code, np.empty((0, 1)), n_classes)
+    return LIKELIHOODS["categorical"].link_from(np.empty((0, 1)), n_classes)
 
 
 @pytest.mark.parametrize("prior_var", [1e-4, 0.1, 1.0, 5.0, 100.0])
@@ -395,7 +408,7 @@ def test_edges_with_many_classes_are_calm(case):
 @pytest.mark.parametrize("kind", ["poisson", "ordinal-logit"])
 def test_the_gradient_of_the_links_prior(kind):
     start = np.array([0.3, 0.2]) if kind == "poisson" else np.array([-1.5, -0.2, 0.1, 2.0])
-    link = Link(LIKELIHOODS[kind].code, start, None)
+    link = link_at(LIKELIHOODS[kind].link_from(np.empty((0, 2)), len(start) + 1), start)
     assert link.penalty(link.free()) == (0.0, pytest.approx(np.zeros(len(start))))
     free = link.free() + np.linspace(-0.8, 0.9, len(start))
     slopes = []

@@ -86,7 +86,7 @@ def test_fitted_scales_beat_their_neighbours():
 
     def penalised(log_scale):
         """The same objective with signal and noise profiled out on a grid."""
-        away = (log_scale - 0.5 * np.log(2.0)) / length_scales.PRIOR_SPREAD
+        away = (log_scale - 0.5 * np.log(2.0)) / length_scales.LENGTH_SCALE_SPREAD
         grid = [(a, b) for a in np.linspace(-2, 3, 9) for b in np.linspace(-5, 0, 9)]
         full = np.full(2, log_scale)
         return 0.5 * away**2 + min(negative_log_evidence(RBF(), x, y, full, a, b)[0] for a, b in grid)
@@ -130,4 +130,4 @@ def test_long_warm_ups_are_thinned_evenly(monkeypatch):
 
     monkeypatch.setattr(length_scales, "negative_log_evidence", spy)
     fit_length_scales(RBF(), *rows(n=2000, d=1, n_outputs=1), shared=False)
-    assert set(seen) == {length_scales.MAX_ROWS}
+    assert set(seen) == {length_scales.LENGTH_SCALE_ROWS}

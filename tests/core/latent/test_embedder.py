@@ -137,7 +137,7 @@ def test_memory_is_bounded_and_recent_rows_stay():
     memory = run(sheet(400)[0], max_stored=80).memory
     assert memory.size <= 80
     assert len(memory.neighbours) == memory.size == memory.positions.shape[1]
-    assert memory.room_for(0).shape[1] <= 160
+    assert memory.allocate(0).shape[1] <= 160
     assert (np.diff(memory.numbers) > 0).all()
     assert memory.numbers[-1] == 399
     assert np.median(memory.numbers) > 300

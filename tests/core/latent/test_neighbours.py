@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from iegp.core.latent.neighbours import BLOCK, Neighbours
+from iegp.core.compute.tolerances import GRAPH_BLOCK
+from iegp.core.latent.neighbours import Neighbours
 
 
 def rows(n=500, d=8, seed=0):
@@ -48,13 +49,13 @@ def test_a_rebuilt_index_goes_on_like_the_original():
 
 
 def test_in_order_each_row_sees_those_before_it():
-    vectors = rows(BLOCK + 40)
-    index = built(vectors[: BLOCK + 10])
-    found = index.nearest_in_order(vectors[BLOCK + 10 :], 3)
-    assert len(index) == BLOCK + 10
+    vectors = rows(GRAPH_BLOCK + 40)
+    index = built(vectors[: GRAPH_BLOCK + 10])
+    found = index.nearest_in_order(vectors[GRAPH_BLOCK + 10 :], 3)
+    assert len(index) == GRAPH_BLOCK + 10
     for t in range(30):
-        alone = built(vectors[: BLOCK + 10 + t])
-        assert (found[t] == alone.nearest(vectors[BLOCK + 10 + t :][:1], 3)[0]).all()
+        alone = built(vectors[: GRAPH_BLOCK + 10 + t])
+        assert (found[t] == alone.nearest(vectors[GRAPH_BLOCK + 10 + t :][:1], 3)[0]).all()
 
 
 def test_few_rows_are_repeated():
@@ -65,5 +66,5 @@ def test_few_rows_are_repeated():
 
 
 def test_rows_waiting_and_in_the_graph_come_back():
-    vectors = rows(BLOCK + 5)
-    assert (built(vectors).rows_at(np.array([3, BLOCK + 2])) == vectors[[3, BLOCK + 2]]).all()
+    vectors = rows(GRAPH_BLOCK + 5)
+    assert (built(vectors).rows_at(np.array([3, GRAPH_BLOCK + 2])) == vectors[[3, GRAPH_BLOCK + 2]]).all()

@@ -1,13 +1,11 @@
-"""The competitors of the paper, each as its own paper describes it, all behind one small interface.
+"""The competitors of the paper, each as its own paper describes it, with one small interface.
 
 ``warm_up(X, y)`` sets scaling and hyperparameters from the first rows, ``prequential(X, y)`` predicts each row and then
-learns it, ``partial_fit`` and ``predict`` do one of the two. Runs are those of our estimators; a method that gives no
+learns it, ``partial_fit`` and ``predict`` do one of the two. Runs have the types of iegp's estimators; a method without
 uncertainty has NaN in ``std``, ``lower``, ``upper`` and ``log_score``. Defaults are the tuning of the IE-GP paper.
 
-Competitors for maps have ``fit_transform(X)`` instead (:mod:`iegp_paper.competitors.maps`).
-
-Change this package to add a method to compare with. SSGP needs PyTorch and is imported when it is asked for; GPLVM and
-varGPLVM need GPy when they are fitted.
+Competitors for maps have ``fit_transform(X)`` instead (:mod:`iegp_paper.competitors.maps`). SSGP needs PyTorch and is
+imported on first use; GPLVM and varGPLVM need GPy when they are fitted.
 """
 
 from __future__ import annotations
@@ -43,5 +41,5 @@ __all__ = [
     "VarGPLVM",
 ]
 
-# They need PyTorch, which is large: imported when they are asked for.
+# They need PyTorch, which is large: imported on first use.
 __getattr__ = lazy_names(__name__, {"SSGP": f"{__name__}.ssgp", "SSGPClassifier": f"{__name__}.ssgp_classifier"})

@@ -38,7 +38,7 @@ def rate_of(level: int, eta_0: float, max_rate: float) -> float:
 
 @compiled
 def start_intervals(state: Hierarchy, t: int, eta_0: float, max_rate: float, restart: bool) -> None:
-    """Begin the intervals that begin with row t: their weight, and with ``restart`` what they have learned."""
+    """Begin the intervals that begin with row t: reset their weight, and with ``restart`` what they have learned."""
     for level in range(n_active(t)):
         if begins(t, level):
             state.log_interval[level] = math.log(rate_of(level, eta_0, max_rate))
@@ -49,7 +49,7 @@ def start_intervals(state: Hierarchy, t: int, eta_0: float, max_rate: float, res
 
 @compiled
 def look(state: Hierarchy, phi: Float, values: Float, f: Float, weights: Float, n: int) -> float:
-    """The prediction of one row; ``values`` (n, P) by kernel, ``f`` (n,) by interval, ``weights`` (P,) over kernels."""
+    """Predict one row; ``values`` (n, P) by kernel, ``f`` (n,) by interval, ``weights`` (P,) over kernels."""
     weights[:] = 0.0
     top, total = np.max(state.log_interval[:n]), 0.0
     for level in range(n):
@@ -67,14 +67,14 @@ def look(state: Hierarchy, phi: Float, values: Float, f: Float, weights: Float, 
 def reweigh_intervals(
     state: Hierarchy, losses: Float, ensemble_loss: float, eta_0: float, max_rate: float, rules: Rules
 ) -> None:
-    """Trust in the intervals after a row."""
+    """Update the weights of the intervals after a row."""
     n = losses.size
     if rules.hedge == LOSS:
         for level in range(n):
             state.log_interval[level] += rate_of(level, eta_0, max_rate) * (ensemble_loss - losses[level])
     else:
         # As the authors' code: losses mapped to -1..1, the base being the rate of the longest interval. With a base
-        # above one the worst would win.
+        # above one the worst learner would gain weight.
         reweigh(state.log_interval[:n], losses, 1.0, rules.hedge, min(rate_of(n - 1, eta_0, max_rate), 1.0))
         total = math.log(np.sum(np.exp(state.log_interval[:n])))
         for level in range(n):

@@ -1,4 +1,4 @@
-"""AdaRaker: Raker learners of many memories at once, for streams that change."""
+"""AdaRaker: Raker learners on intervals of many lengths at once, for streams that change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _AdaRaker(MultiKernel):
         ada_raker_rows(self._state, phi, y, *rates, self._rules, f, weights)
 
     def _values(self, phi: Float) -> tuple[Float, Float]:
-        """As if each row came next: on a copy, because its interval may begin with it."""
+        """Predict each row as if it came next, on a copy, because an interval may begin with it."""
         theta, log_kernel, log_interval, row = self._state
         state = Hierarchy(theta.copy(), log_kernel.copy(), log_interval.copy(), row.copy())
         t = int(state.row[0]) + 1

@@ -1,7 +1,7 @@
-"""What all baselines share: the warm-up, the units, and the order of predicting and learning.
+"""Base classes of the baselines: the warm-up, the units, and the order of predicting and learning.
 
-A baseline fills in three private methods, all on standardised rows: ``_start`` (hyperparameters from the warm-up rows),
-``_step`` (predict each row, then learn it) and ``_expect`` (predict, learn nothing). Everything else is here.
+A baseline implements three private methods, all on standardised rows: ``_start`` (hyperparameters from the warm-up
+rows), ``_step`` (predict each row, then learn it) and ``_expect`` (predict, learn nothing).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iegp_paper.competitors import rows
 
 
 class Expected(NamedTuple):
-    """Predictions of n rows in standardised units, and whom they were made by."""
+    """Predictions of n rows in standardised units, and the weights of the experts that made them."""
 
     mean: Float
     variance: Float
@@ -43,7 +43,7 @@ class Baseline:
     _kept_y: Float | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's clone says it
-        """The constructor's arguments and their values."""
+        """Return the constructor's arguments and their values."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Baseline:
     # -- warm-up ---------------------------------------------------------------------------------------------------
 
     def _begin(self, x: Float, y: Float) -> None:
-        """Scaling and hyperparameters from these rows; they are learned only with ``learn_warmup``."""
+        """Find scaling and hyperparameters from these rows; they are learned only with ``learn_warmup``."""
         if len(x) == 0 and self.standardize:
             raise InputError("no rows to warm up on; pass some, or standardize=False for data already standardised")
         scale = self._scale_of(x, y) if self.standardize else scaling.identity(x.shape[1], 1)
@@ -92,9 +92,9 @@ class Baseline:
         return scaling.from_rows(x, y[:, None])
 
     def _pass(self, x: Float, y: Float) -> tuple[int, Expected]:
-        """Predict, then learn: how many rows went into the warm-up, and the predictions of all, standardised.
+        """Predict, then learn; return the number of warm-up rows, and the predictions of all rows, standardised.
 
-        Rows of the warm-up are predicted by nobody: NaN.
+        Rows of the warm-up have no prediction: NaN.
         """
         n_blind = 0 if self.is_ready else min(self._rows_to_start(), len(x))
         if n_blind or not self.is_ready:
@@ -121,11 +121,13 @@ class Baseline:
 
 
 class RegressionBaseline(Baseline):
-    """A baseline whose labels are numbers."""
+    """Baseline for numeric labels."""
 
     def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then set scaling and hyperparameters from these rows. They are not learned unless
-        ``learn_warmup``."""
+        """Reset the model, then set scaling and hyperparameters from these rows.
+
+        They are not learned unless ``learn_warmup``.
+        """
         x = rows.checked_x(X, None)
         self._begin(x, rows.checked_numbers(y, len(x)))
         return self
@@ -152,7 +154,7 @@ class RegressionBaseline(Baseline):
         return PrequentialRun(mean, std, mean - reach, mean + reach, score, seen.weights, labels.copy(), level, n_blind)
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predictive mean; with ``return_std`` also the standard deviation of y, noise included (NaN if none)."""
+        """Return the predictive mean; with ``return_std`` also the standard deviation of y, noise included, or NaN."""
         if self._scaling is None:
             raise InputError(f"{type(self).__name__} knows nothing yet; call warm_up, partial_fit or prequential first")
         x = self._scaling.standardise_x(rows.checked_x(X, self.n_columns))

@@ -1,4 +1,4 @@
-"""What baselines for two classes share."""
+"""Base class of baselines for two classes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from iegp_paper.competitors.base import Baseline, Expected
 
 
 class ClassificationBaseline(Baseline):
-    """A baseline whose labels are two classes. Labels travel as -1 and +1, predictions as P(+1) in ``mean``."""
+    """Baseline for two classes. Labels are -1 and +1 inside, predictions P(+1) in ``mean``."""
 
     _classes: NDArray[Any] | None = None
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Forget everything, then set scaling and hyperparameters from these rows."""
+        """Reset the model, then set scaling and hyperparameters from these rows."""
         x = rows.checked_x(X, None)
         labels = rows.checked_classes(y, len(x))
         self._classes = rows.two_classes(labels, classes)
@@ -53,20 +53,20 @@ class ClassificationBaseline(Baseline):
         return ClassificationRun(proba, score, seen.weights, labels.copy(), self._classes)
 
     def predict_proba(self, X: ArrayLike) -> Float:
-        """Probability of each class, (n, 2)."""
+        """Return the probability of each class, (n, 2)."""
         if self._scaling is None:
             raise InputError(f"{type(self).__name__} knows nothing yet; call warm_up, partial_fit or prequential first")
         second = self._expect(self._scaling.standardise_x(rows.checked_x(X, self.n_columns))).mean
         return np.stack([1.0 - second, second], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The more probable class of each row."""
+        """Return the more probable class of each row."""
         proba = self.predict_proba(X)
         assert self._classes is not None
         return np.asarray(self._classes[np.argmax(proba, axis=1)])
 
     def _scale_of(self, x: Float, y: Float) -> Scaling:
-        """Labels keep their signs."""
+        """Return a scaling that leaves the signs of labels as they are."""
         return scaling.from_rows(x, y[:, None])._replace(y_mean=np.zeros(1), y_scale=np.ones(1))
 
 

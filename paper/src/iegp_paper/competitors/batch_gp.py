@@ -34,7 +34,7 @@ class BatchGP(RegressionBaseline):
     n_steps : int, default=100
         Steps of the optimiser of the evidence.
     max_rows : int, default=5000
-        More are refused: the factor has the square of them.
+        More raise an error: the factor has the square of them.
     warmup : int, default=1000
         Rows for scaling and hyperparameters.
     standardize, learn_warmup : bool
@@ -99,7 +99,7 @@ class BatchGP(RegressionBaseline):
         ])  # fmt: skip
         self._x, self._lower = np.concatenate([self._x, x]), lower
         diagonal = np.diagonal(lower)[before:]
-        # y_t = sum of lower[t, s] white[s]; the last term is what the rows before could not know.
+        # y_t = sum of lower[t, s] white[s]; the last term is the innovation of row t.
         mean = lower[before:] @ self._white - diagonal * self._white[before:]
         return Expected(mean, diagonal**2, np.ones((len(x), 1)))
 
@@ -109,7 +109,7 @@ class BatchGP(RegressionBaseline):
         return Expected(cross.T @ self._white, variance, np.ones((len(x), 1)))
 
     def _project(self, x: Float) -> tuple[Float, Float]:
-        """Whitened covariance with the rows so far (n, k), and the covariance (k, k) that they leave."""
+        """Compute the whitened covariance with the rows so far (n, k), and the conditional covariance (k, k)."""
         cross = self._signal * self._kernel(self._x, x) if len(self._x) else np.zeros((0, len(x)))
         if len(cross):
             cross = solve_triangular(self._lower, cross, lower=True)
@@ -117,7 +117,7 @@ class BatchGP(RegressionBaseline):
 
 
 def _fit(x: Float, y: Float, n_steps: int) -> tuple[Kernel, float, float]:
-    """ARD length scales, signal and noise variance of greatest evidence, from sqrt(d), 1 and 0.1."""
+    """Find ARD length scales, signal and noise variance of greatest evidence, from sqrt(d), 1 and 0.1."""
     n_columns = x.shape[1]
     centre = 0.5 * np.log(n_columns)
     begin = np.concatenate([np.full(n_columns, centre), [0.0, np.log(0.1)]])

@@ -1,4 +1,4 @@
-"""The batch random-feature GP that ends the paper's section 2, solved anew from all rows so far."""
+"""The batch random-feature GP at the end of the paper's section 2, solved again from all rows so far."""
 
 from __future__ import annotations
 

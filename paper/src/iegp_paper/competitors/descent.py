@@ -19,12 +19,12 @@ SQUARED, LOGISTIC = range(2)
 # log w -= log(1 / base) * r, with r the loss mapped to -1 (best) .. 1 (worst): no scale of the losses is assumed.
 LOSS, RANGE = range(2)
 
-# Log of the least weight relative to the largest: nobody falls out of reach (the authors' code adds 1e-12).
+# Log of the least weight relative to the largest: any kernel can recover (the authors' code adds 1e-12).
 LOWEST = math.log(1e-12)
 
 
 class Rules(NamedTuple):
-    """What a learner does with a row."""
+    """Settings of a learner's update."""
 
     loss: int
     hedge: int
@@ -54,7 +54,7 @@ def slope_of(kind: int, f: float, y: float) -> float:
 
 @compiled_fast_sums
 def functions(theta: Float, phi: Float, values: Float) -> None:
-    """``values[p] = theta[p]·phi[p]``: what each kernel expects."""
+    """Compute ``values[p] = theta[p]·phi[p]``, the prediction of each kernel."""
     for p in range(theta.shape[0]):
         total = 0.0
         for i in range(theta.shape[1]):
@@ -103,7 +103,7 @@ def reweigh(log_weights: Float, losses: Float, rate: float, hedge: int, base: fl
 
 @compiled
 def learn_row(theta: Float, log_weights: Float, phi: Float, values: Float, y: float, rate: float, rules: Rules) -> None:
-    """Let one learner see the label of a row: first its weights, then its kernels."""
+    """Update one learner with the label of a row: first its weights, then its kernels."""
     losses = np.empty(values.size)
     for p in range(values.size):
         losses[p] = loss_of(rules.loss, values[p], y)

@@ -1,8 +1,8 @@
-"""The geometric covering of time by intervals, on which AdaRaker's learners live.
+"""The geometric covering of time by intervals, one learner of AdaRaker for each.
 
 Level j has the intervals ``[i 2^j, (i + 1) 2^j - 1]``, i = 1, 2, ...; so row t (counted from 1) lies in one interval
-of each level 0 .. floor(log2 t), and any stretch of time is covered by few of them (Daniely, Gonen, Shalev-Shwartz
-2015, which AdaRaker builds on).
+of each level 0 .. floor(log2 t), and any period is covered by few of them (Daniely, Gonen, Shalev-Shwartz 2015, which
+AdaRaker builds on).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_LEVELS = 40
 
 @compiled
 def n_active(t: int) -> int:
-    """How many intervals hold row t: levels 0 .. floor(log2 t)."""
+    """Count the intervals that hold row t: levels 0 .. floor(log2 t)."""
     levels = 0
     while t > 0 and levels < MAX_LEVELS:
         t >>= 1
@@ -25,7 +25,7 @@ def n_active(t: int) -> int:
 
 @compiled
 def begins(t: int, level: int) -> bool:
-    """Whether an interval of this level begins with row t."""
+    """Return whether an interval of this level begins with row t."""
     return t >= (1 << level) and t % (1 << level) == 0
 
 

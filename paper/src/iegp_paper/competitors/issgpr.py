@@ -1,4 +1,4 @@
-"""I-SSGPR: one sparse-spectrum GP, kept up to date by rank-one changes of a Cholesky factor."""
+"""I-SSGPR: one sparse-spectrum GP, updated by rank-one changes of a Cholesky factor."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ from iegp_paper.competitors.descent import LOGISTIC, LOSS, RANGE, SQUARED, Rules
 from iegp_paper.competitors.dictionary import PAPER_KERNELS, dictionary_rows, draw_dictionary
 
 HEDGES = {"loss": LOSS, "range": RANGE}
-# Rows whose features are held in memory at once.
+# Rows with features held in memory at once.
 CHUNK_ROWS = 256
 
 
 class MultiKernel(Baseline):
-    """What Raker and AdaRaker share: the dictionary and the rules of a learner."""
+    """Base class of Raker and AdaRaker: the dictionary and the rules of a learner."""
 
     kernels: Sequence[Kernel]
     n_frequencies: int
@@ -116,8 +116,8 @@ class Raker(RegressionBaseline, _Raker):
         ``eta``, the step of descent. The analysis of Raker takes 1 / sqrt(T) for losses in [0, 1]; features have norm
         one and targets variance one here, and 0.5 would fit every row exactly.
     penalty : float, default=2e-4
-        ``lambda``, the weight of half the squared norm. The authors' code has 0.01 for 50 frequencies whose features
-        are not divided by their norm: 0.01 / 50 here.
+        ``lambda``, the weight of half the squared norm. The authors' code has 0.01 for 50 frequencies with features
+        that are not divided by their norm: 0.01 / 50 here.
     hedge : {"range", "loss"}, default="range"
         How losses become weights: mapped to -1..1 over the kernels of each row and multiplied as ``base`` to that
         power (the authors' code), or ``exp(-eta loss)`` (their paper, which assumes losses in [0, 1]).

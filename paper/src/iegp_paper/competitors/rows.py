@@ -1,4 +1,4 @@
-"""Checking what a caller gives: clean float64 arrays in, or an error that says what to change."""
+"""Validation of arguments: clean float64 arrays, or an error that says what to change."""
 
 from __future__ import annotations
 

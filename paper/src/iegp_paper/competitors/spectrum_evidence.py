@@ -1,4 +1,4 @@
-"""Evidence of the sparse-spectrum GP with ARD length scales, and its gradient: how I-SSGPR finds its hyperparameters.
+"""Evidence of the sparse-spectrum GP with ARD length scales, and its gradient, for the hyperparameters of I-SSGPR.
 
 The draws of the spectral points stay fixed at length scale one; the length scale of each column stretches them
 (Gijsberts & Metta 2013, after Lazaro-Gredilla et al. 2010). With ``A = Phi'Phi + (noise / signal) I`` everything costs
@@ -23,7 +23,7 @@ _LOG_NOISE_BOUNDS = (np.log(MIN_NOISE_VAR), np.log(MAX_NOISE_VAR))
 _FARTHEST = 7.0
 # Where the search begins. Twice the range of a column and a noise of 1/16 are the first guess of the authors' code:
 # nearly flat functions. It misses short waves; sqrt(d), in turn, can end among ripples that explain nothing when there
-# are many columns. So a few steps are made from both, and the better one goes on.
+# are many columns. So a few steps are made from both, and the search continues from the better one.
 _TRIAL_STEPS = 20
 
 

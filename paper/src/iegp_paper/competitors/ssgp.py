@@ -19,8 +19,8 @@ from iegp_paper.competitors.torch_fit import maximise
 class SSGP(RegressionBaseline, StreamingSparse):
     """Streaming sparse GP regression of Bui, Nguyen and Turner (2017).
 
-    A variational GP with inducing points. With each batch the old posterior takes the part of the prior, and inducing
-    inputs, ARD length scales, signal and noise variance are optimised anew on the collapsed bound. All rows of a batch
+    A variational GP with inducing points. With each batch the old posterior replaces the prior, and inducing
+    inputs, ARD length scales, signal and noise variance are optimised again on the collapsed bound. All rows of a batch
     are predicted before any of them is learned. A batch of n rows costs O((n + M) M²) for every step of the optimiser.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What both streaming sparse GPs share: batches, inducing points, and when a batch is learned."""
+"""Base class of both streaming sparse GPs: batches, inducing points, and when a batch is learned."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class StreamingSparse(Baseline):
     def _step(self, x: Float, y: Float) -> Expected:
         seen = []
         while len(x):
-            room = self.batch_size - len(self._batch_x)
-            seen.append(self._expect(x[:room]))
-            self._batch_x = np.concatenate([self._batch_x, x[:room]])
-            self._batch_y = np.concatenate([self._batch_y, y[:room]])
+            free = self.batch_size - len(self._batch_x)
+            seen.append(self._expect(x[:free]))
+            self._batch_x = np.concatenate([self._batch_x, x[:free]])
+            self._batch_y = np.concatenate([self._batch_y, y[:free]])
             if len(self._batch_x) == self.batch_size:
                 batch_x, batch_y = self._batch_x, self._batch_y
-                # Let go of before it is learned: a batch that cannot be learned must not come back with the next rows.
+                # Removed before it is learned: a batch that cannot be learned must not be tried again.
                 self._batch_x, self._batch_y = batch_x[:0], batch_y[:0]
                 self._learn_batch(batch_x, batch_y)
-            x, y = x[room:], y[room:]
+            x, y = x[free:], y[free:]
         if not seen:
             return self._expect(x)
         return Expected(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))
@@ -84,7 +84,7 @@ class StreamingSparse(Baseline):
         raise NotImplementedError
 
     def _inducing(self, x: Float) -> Float:
-        """Where inducing points begin: some of the old ones and some rows of the batch, as in the authors' code."""
+        """Choose initial inducing points: some of the old ones and some rows of the batch, as in the authors' code."""
         n_old = 0
         chosen = np.zeros((0, x.shape[1]))
         if self._memory is not None:

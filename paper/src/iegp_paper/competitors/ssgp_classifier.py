@@ -74,7 +74,7 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
         self._memory = remembered(self._posterior, factor @ (factor.T @ mean))
 
     def _begin_posterior(self, points: Any, below: Any) -> tuple[Any, Any]:
-        """What the memory alone says of the new inducing variables: where the optimiser starts."""
+        """Start the optimiser at the posterior of the new inducing variables given the memory alone."""
         factor, mean = torch.eye(len(points), dtype=torch.float64), torch.zeros(len(points), dtype=torch.float64)
         if self._memory is not None:
             old = project(factor_of(points, self._hyper, self.jitter), points, self._memory.points, self._hyper)

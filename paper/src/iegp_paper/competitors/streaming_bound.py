@@ -26,7 +26,7 @@ class Hyper(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What is kept of the batches before: the factor ``exp(-a'Pa/2 + h'a)`` at inducing inputs a."""
+    """Summary of the batches before: the factor ``exp(-a'Pa/2 + h'a)`` at inducing inputs a."""
 
     points: Any
     precision: Any
@@ -90,7 +90,7 @@ def collapsed(
 
 
 def _lost_of(memory: Memory, old: Any, hyper: Hyper) -> Any:
-    """``tr P (K_aa - K_ab inv(K_bb) K_ba)``: what new inducing variables cannot say about the old ones."""
+    """Compute ``tr P (K_aa - K_ab inv(K_bb) K_ba)``: the part of the old variables that new ones do not determine."""
     left = gram(memory.points, memory.points, hyper) - old.T @ old
     return (memory.precision * left).sum()
 

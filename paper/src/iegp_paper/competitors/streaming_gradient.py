@@ -72,7 +72,7 @@ def collapsed_with_gradient(
 
 
 class _Pull:
-    """How the bound pulls at one covariance K(left, right): derivative times K, entry by entry."""
+    """Gradient of the bound with respect to one covariance K(left, right): derivative times K, entry by entry."""
 
     def __init__(self, left: Any, right: Any, weights: Any) -> None:
         self._left, self._right, self.weights = left, right, weights

@@ -12,13 +12,13 @@ from scipy.optimize import minimize
 
 from iegp.typing import Float
 
-# What the optimiser is told where a covariance is numerically singular: step back.
+# Value for the optimiser where a covariance is numerically singular, so that it steps back.
 _TOO_BAD = 1e25
 
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Matrices of a few hundred rows: a second thread makes them several times slower."""
+    """Limit PyTorch to one thread: a second one makes matrices of a few hundred rows several times slower."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

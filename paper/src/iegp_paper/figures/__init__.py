@@ -1,4 +1,4 @@
-"""Figures of experiments, one file per shape; ``draw`` finds the one that an experiment asks for. Needs matplotlib."""
+"""Figures of experiments, one file per type; ``draw`` selects the one that an experiment names. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
 
 
 def draw(experiment: Experiment, cells: Cells) -> Figure | None:
-    """The figure of an experiment; None where it has none, or nothing was measured."""
+    """Draw the figure of an experiment; None where it has none, or nothing was measured."""
     if not experiment.figure:
         return None
     if experiment.figure not in SHAPES:

@@ -1,4 +1,4 @@
-"""A function of one input, the points it was learned from, and the 95 % interval around what was inferred."""
+"""A function of one input, the points it was learned from, and the 95 % interval of the prediction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iegp_paper.runs.uncertainty import truth
 
 
 def band(experiment: Experiment, cells: Cells) -> Figure | None:
-    """One panel per method: its median run, which has points of its own."""
+    """Draw one panel per method: its median run, which has points of its own."""
     del experiment
     shown = {method: cell for (_, method), cell in cells.items() if cell.lines}
     if not shown:

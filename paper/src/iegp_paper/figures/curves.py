@@ -11,7 +11,7 @@ from iegp_paper.results import Cells
 
 
 def curves(experiment: Experiment, cells: Cells) -> Figure | None:
-    """Lines of the first score that the experiment shows: the median run of each method."""
+    """Draw the first score of the experiment over the rows: the median run of each method."""
     score = experiment.shows[0]
     shown = measured(experiment, cells, score)
     if not shown:
@@ -27,7 +27,7 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
                 rows = [row - warmup for row in line["row"]]
                 axis.plot(rows, line["value"], color=colour(method), label=method, linewidth=1.3)
                 ends += line["value"][len(line["value"]) // 10 :]
-        # The first rows of a running mean are wild; the axis belongs to what follows.
+        # The first values of a running mean vary widely; the axis is fitted to what follows.
         if ends:
             _limit(axis, ends, is_log=score == "nMSE")
         axis.set_xlabel("rows, after the warm-up" if warmup else "rows", fontsize=8)

@@ -12,7 +12,7 @@ from iegp_paper.results import Cells
 
 
 def maps(experiment: Experiment, cells: Cells) -> Figure | None:
-    """The median run of each method."""
+    """Draw the median run of each method."""
     del experiment
     shown = {key: cell for key, cell in cells.items() if cell.lines}
     if not shown:

@@ -36,7 +36,7 @@ def colour(method: str) -> str:
 
 
 def measured(experiment: Experiment, cells: Cells, score: str) -> list[Data]:
-    """Data sets on which any method has this score."""
+    """List the data sets on which any method has this score."""
     return [
         data
         for data in experiment.data
@@ -45,7 +45,7 @@ def measured(experiment: Experiment, cells: Cells, score: str) -> list[Data]:
 
 
 def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axes]]:
-    """A row of panels, at most three beside each other."""
+    """Make a row of panels, at most three beside each other."""
     across = min(len(titles), 3 if len(titles) != 4 else 2)
     down = -(-len(titles) // across)
     figure = Figure(figsize=(3.4 * across + 1.2, height * down), layout="constrained")
@@ -60,7 +60,7 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
 
 
 def label_left(axes: Sequence[Axes], words: str) -> None:
-    """What the vertical axis shows, at the first panel of every row."""
+    """Label the vertical axis at the first panel of every row."""
     for axis in axes:
         place = axis.get_subplotspec()
         if place is not None and place.is_first_col():
@@ -68,7 +68,7 @@ def label_left(axes: Sequence[Axes], words: str) -> None:
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend for all panels, below them."""
+    """Add one legend for all panels, below them."""
     found: dict[str, Artist] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):

@@ -13,7 +13,7 @@ from iegp_paper.results import Cells
 
 
 def regret(experiment: Experiment, cells: Cells) -> Figure | None:
-    """Static regret over log T: against the best parameter under its bound, and against the best function."""
+    """Draw static regret over log T: against the best parameter under its bound, and against the best function."""
     del experiment
     shown = [cell for cell in cells.values() if cell.lines]
     if not shown:
@@ -32,7 +32,7 @@ def regret(experiment: Experiment, cells: Cells) -> Figure | None:
 
 
 def average(experiment: Experiment, cells: Cells) -> Figure | None:
-    """Switching regret over T, against T."""
+    """Draw switching regret over T, against T."""
     del experiment
     shown = [cell for cell in cells.values() if cell.lines]
     if not shown:
@@ -46,7 +46,7 @@ def average(experiment: Experiment, cells: Cells) -> Figure | None:
 
 
 def _mark_sizes(axis: Axes, sizes: Sequence[int]) -> None:
-    """A logarithmic axis with its ticks where something was measured."""
+    """Set a logarithmic axis with its ticks at the measured sizes."""
     axis.set_xscale("log", base=2)
     axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axis.set_xticks([], minor=True)

@@ -10,7 +10,7 @@ from iegp_paper.results import Cells
 
 
 def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
-    """The lower and the further to the left, the better."""
+    """Draw error against time; lower and further to the left is better."""
     shown = measured(experiment, cells, "error")
     if not shown:
         return None

@@ -1,4 +1,4 @@
-"""Running times, in processor seconds on a logarithmic axis: dots, because a bar's length means nothing there."""
+"""Running times in processor seconds on a logarithmic axis, as dots, because such an axis has no zero for bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iegp_paper.results import Cells
 
 
 def times(experiment: Experiment, cells: Cells) -> Figure | None:
-    """One dot per method and data set, with its seconds beside it."""
+    """Draw one dot per method and data set, with its seconds beside it."""
     shown = measured(experiment, cells, "seconds")
     if not shown:
         return None
@@ -44,12 +44,12 @@ def _draw(axis: Axes, seconds: dict[str, float]) -> None:
     axis.set_axisbelow(True)
     axis.set_xscale("log")
     low, high = min(seconds.values()), max(seconds.values())
-    # The numbers stand to the right of their dots and need room there.
-    room = max(high / low, 10.0)
-    axis.set_xlim(low / room**0.08, high * room**0.3)
+    # The numbers stand to the right of their dots and need space there.
+    ratio = max(high / low, 10.0)
+    axis.set_xlim(low / ratio**0.08, high * ratio**0.3)
     axis.set_xlabel("processor seconds", fontsize=8)
 
 
 def in_words(seconds: float) -> str:
-    """Two digits that count, whole seconds from ten on: 0.012, 3.0, 1,830."""
+    """Format seconds with two significant digits, whole seconds from ten on: 0.012, 3.0, 1,830."""
     return f"{seconds:,.0f}" if seconds >= 9.95 else f"{seconds:#.2g}"

@@ -1,1 +1,1 @@
-"""How a reproduction is written down: one Markdown page with figures beside it, one HTML page with all inside."""
+"""Pages of a reproduction: one Markdown page with figures beside it, one HTML page with all inside."""

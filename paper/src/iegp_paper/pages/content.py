@@ -1,4 +1,4 @@
-"""A reproduction as plain text in tables, before it becomes Markdown or HTML."""
+"""Content of a reproduction as plain text and tables, before it becomes Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything a page says but for its figures."""
+    """Content of a page without its figures."""
 
     command: str
     date: str
@@ -46,7 +46,7 @@ class Reproduction:
 
 
 def section_of(experiment: Experiment, cells: Cells) -> Section:
-    """What there is to say of an experiment."""
+    """Make the section of an experiment."""
     scores = {key: cell.scores for key, cell in cells.items() if cell.scores}
     short = {key: f"{cell.n_done} of {cell.n_runs} runs" for key, cell in cells.items() if cell.n_done < cell.n_runs}
     claims = tuple((claim.text, claim.rule.in_words(), judge(claim.rule, scores, short)) for claim in experiment.claims)
@@ -56,7 +56,7 @@ def section_of(experiment: Experiment, cells: Cells) -> Section:
 
 
 def scores_table(experiment: Experiment, cells: Cells) -> Table:
-    """A line per data set and method; the metric with its range over runs."""
+    """Tabulate scores, a line per data set and method; the metric with its range over runs."""
     heads = ["data set", "method", "rows", "runs"]
     for score in experiment.shows:
         heads.append(score)
@@ -76,7 +76,7 @@ def _line(experiment: Experiment, cell: Cell) -> list[str]:
 
 
 def statistics_table(experiment: Experiment, cells: Cells) -> Table:
-    """The paper's sizes beside ours."""
+    """Tabulate the paper's sizes of data sets beside the measured ones."""
     lines = []
     for data in experiment.data:
         for (name, _), cell in cells.items():
@@ -91,7 +91,7 @@ def _beside(data: Data, cell: Cell, key: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that count, without powers of ten where they can be avoided."""
+    """Format a number with three significant digits, without powers of ten where they can be avoided."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else str(value)
     return f"{value:.3g}" if 1e-4 <= abs(value) < 1e4 or value == 0.0 else f"{value:.2e}"

@@ -17,7 +17,7 @@ _EXTRA = "img { max-width: 100%; height: auto; } .claims li { margin: 6px 0; } t
 
 
 def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "The paper, reproduced") -> str:
-    """``figures`` are PNG images by the names of experiments."""
+    """Render the page; ``figures`` are PNG images by the names of experiments."""
     style = files("iegp.report").joinpath("style.css").read_text(encoding="utf-8")
     menu = "".join(f'<a href="#{own.name}">{esc(own.title)}</a>' for own in page.sections)
     facts = "".join(

@@ -8,7 +8,7 @@ from iegp_paper.pages.content import Reproduction, Section, Table
 
 
 def render_markdown(page: Reproduction, figures: Mapping[str, str], title: str = "The paper, reproduced") -> str:
-    """``figures`` are addresses by the names of experiments."""
+    """Render the page; ``figures`` are addresses by the names of experiments."""
     parts = [f"# {title}", _about(page), "## Verdicts", verdicts(page)]
     parts += [_section(section, figures.get(section.name)) for section in page.sections]
     parts += ["## Machine", _settings(page.machine)]
@@ -21,7 +21,7 @@ def _about(page: Reproduction) -> str:
 
 
 def verdicts(page: Reproduction) -> str:
-    """All claims in one table."""
+    """Tabulate all claims."""
     lines = []
     for section in page.sections:
         for text, _, verdict in section.claims:
@@ -56,6 +56,6 @@ def _settings(values: Mapping[str, str]) -> str:
 
 
 def _anchor(title: str) -> str:
-    """As GitHub makes them."""
+    """Return the anchor of a heading as GitHub makes it."""
     kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
     return kept.replace(" ", "-")

@@ -1,4 +1,4 @@
-"""From outcomes to files: ``results.md`` with a folder of figures, ``results.html``."""
+"""Write outcomes to files: ``results.md`` with a folder of figures, ``results.html``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_pages(
     command: str,
     date: str,
 ) -> Reproduction:
-    """Write both pages and the figures; what they say."""
+    """Write both pages and the figures; return their content."""
     sections, figures = [], {}
     for experiment in experiments:
         cells = collect(experiment, scale, outcomes)

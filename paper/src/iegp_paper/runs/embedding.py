@@ -1,4 +1,4 @@
-"""Maps: rows shuffled by the seed, laid out in the plane; the error of the nearest neighbour on the map."""
+"""Maps: rows shuffled by the seed and embedded in the plane; the error of the nearest neighbour on the map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "varGPLVM": VarGPLVM,
 }
 KERNEL_PCA = "kernel PCA"
-# Rows whose places are kept for the picture.
+# Rows with positions kept for the figure.
 PICTURED = 3000
 
 
@@ -50,7 +50,7 @@ def run(task: Task) -> Outcome:
             positions = make(**task.settings, random_state=task.seed).fit_transform(rows)
         seconds = clock.seconds
     scores = {"error": nearest_neighbour_error(positions, labels), "seconds": seconds}
-    return Outcome("done", scores, _picture(positions, labels))
+    return Outcome("done", scores, _map_lines(positions, labels))
 
 
 def _variances(task: Task) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _variances(task: Task) -> dict[str, Any]:
     return {} if exponents is None else {"variances": tuple(2.0**k for k in exponents)}
 
 
-def _picture(positions: Float, labels: Any) -> dict[str, list[Any]]:
+def _map_lines(positions: Float, labels: Any) -> dict[str, list[Any]]:
     shown = slice(None, PICTURED)
     x, y = ([float(f"{v:.4g}") for v in column] for column in positions[shown, :2].T)
     return {"x": x, "y": y, "label": [int(label) for label in labels[shown]]}

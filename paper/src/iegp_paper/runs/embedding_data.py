@@ -10,7 +10,7 @@ from iegp.typing import Float, Int
 
 
 def rows_and_labels(name: str, rows: int | None, seed: int | None = None) -> tuple[Float, Int]:
-    """Some rows in an order that the seed decides (without one, the file's); of USPS the digits 0 to 4."""
+    """Return some rows in an order given by the seed (without one, the file's); of USPS the digits 0 to 4."""
     if name in list_datasets():
         arrays = load_arrays(name)
         values, labels = arrays["X"], arrays["y"]
@@ -26,7 +26,7 @@ def rows_and_labels(name: str, rows: int | None, seed: int | None = None) -> tup
 
 
 def nearest_neighbour_error(positions: Float, labels: Int) -> float:
-    """Share of rows whose nearest other row has another label."""
+    """Compute the share of rows with a nearest other row of another label."""
     nearest = NearestNeighbors(n_neighbors=2).fit(positions).kneighbors(positions, return_distance=False)
     other = np.where(nearest[:, 0] == np.arange(len(labels)), nearest[:, 1], nearest[:, 0])
     return float(np.mean(labels[other] != labels))

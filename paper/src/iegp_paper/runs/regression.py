@@ -22,7 +22,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "Raker": baselines.Raker,
     "AdaRaker": baselines.AdaRaker,
     "I-SSGPR": baselines.ISSGPR,
-    # PyTorch is asked for when the method is.
+    # PyTorch is imported with the method.
     "SSGP": lambda **settings: baselines.SSGP(**settings),
 }
 _COMPILED = ("IE-GP", "DIE-GP", "iegp default", "iegp light", "Raker", "AdaRaker", "I-SSGPR")

@@ -1,4 +1,4 @@
-"""Ensembles for regret: exactly those of the lemmas, everything fixed beforehand and nobody shut down."""
+"""Ensembles for regret, as the lemmas assume them: everything fixed beforehand, without shutdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iegp.typing import Float
 def ensemble(
     scales: Sequence[float], *, n_frequencies: int, prior_var: float, noise_var: float, switch_prob: float, seed: int
 ) -> IEGPRegressor:
-    """IE-GP, or SIE-GP with a ``switch_prob``, of RBF kernels with these length scales."""
+    """Make IE-GP, or SIE-GP with a ``switch_prob``, of RBF kernels with these length scales."""
     return IEGPRegressor(
         [RBF(scale) for scale in scales],
         n_frequencies=n_frequencies,
@@ -32,5 +32,5 @@ def ensemble(
 
 
 def features_of(model: IEGPRegressor, x: Float) -> list[Float]:
-    """(T, F) of each expert."""
+    """Compute the features (T, F) of each expert."""
     return [feature_rows(x, expert.frequencies) for expert in model.experts_]

@@ -45,7 +45,9 @@ def run(task: Task) -> Outcome:
 
 
 def growth(sizes: list[int], regret: list[float]) -> float:
-    """How much faster than log T regret grew over the last three doublings: 1 is log T, about 2 sqrt T, about 5.5 T."""
+    """Compute how much faster than log T regret grew over the last three doublings.
+
+    1 is log T, about 2 sqrt T, about 5.5 T."""
     if regret[-1] <= 0.0:
         return 0.0
     expected = math.log(sizes[-1]) / math.log(sizes[-4])

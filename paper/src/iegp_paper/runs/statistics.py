@@ -1,4 +1,4 @@
-"""Size of a data set, as it is here."""
+"""Size of a data set, as loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kinds of runs share: data by name, a clock, lines thin enough to store."""
+"""Support for all kinds of runs: data by name, a clock, lines thin enough to store."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class Clock:
 
 
 def stream_of(name: str, rows: int | None) -> Stream:
-    """A data set of the paper, or one that an installed package carries; its first ``rows`` rows."""
+    """Load a data set of the paper, or one of an installed package; its first ``rows`` rows."""
     stream = load_dataset(name) if name in list_datasets() else load_embedded(name)
     return stream if rows is None else stream.head(rows)
 
 
 def shuffled(stream: Stream, seed: int) -> tuple[Float, Float]:
-    """Rows and labels in an order that the seed decides."""
+    """Return rows and labels in an order given by the seed."""
     order = np.random.default_rng(seed).permutation(len(stream))
     return stream.X[order], stream.y[order]
 
 
 def thinned(values: Float, first_row: int = 0) -> dict[str, list[float]]:
-    """Some points of a line with an entry per row, evenly spread: at most POINTS, its end among them."""
+    """Return evenly spread points of a line with an entry per row: at most POINTS, its end among them."""
     at = np.unique(np.linspace(0, len(values) - 1, min(POINTS, len(values))).astype(int))
     return {"row": (at + 1 + first_row).tolist(), "value": [float(f"{v:.5g}") for v in values[at]]}
 
 
 def method_of(methods: dict[str, object], name: str, kind: str) -> object:
     if name not in methods:
-        raise InputError(f"{name!r} is no method for {kind}; there are {', '.join(methods)}")
+        raise InputError(f"{name!r} is not a method for {kind}; there are {', '.join(methods)}")
     return methods[name]

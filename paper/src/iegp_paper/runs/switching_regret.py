@@ -1,4 +1,4 @@
-"""Average switching regret of SIE-GP when one Gaussian process gives way to another halfway, for growing lengths."""
+"""Average switching regret of SIE-GP when one Gaussian process replaces another halfway, for growing lengths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(task: Task) -> Outcome:
 
 
 def regret(n: int, spread: float, seed: int) -> tuple[float, float]:
-    """R^SW(T) of (eq:regret_tr) with one switch: each expert's function is the best for *all* rows.
+    """Compute R^SW(T) of (eq:regret_tr) with one switch: each expert's function is the best for *all* rows.
 
     And regret to the comparator of Theorem 2's proof: each function fitted to the rows of its own half alone.
     """
@@ -57,7 +57,7 @@ def regret(n: int, spread: float, seed: int) -> tuple[float, float]:
 
 
 def _sample(x: Float, sequence: Int, rng: np.random.Generator) -> Float:
-    """Values of the process that rules each row, drawn exactly."""
+    """Draw the values of the active process of each row, exactly."""
     values = np.empty(len(x))
     for m, scale in enumerate(SCALES):
         own = sequence == m

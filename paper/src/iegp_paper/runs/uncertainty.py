@@ -1,4 +1,4 @@
-"""The paper's 30 points: a function of one input, and how sure the ensemble is of it where there are no points."""
+"""The paper's 30 points: a function of one input, and the ensemble's uncertainty where there are no points."""
 
 from __future__ import annotations
 

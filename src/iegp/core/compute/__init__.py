@@ -1,1 +1,1 @@
-"""Linear algebra, element-wise functions, threads and every tolerance: what the method is computed with."""
+"""Numerical building blocks: linear algebra, element-wise functions, threads and tolerances."""

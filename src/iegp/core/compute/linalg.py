@@ -1,9 +1,9 @@
 """Dense linear algebra for compiled code, on row-major arrays.
 
 Most functions are one BLAS or LAPACK call. Fortran sees a row-major matrix as its transpose, so every wrapper swaps
-sides, triangles and transposes once, here, and nobody else has to think about it. Triangles are solved in panels: a
-product takes in what was solved before, ``substitution.py`` does the rest. Where compilation is off, the same names are
-plain NumPy and SciPy.
+sides, triangles and transposes here, and callers can use the usual notation. Triangles are solved in panels: a product
+subtracts what was solved before, ``substitution.py`` does the rest. Where compilation is off, the same names are plain
+NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from scipy.linalg import solve_triangular
 from iegp import _compile
 from iegp._compile import compiled
 from iegp.core.compute.substitution import forward_column, forward_rows
+from iegp.core.compute.tolerances import FEW_SIDES, PANEL_SIDES, PANEL_UNKNOWNS, STRIP_ROWS
 from iegp.typing import Float
 
 _N, _T, _L, _R, _U = (ord(letter) for letter in "NTLRU")
-# Rows of a strip when two triangles are multiplied: few enough to skip most zeros, many enough for a fast product.
-_STRIP = 32
-# Unknowns solved for between two products, and right-hand sides that are laid out anew at a time: they fit the cache.
-_PANEL, _SIDES = 24, 64
-# Fewer right-hand sides than this are left to BLAS.
-_FEW_SIDES = 8
 
 if _compile.COMPILED:
     from iegp._compile import by_reference_char as char
@@ -64,7 +59,7 @@ if _compile.COMPILED:
 
     @compiled
     def gram_of_rows(a: Float, out: Float) -> None:
-        """Lower triangle of ``a @ a.T``; the strict upper triangle of ``out`` is left as it was."""
+        """Compute the lower triangle of ``a @ a.T``; the strict upper triangle of ``out`` is left as it was."""
         n, k = a.shape
         _dsyrk(
             char(_U), char(_T), integer(n), integer(k), double(1.0), a.ctypes.data, integer(k), double(0.0),
@@ -73,7 +68,7 @@ if _compile.COMPILED:
 
     @compiled
     def gram_of_columns(a: Float, out: Float) -> None:
-        """Upper triangle of ``a.T @ a``; the strict lower triangle of ``out`` is left as it was."""
+        """Compute the upper triangle of ``a.T @ a``; the strict lower triangle of ``out`` is left as it was."""
         k, n = a.shape
         _dsyrk(
             char(_L), char(_N), integer(n), integer(k), double(1.0), a.ctypes.data, integer(n), double(0.0),
@@ -82,7 +77,7 @@ if _compile.COMPILED:
 
     @compiled
     def subtract_gram_of_columns(a: Float, out: Float) -> None:
-        """Upper triangle of ``out -= a.T @ a``."""
+        """Compute the upper triangle of ``out -= a.T @ a``."""
         k, n = a.shape
         _dsyrk(
             char(_L), char(_N), integer(n), integer(k), double(-1.0), a.ctypes.data, integer(n), double(1.0),
@@ -93,14 +88,14 @@ if _compile.COMPILED:
     def solve_from_right(upper: Float, b: Float) -> None:
         """``b = b @ inv(upper)`` in place."""
         m, n = b.shape
-        if m < _FEW_SIDES:
+        if m < FEW_SIDES:
             _dtrsm(
                 char(_L), char(_L), char(_N), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data,
                 integer(n), b.ctypes.data, integer(n),
             )  # fmt: skip
             return
-        for start in range(0, m, _SIDES):
-            sides = min(_SIDES, m - start)
+        for start in range(0, m, PANEL_SIDES):
+            sides = min(PANEL_SIDES, m - start)
             x = np.empty((n, sides))
             for i in range(n):
                 for t in range(sides):
@@ -114,14 +109,14 @@ if _compile.COMPILED:
     def solve_lower(lower: Float, b: Float) -> None:
         """``b = inv(lower) @ b`` in place."""
         m, n = b.shape
-        if n < _FEW_SIDES:
+        if n < FEW_SIDES:
             _dtrsm(
                 char(_R), char(_U), char(_N), char(_N), integer(n), integer(m), double(1.0), lower.ctypes.data,
                 integer(m), b.ctypes.data, integer(n),
             )  # fmt: skip
             return
-        for begin in range(0, m, _PANEL):
-            end = min(m, begin + _PANEL)
+        for begin in range(0, m, PANEL_UNKNOWNS):
+            end = min(m, begin + PANEL_UNKNOWNS)
             if begin > 0:
                 _dgemm(
                     char(_N), char(_N), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
@@ -133,7 +128,7 @@ if _compile.COMPILED:
     @compiled
     def solve_upper_transposed(upper: Float, b: Float) -> None:
         """``b = inv(upper.T) @ b`` in place."""
-        if b.shape[1] >= _FEW_SIDES:
+        if b.shape[1] >= FEW_SIDES:
             _solve_upper_transposed(upper, b)
             return
         for d in range(b.shape[1]):
@@ -144,8 +139,8 @@ if _compile.COMPILED:
     @compiled
     def _solve_upper_transposed(upper: Float, b: Float) -> None:
         m, n = b.shape
-        for begin in range(0, m, _PANEL):
-            end = min(m, begin + _PANEL)
+        for begin in range(0, m, PANEL_UNKNOWNS):
+            end = min(m, begin + PANEL_UNKNOWNS)
             if begin > 0:
                 _dgemm(
                     char(_N), char(_T), integer(n), integer(end - begin), integer(begin), double(-1.0), b.ctypes.data,
@@ -165,11 +160,11 @@ if _compile.COMPILED:
 
     @compiled
     def multiply_uppers(upper: Float, b: Float) -> None:
-        """The same where ``b`` is upper triangular too, with zeros below: less than half of the work, in strips."""
+        """Compute ``b = upper @ b`` in place for upper triangular ``b``, in strips: less than half of the work."""
         n = b.shape[0]
         left, right = upper.ctypes.data, b.ctypes.data
-        for i in range(0, n, _STRIP):
-            rows = min(_STRIP, n - i)
+        for i in range(0, n, STRIP_ROWS):
+            rows = min(STRIP_ROWS, n - i)
             j = i + rows
             corner = 8 * (i * n + i)
             _dtrmm(
@@ -187,7 +182,7 @@ if _compile.COMPILED:
 
     @compiled
     def cholesky_lower(a: Float) -> int:
-        """Lower factor of ``a`` in place, from its lower triangle. Returns 0, or the pivot that was not positive."""
+        """Factor ``a`` in place, from and to its lower triangle. Return 0, or the pivot that was not positive."""
         n = a.shape[0]
         info = np.zeros(1, np.int32)
         _dpotrf(char(_U), integer(n), a.ctypes.data, integer(n), info.ctypes.data)
@@ -195,7 +190,7 @@ if _compile.COMPILED:
 
     @compiled
     def cholesky_upper(a: Float) -> int:
-        """Upper factor of ``a`` in place, from its upper triangle. Returns 0, or the pivot that was not positive."""
+        """Factor ``a`` in place, from and to its upper triangle. Return 0, or the pivot that was not positive."""
         n = a.shape[0]
         info = np.zeros(1, np.int32)
         _dpotrf(char(_L), integer(n), a.ctypes.data, integer(n), info.ctypes.data)

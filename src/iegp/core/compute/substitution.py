@@ -1,7 +1,11 @@
-"""Forward substitution for many right-hand sides at once: BLAS's own is slow for the small triangles of an expert.
+"""Forward substitution for many right-hand sides at once.
 
-Right-hand sides lie in rows, so that the inner loop runs along memory. Two unknowns are solved for at a time and four
-known ones are taken in at a time: each value that is fetched is used twice, each sum is stored a quarter as often.
+Within a pass over rows (F = 100, OpenBLAS of SciPy 1.17) static experts are 1.1 times as fast as with BLAS's ``dtrsm``,
+drifting ones as fast; alone, with all data in the cache, ``dtrsm`` is 1.0 to 1.3 times as fast
+(``python benchmarks/own_code.py substitution``).
+
+Right-hand sides lie in rows, so that the inner loop runs along memory. Two unknowns are solved for at a time, from four
+known ones at a time: each value that is loaded is used twice, each sum is stored a quarter as often.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Parallel over experts, never inside a matrix product.
+"""Parallelism over experts, not inside matrix products.
 
-An expert's products are small: two BLAS threads make them several times slower. So BLAS is held to one thread while
+An expert's products are small: two BLAS threads make them several times slower. So BLAS is limited to one thread while
 experts are spread over Python threads (compiled code releases the GIL). Results do not depend on the number of threads.
 """
 
@@ -17,16 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from iegp.core.compute.tolerances import PLAN_SLACK
 from iegp.errors import InputError
 
 
 class _Limit:
-    """How many want BLAS held to one thread now; touched by the keeper's thread alone."""
+    """Number of active requests to limit BLAS to one thread; used by the limiting thread alone."""
 
     def __init__(self) -> None:
         self.wanted = 0
         self.held: Any = None
-        # Scanning the process for its BLAS libraries takes milliseconds; ours are loaded by now, so once will do.
+        # Scanning the process for its BLAS libraries takes milliseconds; all are loaded by now, so it is done once.
         self.controller = ThreadpoolController()
 
     def enter(self) -> None:
@@ -47,10 +48,10 @@ def _keeper() -> tuple[ThreadPoolExecutor, _Limit]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; nested and concurrent uses share one limit, and the last to leave lifts it.
+    """Limit BLAS to one thread; nested and concurrent uses share one limit, and the last to end lifts it.
 
-    The limit belongs to the process, but threadpoolctl lets only the thread that set it lift it: one thread of our own
-    does both, in the order it was asked, whoever asks and whatever interrupts them.
+    The limit belongs to the process, but threadpoolctl lets only the thread that set it lift it. One dedicated thread
+    does both, in the order of the requests, so that it works from any thread and after any interrupt.
     """
     thread, limit = _keeper()
     entered = thread.submit(limit.enter)
@@ -62,12 +63,12 @@ def one_blas_thread() -> Iterator[None]:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has none of our threads.
+    # A forked child does not inherit threads.
     os.register_at_fork(after_in_child=_keeper.cache_clear)
 
 
 def n_threads_from(n_jobs: int | None) -> int:
-    """scikit-learn's convention: ``None`` is one, -1 is every core this process may use."""
+    """Return a number of threads by scikit-learn's convention: ``None`` is one, -1 every core of this process."""
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
@@ -100,7 +101,7 @@ Piece(task=2, begin=0, stop=100)]]
     room = length
     for task, (cost, block) in enumerate(zip(costs, blocks, strict=True)):
         # Rows that still fit into this thread, counted from the task's end.
-        later = n_rows if cost <= room * (1.0 + 1e-12) else int(room / cost * n_rows)
+        later = n_rows if cost <= room * (1.0 + PLAN_SLACK) else int(room / cost * n_rows)
         cut = -(-(n_rows - later) // block) * block
         if cut < n_rows:
             plan[-1].append(Piece(task, max(cut, 0), n_rows))
@@ -130,7 +131,7 @@ def run_in_pieces(work: Callable[[Piece], None], plan: list[list[Piece]]) -> Non
                 work(piece)
                 begun[piece.task].set()
         finally:
-            # After a failure nobody may be left waiting.
+            # After a failure no thread may be left waiting.
             for piece in pieces:
                 begun[piece.task].set()
 
@@ -139,6 +140,6 @@ def run_in_pieces(work: Callable[[Piece], None], plan: list[list[Piece]]) -> Non
             for future in [pool.submit(run, pieces) for pieces in plan]:
                 future.result()
         finally:
-            # If not every list could be handed out, nobody may wait for the others.
+            # If not every list could be started, no thread may wait for the others.
             for event in begun.values():
                 event.set()

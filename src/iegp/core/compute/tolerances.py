@@ -1,55 +1,299 @@
-"""Every tolerance, floor and bound of the package, with the reason beside it."""
+"""Every number that affects results and is not part of a formula: tolerances, floors, bounds, limits, block sizes.
+
+Each stands with its reason. ``tests/core/compute/test_tolerances.py`` fails where a module of the core, or of the fleet
+on a GPU, has such a number of its own; what belongs to one formula (coefficients, nodes and steps of a quadrature) is
+listed there with its reason.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+# --- float64 --------------------------------------------------------------------------------------
+
 EPS = float(np.finfo(np.float64).eps)
+# Half a unit in the last place: a term of a sum below this share of it changes nothing.
+ROUNDING = 2.0**-53
+# exp() of more than 709 overflows; exp(-700) is nothing beside whatever it is added to.
+FARTHEST_EXPONENT = 700.0
+# The square of anything larger overflows.
+LARGEST_ROOT = 1.0e150
+# One absurd label cannot turn the noise into infinity for ever.
+LARGEST_SQUARE = 1.0e300
+# From here on 1 + t² is t² to the last digit.
+LARGE_ARGUMENT = 1.0e9
+# The least number of which a logarithm is taken, and the least that sums of products are kept above: nearer to zero,
+# float64 keeps fewer digits.
+SMALLEST = 1.0e-300
+LEAST_SAFE = 1.0e-280
+# Beyond this many standard deviations the density of a Gaussian underflows.
+NO_DENSITY = 40.0
+
+# --- rows and labels ------------------------------------------------------------------------------
+
+# A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
+CONSTANT_SPREAD = 8.0 * EPS
+# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
+# poison the model for good.
+FARTHEST_VALUE = 1.0e300
+# The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
+FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
+# The same for rows of a latent variable model, whose squared distances to their neighbours are float32.
+FARTHEST_IN_FLOAT32 = 1.0e15
+# Rows of a prediction that are worked on at once; bounds its memory.
+PREDICT_ROWS = 4096
+# Rows of a warm-up from which on hyperparameters are fitted; before, the defaults serve.
+FIRST_FIT = 32
+
+# --- features -------------------------------------------------------------------------------------
+
+# Angles up to here: k = round(2x/π) is below 2^20, so that k times each 33-bit part of π/2 is exact.
+REDUCTION_LIMIT = 1.0e6
+# Quantiles of frequencies are taken at uniform numbers at least this far from 0 and 1, where they are infinite.
+LEAST_UNIFORM = 1.0e-12
+
+# --- linear algebra: these decide the order of sums, hence the last bits --------------------------
+
+# Rows of a strip when two triangles are multiplied: few enough to skip most zeros, many enough for a fast product.
+STRIP_ROWS = 32
+# Unknowns solved for between two products, and right-hand sides that are laid out anew at a time: they fit the cache.
+PANEL_UNKNOWNS, PANEL_SIDES = 24, 64
+# Fewer right-hand sides than this are left to BLAS.
+FEW_SIDES = 8
+
+# --- beliefs and blocks ---------------------------------------------------------------------------
+
+# A block is factored at once while no row in it is more than this many times more uncertain than the noise. The
+# factorisation then loses at most this factor times machine epsilon; beyond it, rows are absorbed one by one with plane
+# rotations, which lose only its square root.
+MAX_BLOCK_LEVERAGE = 1.0e4
+# In float32 seven digits are there to lose, not sixteen.
+MAX_BLOCK_LEVERAGE_FLOAT32 = 1.0e2
+# Up to this many rows are learned one by one: factoring such a small block costs more.
+FEW_ROWS = 6
+# Rows after which experts that were shut down are left out; also bounds the memory of a long pass.
+CHUNK_ROWS = 2048
+# Labels that are not Gaussian are worked on in blocks of at least this many rows.
+LEAST_BLOCK = 8
+# Rows per block of a history, in numbers of features: beyond this the cubic cost per block no longer shows.
+BLOCK_FEATURES = 6
+# Tasks are divided among threads as if they were so much shorter: rounding must not cut off a last row.
+PLAN_SLACK = 1.0e-12
+
+# --- noise ----------------------------------------------------------------------------------------
+
+# Learned noise never falls below this (standardised units), however long a sensor repeats the same value.
+NOISE_FLOOR = 1.0e-12
+# Exact Bayes (forgetting 1) starts with the weight of this many rows on the warm-up's noise level.
+START_ROWS = 10.0
+# Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
+DEFAULT_PRIOR_VAR = 1.0
+DEFAULT_NOISE_VAR = 0.1
+
+# --- weights --------------------------------------------------------------------------------------
+
+# Stacking keeps every expert above this weight, divided by the number of experts. Without it an expert sinks without
+# limit while it is not needed, and the longer a stream was still, the longer it takes to follow a change.
+STACKING_FLOOR = 1.0e-12
+# By how much the weights of a mixture may miss one: those that a user gives are rarely exact.
+WEIGHT_SUM_SLACK = 1.0e-6
+# The same for the rows of a matrix of switching probabilities, which are then made exact.
+TRANSITION_SLACK = 1.0e-8
+
+# --- evidence: hyperparameters from the warm-up rows ----------------------------------------------
 
 # Evidence may not make prior_var more than this many times noise_var: the flattest kernels of a wide dictionary would
-# otherwise run to infinity, where no double-precision form keeps the log evidence (docs/design.md has the table).
+# otherwise diverge, and no double-precision form computes the log evidence there (docs/design.md has the table).
 MAX_PRIOR_RATIO = 1.0e8
 MIN_PRIOR_RATIO = 1.0e-8
-
 # Evidence keeps noise_var (in units of the standardised target) within these bounds; interpolating the warm-up rows
-# exactly is never a reason to believe that there is no noise.
+# exactly is no evidence for the absence of noise.
 MIN_NOISE_VAR = 1.0e-6
 MAX_NOISE_VAR = 1.0e2
-
 # Evidence keeps the variance of a latent function (log odds, log rate) within these bounds: classes that a warm-up
 # separates perfectly would send it to infinity.
 MIN_LATENT_VAR = 1.0e-4
 MAX_LATENT_VAR = 1.0e4
 # For log rates the upper bound is lower: the mean of a rate grows with exp(variance / 2), here to a factor of 150.
 MAX_LOG_RATE_VAR = 10.0
+# The log of the ratio is looked for on a grid, because the evidence may have two peaks, then to this resolution.
+EVIDENCE_GRID_POINTS = 65
+EVIDENCE_RESOLUTION = 1.0e-4
+# From here on four terms of Stirling's series are exact to 1e-15.
+STIRLING_FROM = 100.0
 
-# Learned noise never falls below this (standardised units), however long a sensor repeats the same value.
-NOISE_FLOOR = 1.0e-12
+# --- Laplace's approximation and its evidence -----------------------------------------------------
 
-# A block is factored at once while no row in it is more than this many times more uncertain than the noise. The
-# factorisation then loses at most this factor times machine epsilon; beyond it, rows are absorbed one by one with plane
-# rotations, which lose only its square root.
-MAX_BLOCK_LEVERAGE = 1.0e4
+# Newton's method on the mode of one row: the most steps, where it starts at the farthest, and the share of the last
+# step that a step must not exceed, else the bracket is halved.
+MODE_MAX_STEPS = 200
+FARTHEST_MODE = 1.0e6
+SHRINKING_STEP = 0.9
+# The likelihoods vary on a scale of one, and Newton squares the error: after a step this small it is rounding.
+MODE_CONVERGED = 1.0e-8
+# The same for the modes of classes, which are found together.
+CLASS_MODE_CONVERGED = 1.0e-9
+# An integral over z cannot tell variances beyond these from these.
+LEAST_VAR, LARGEST_VAR = 1.0e-14, 1.0e8
+# The trapezoidal rule squares its error when its step is halved: after a change this small it is below 1e-10.
+INTEGRAL_SETTLED = 1.0e-6
+INTEGRAL_HALVINGS = 8
+# Terms below this share of the integrand's peak are left out; no more than so many are added (a guard).
+NEGLIGIBLE_TERM = 1.0e-17
+INTEGRAL_TERMS = 5000
+# Draws of the Monte Carlo integral over classes.
+N_DRAWS = 256
+# The variance of a latent function (log odds, log rates) before there are enough rows for evidence; its search begins
+# here.
+START_LATENT_VAR = 4.0
+# The log of a variance is not known better than this.
+LATENT_VAR_RESOLUTION = 0.1
+# Newton's method on the modes of the warm-up rows: the most steps, the change at which it stops, and the shortest step.
+LAPLACE_MAX_STEPS = 100
+LAPLACE_CONVERGED = 1.0e-9
+LAPLACE_LINE_TOLERANCE = 1.0e-10
+# The search around it: step of a numerical derivative, the most steps, the relative change at which it stops.
+LAPLACE_DIFFERENCE = 1.0e-5
+LAPLACE_MAX_SEARCH = 40
+LAPLACE_SEARCH_TOLERANCE = 1.0e-7
+# With many classes this many rows settle one variance well enough.
+LAPLACE_CLASS_ROWS = 512
+# A broad prior around the base rates, in units of the free numbers: what the warm-up rows do not show (an absent
+# level, no events at all) is not impossible, it has only not been seen yet.
+LINK_SPREAD = 1.5
+# How far the average rate or the first cut-point may move from where it starts.
+FARTHEST_LINK = 20.0
+# Gaps between cut-points are in units of the latent function.
+MIN_GAP, MAX_GAP = 1.0e-3, 1.0e3
 
-# Stacking keeps every expert above this weight, divided by the number of experts. Without it an expert sinks without
-# limit while it is not needed, and the longer a stream was still, the longer it takes to follow a change.
-STACKING_FLOOR = 1.0e-12
+# --- length scales --------------------------------------------------------------------------------
 
-# A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
-CONSTANT_SPREAD = 8.0 * EPS
+# Rows and steps of the search: the cost of a step is cubic in the rows, and the result changes little beyond.
+LENGTH_SCALE_ROWS = 512
+LENGTH_SCALE_STEPS = 30
+# The prior of a log length scale is a Gaussian this wide; it may not go farther than this from the centre.
+LENGTH_SCALE_SPREAD = 2.0
+FARTHEST_LOG_LENGTH_SCALE = 9.0
+# Multiple of sqrt(d) to begin from. A second start further out found nothing better on any stream that was tried.
+START_LENGTH_SCALE = 0.3
+# Bounds of the variance of the signal, in units of the standardised target.
+MIN_SIGNAL_VAR, MAX_SIGNAL_VAR = 1.0e-4, 1.0e5
+# What a numerically singular covariance counts as: the line search steps back.
+HOPELESS_EVIDENCE = 1.0e25
 
-# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
-# poison the model for good.
-FARTHEST_VALUE = 1.0e300
-# The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
-FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
+# --- predictive mixtures --------------------------------------------------------------------------
 
-# The same for rows of a latent variable model, whose squared distances to their neighbours are float32.
-FARTHEST_IN_FLOAT32 = 1.0e15
+# Above this many degrees of freedom the difference to a Gaussian is below rounding at any residual that matters.
+GAUSSIAN_DOF = 1.0e18
+# From here on the expansion of a Student-t around the Gaussian is accurate to 1e-15, and faster than the series.
+MANY_DOF = 30.0
+# The series of the centre serves squares up to this; no series needs more terms (a guard, not a tolerance).
+CENTRE_SQUARE = 16.0
+STUDENT_MAX_TERMS = 2000
+# Components that together weigh less than this cannot be seen in a quantile.
+NEGLIGIBLE_QUANTILE_WEIGHT = 1.0e-12
+# Quantiles: relative error of the probability at which the search stops, and the most evaluations it may take. Halving
+# every other step, the bracket has shrunk by 2^300 by then: more than all of float64's useful range.
+QUANTILE_TOLERANCE = 1.0e-13
+QUANTILE_MAX_EVALUATIONS = 600
+# This near, a step this short (in units of the narrowest component) leaves an error of its third power.
+NEAR_QUANTILE = 0.01
+SHORT_STEP = 1.0e-4
+# CRPS by quadrature: relative tolerances of a panel and of the tail cut off, panels, halvings of one panel.
+CRPS_PANEL_TOLERANCE = 1.0e-7
+CRPS_TAIL_TOLERANCE = 1.0e-8
+CRPS_MAX_PANELS = 320
+CRPS_MAX_HALVINGS = 60
+# Below this share of its two terms the closed form of the CRPS has lost half of its digits.
+CRPS_CANCELLATION = 1.0e-8
+
+# --- counts ---------------------------------------------------------------------------------------
+
+# Beyond this the log probability of a count loses all digits.
+LARGEST_COUNT = 1.0e15
+# exp() of more than this overflows; half of it is the largest log of a mean whose square is still a float.
+MAX_LOG_RATE = 700.0
+# Overdispersion is the variance of a log rate.
+START_DISPERSION = 0.1
+MIN_DISPERSION, MAX_DISPERSION = 1.0e-4, 10.0
+# Components that together weigh less than the error of the distribution function are not looked at.
+NEGLIGIBLE_COUNT_WEIGHT = 1.0e-9
+# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: error of the distribution
+# function below 2e-7 (where the variance is as small as 1/k, else far less).
+HUGE_COUNT = 1.0e12
+# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: relative error of a
+# probability below 1e-5.
+HUGE_LABEL = 1.0e10
+# A log probability is an integral over z that cannot tell means beyond this from this.
+FARTHEST_LOG_MEAN = 1.0e5
+# Sums of probabilities reach one up to this.
+COUNT_SUM_ROUNDING = 1.0e-12
+# Quantiles of counts: how exact the place to start from is, the narrowest bracket, and the most steps and evaluations.
+COUNT_START_TOLERANCE = 1.0e-3
+COUNT_BRACKET = 1.0e-15
+COUNT_QUANTILE_SMOOTH_STEPS, COUNT_QUANTILE_MAX_EVALUATIONS = 200, 300
+
+# --- editing models -------------------------------------------------------------------------------
 
 # Rows are unlearned while at least this share of an expert's information stays in every direction. The relative error
 # of what is left is rounding divided by it.
 MIN_SHARE_LEFT = 1.0e-6
-
 # By how much the information of an ancestor, or of the prior, may seem to exceed that of its descendant: rounding.
 ANCESTOR_SLACK = 1.0e-6
+# This share of the weight is spread evenly when a history goes live. A long history leaves one kernel with all of it,
+# by thousands of nats that no live row could ever win back; but the future may differ from the past.
+EVEN_SHARE = 0.1
+# A new level at either end leaves at least so much to the level that had all that lay beyond the last cut-point.
+NARROWEST_LEVEL = 1.0
+# Half the width of a level in between, at most. The noise of a label has a scale of one. Half of it is hardly learned
+# (a level that was seen in 30 % of the rows from then on was found in 40 % of them, 77 % with this width), and twice as
+# much takes more from the neighbours than rows that never were of this level allow.
+NEW_LEVEL_HALF_WIDTH = 2.0
+
+# --- latent variable model ------------------------------------------------------------------------
+
+# Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
+REFRESH, REFRESH_FORGETTING = 256, 64
+# Neighbours are looked for in at most this many principal axes of the first rows.
+SEARCH_AXES = 64
+# Candidates among which the neighbours of a row with gaps are chosen.
+GAP_CANDIDATES = 32
+# A missing entry of the first rows becomes the mean of so many nearest rows that have it.
+GAP_DONORS = 5
+# Rows that are scaled and worked on at once.
+MAP_PIECE_ROWS = 512
+# So few rows are looked for one by one: sorting all that are stored would cost more.
+FEW_STORED_ROWS = 16
+# Rows enter the graph of neighbours in blocks of this many.
+GRAPH_BLOCK = 64
+# Measured on 12,000 rows of MNIST: the nearest row is found in 99 % of queries.
+GRAPH_CONNECTIVITY, GRAPH_EXPANSION_ADD, GRAPH_EXPANSION_SEARCH = 16, 48, 32
+# What the leading columns may leave out of the variance of the first rows. It is still counted, as noise.
+LEFT_OUT_VARIANCE = 0.02
+# Fewer columns than this are all kept: rows of few columns may have less noise than what would be left out.
+ALWAYS_KEPT_COLUMNS = 64
+# Noise assumed before the evidence is asked, in units of the scaled rows' variance.
+FIRST_MAP_NOISE = 0.5
+# Levenberg-Marquardt steps of a position: damping to begin with, after a step that failed, after one that helped.
+DAMPING = 0.01
+DAMPING_UP, DAMPING_DOWN = 8.0, 0.25
+# The least pivot of the curvature, in units of its diagonal: rounding must not make it negative.
+LEAST_PIVOT = 1.0e-12
+
+# --- fleets on a GPU ------------------------------------------------------------------------------
+
+# Rows of a key that are absorbed as one block; more of them are several blocks, one after the other.
+FLEET_BLOCK_ROWS = 64
+# Products leave covariances symmetric up to rounding; from time to time that is made exact.
+BLOCKS_PER_SYMMETRISING = 16
+# Below this, powers of the forgetting factor underflow within a block: the recursion is run row by row.
+LEAST_CLOSED_FORGETTING = 1.0e-3
+# Up to this many experts the switching step is summed in logs, so that nothing underflows.
+FEW_SWITCHING_EXPERTS = 64
+# A belief is worked on in tiles of some rows, small enough for several beliefs to be on their way at once.
+TILE_ENTRIES = 4096
+LANES = 256
+# Larger problems than these are left to plain PyTorch: they would not fit the memory of a multiprocessor.
+MOST_FUSED_FEATURES = 512
+MOST_FUSED_EXPERTS = 1024
+MOST_FUSED_ROWS = 64

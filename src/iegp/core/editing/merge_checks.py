@@ -9,7 +9,7 @@ import numpy as np
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.state import Layout
-from iegp.core.weights import BAYES, RULES
+from iegp.core.weights import rule_named
 from iegp.errors import InputError
 
 
@@ -32,10 +32,10 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "
             f"each row came. {use}, then go_live(drift_var=...)"
         )
-    if ensemble.rule != BAYES:
+    if not rule_named(settings.weights).ignores_order:
         raise InputError(
-            f"cannot {verb} with weights={RULES[ensemble.rule]!r}: those weights depend on the order of rows. "
-            f"{use}, then go_live(weights={RULES[ensemble.rule]!r})"
+            f"cannot {verb} with weights={settings.weights!r}: those weights depend on the order of rows. "
+            f"{use}, then go_live(weights={settings.weights!r})"
         )
     if ensemble.shutdown > 0.0:
         raise InputError(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from iegp.core.likelihoods import CATEGORICAL
+from iegp.core.likelihoods import likelihood_code
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
@@ -45,7 +45,7 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
     matrix = state.matrix * np.repeat(np.where(drifting, 0.5, np.sqrt(2.0)), np.diff(layout.matrix))
     half = state.vector * np.repeat(np.where(drifting, 0.5, np.sqrt(0.5)), layout.n_features)[:, None]
     grown = ensemble._replace(
-        likelihood=CATEGORICAL,
+        likelihood=likelihood_code("categorical"),
         drift_ratio=0.5 * ensemble.drift_ratio,
         prior_ratio=0.5 * ensemble.prior_ratio,
         noise_var=np.ones((len(ensemble.drift_ratio), 2)),

@@ -11,19 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
-from iegp.core.likelihoods import ORDINAL_LOGIT, ORDINAL_PROBIT
+from iegp.core.compute.tolerances import NARROWEST_LEVEL, NEW_LEVEL_HALF_WIDTH
+from iegp.core.likelihoods import LIKELIHOODS
+from iegp.core.likelihoods.ordinal import Ordinal
 from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# A new level at either end leaves at least so much to the level that had all that lay beyond the last cut-point.
-_NARROWEST = 1.0
-# Half the width of a level in between, at most. The noise of a label has a scale of one. Half of it is hardly learned
-# (a level that was seen in 30 % of the rows from then on was found in 40 % of them, 77 % with this width), and twice as
-# much takes more from the neighbours than rows that never were of this level allow.
-_HALF_WIDTH = 2.0
 
 
 def add_level(model: Online, place: int) -> Online:
@@ -31,9 +25,7 @@ def add_level(model: Online, place: int) -> Online:
 
     ``model`` itself is left as it was, but shares its beliefs with the result.
     """
-    _require_order(model)
-    ensemble = model.experts.ensemble
-    noise = stats.logistic if ensemble.likelihood == ORDINAL_LOGIT else stats.norm
+    noise, ensemble = _ordinal(model).noise, model.experts.ensemble
     # Latent function and noise together, before any row: they have the shape of the noise, more or less.
     spread = np.sqrt(1.0 + ensemble.prior_ratio / noise.var())
     far = spread * noise.isf(1.0 / (model.n_seen + ensemble.n_classes + 1))
@@ -47,7 +39,7 @@ def add_level(model: Online, place: int) -> Online:
 
 def mirrored(model: Online) -> Online:
     """The same model with its levels in the opposite order: latent function and cut-points change their sign."""
-    _require_order(model)
+    _ordinal(model)
     ensemble = model.experts.ensemble
     return replace(
         model,
@@ -57,18 +49,20 @@ def mirrored(model: Online) -> Online:
     )
 
 
-def _require_order(model: Online) -> None:
-    if model.experts.ensemble.likelihood not in (ORDINAL_LOGIT, ORDINAL_PROBIT):
+def _ordinal(model: Online) -> Ordinal:
+    likelihood = LIKELIHOODS.get(model.settings.likelihood)
+    if not isinstance(likelihood, Ordinal):
         raise InputError(f"a model with the likelihood {model.settings.likelihood!r} has no ordered levels")
+    return likelihood
 
 
 def _with_level(cuts: Float, far: float, place: int) -> Float:
     """Increasing cut-points (K - 1,) and one more: ``far`` out if at either end, else two in place of one."""
     if place == 0:
-        return np.concatenate([[min(-far, cuts[0] - _NARROWEST)], cuts])
+        return np.concatenate([[min(-far, cuts[0] - NARROWEST_LEVEL)], cuts])
     if place > len(cuts):
-        return np.concatenate([cuts, [max(far, cuts[-1] + _NARROWEST)]])
+        return np.concatenate([cuts, [max(far, cuts[-1] + NARROWEST_LEVEL)]])
     cut = cuts[place - 1]
     room = np.diff(cuts)[max(place - 2, 0) : place]
-    half = min([_HALF_WIDTH, *(0.5 * room)])
+    half = min([NEW_LEVEL_HALF_WIDTH, *(0.5 * room)])
     return np.concatenate([cuts[: place - 1], [cut - half, cut + half], cuts[place:]])

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from iegp.core import ensemble as ens
+from iegp.core.compute.tolerances import EVEN_SHARE
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import with_other_ladders
 from iegp.core.likelihoods import GAUSSIAN
@@ -20,10 +21,6 @@ from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State, belief_at
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# This share of the weight is spread evenly. A long history leaves one kernel with all of it, by thousands of nats that
-# no live row could ever win back; but one goes live because the future may differ from the past.
-EVEN_SHARE = 0.1
 
 
 def gone_live(model: Online, settings: Settings) -> Online:

@@ -23,16 +23,13 @@ from iegp.core.compute.linalg import (
     solve_upper_transposed,
 )
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
+from iegp.core.compute.tolerances import BLOCK_FEATURES, MAX_BLOCK_LEVERAGE
 from iegp.core.expert.belief import Belief, static_row
 from iegp.core.features import feature_rows
 from iegp.core.fitting.noise_evidence import learned_evidence
 from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp
 from iegp.typing import Float
-
-# Rows per block, in numbers of features: beyond this the cubic cost per block no longer shows.
-BLOCK_FEATURES = 6
 
 
 @compiled

@@ -21,14 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import NOISE_FLOOR
+from iegp.core.compute.tolerances import LARGEST_SQUARE, NOISE_FLOOR, START_ROWS
 from iegp.core.expert.sweep import Workspace
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.core.state import Ensemble, State
 from iegp.typing import Float, Int
-
-# Exact Bayes (forgetting 1) starts with the weight of this many rows on the warm-up's noise level.
-START_ROWS = 10.0
 
 
 class Noise(NamedTuple):
@@ -115,7 +112,7 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
                 scales[t, e, d] = spread
                 log_scores[t, e] += normaliser[k] + student_log_kernel(residual, spread, dof[t, k])
                 # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
-                square = min(residual * residual / variances[b, t], 1.0e300)
+                square = min(residual * residual / variances[b, t], LARGEST_SQUARE)
                 scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
         for k in range(n_noise):
             if not math.isinf(shape[k]):

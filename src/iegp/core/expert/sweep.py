@@ -14,6 +14,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.linalg import gram_of_rows
 from iegp.core.compute.threads import Piece, run_in_pieces, wrap_around
+from iegp.core.compute.tolerances import LEAST_BLOCK
 from iegp.core.expert.belief import (
     Ahead,
     Belief,
@@ -36,9 +37,6 @@ from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import LabelModel, of_belief
 from iegp.core.state import Active, Ensemble, State, belief_at
 from iegp.typing import Bool, Float
-
-# Labels that are not Gaussian are worked on in blocks of at least this many rows.
-LEAST_BLOCK = 8
 
 
 class Workspace(NamedTuple):

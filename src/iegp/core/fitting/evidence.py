@@ -13,10 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from iegp.core.compute.tolerances import MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR, MIN_PRIOR_RATIO
+from iegp.core.compute.tolerances import (
+    EVIDENCE_GRID_POINTS,
+    EVIDENCE_RESOLUTION,
+    MAX_NOISE_VAR,
+    MAX_PRIOR_RATIO,
+    MIN_NOISE_VAR,
+    MIN_PRIOR_RATIO,
+)
 from iegp.typing import Float
-
-_GRID_POINTS = 65
 
 
 class Spectrum(NamedTuple):
@@ -88,9 +93,9 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
     low, high = MIN_PRIOR_RATIO, MAX_PRIOR_RATIO
     if prior_var is not None:
         low, high = prior_var / MAX_NOISE_VAR, prior_var / MIN_NOISE_VAR
-    grid = np.linspace(np.log(low), np.log(high), _GRID_POINTS)
+    grid = np.linspace(np.log(low), np.log(high), EVIDENCE_GRID_POINTS)
     best = int(np.argmin([objective(point) for point in grid]))
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-    found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+    found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": EVIDENCE_RESOLUTION})
     ratio = float(np.exp(found.x))
     return Fit(ratio, noise_at(ratio), -float(found.fun))

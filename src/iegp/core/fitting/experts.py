@@ -8,24 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, START_LATENT_VAR
 from iegp.core.features import feature_rows
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import Kernel
-from iegp.core.likelihoods import CATEGORICAL, POISSON, Likelihood, likelihood_code, named
-from iegp.core.likelihoods.links import link_from
+from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
 from iegp.core.state import Ensemble, layout_of
 from iegp.core.weights import RULES, transition_matrix
 from iegp.typing import Float
-
-# Before there are enough rows for evidence: all of the target is signal, with a tenth of noise.
-DEFAULT_PRIOR_VAR = 1.0
-DEFAULT_NOISE_VAR = 0.1
-# The same for latent functions (log odds, log rates).
-DEFAULT_LATENT_VAR = laplace_evidence.START_VAR
 
 
 class Experts(NamedTuple):
@@ -62,8 +56,8 @@ def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: 
     else:
         likelihood = named(settings.likelihood)
         known = np.empty((0, likelihood.label_columns)) if y is None else y
-        link = link_from(likelihood.code, known, n_outputs, settings.overdispersion).start
-        prior_var = DEFAULT_LATENT_VAR if settings.prior_var is None else settings.prior_var
+        link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
+        prior_var = START_LATENT_VAR if settings.prior_var is None else settings.prior_var
         fit = _latent_fit(likelihood, prior_var, link, n_outputs)
     return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
 
@@ -97,16 +91,14 @@ def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
         exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
         return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
-    link = link_from(likelihood.code, y, n_outputs, settings.overdispersion)
+    link = likelihood.link_from(y, n_outputs, settings.overdispersion)
     found = laplace_evidence.fit(y, phi, link, settings.prior_var)
     return _latent_fit(likelihood, found.prior_var, found.link, n_outputs)
 
 
 def _latent_fit(likelihood: Likelihood, prior_var: float, link: Float, n_outputs: int) -> _Fit:
     """In units of the latent function, as if the noise were one."""
-    if likelihood.code == POISSON:
-        link = np.append(link, prior_var)
-    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), link)
+    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), likelihood.finished_link(link, prior_var))
 
 
 def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
@@ -116,13 +108,7 @@ def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
     """
     if settings.likelihood == "gaussian":
         return y
-    likelihood = named(settings.likelihood)
-    if likelihood.code == POISSON:
-        targets = np.log((y[:, :1] + 0.5) / y[:, 1:])
-    elif likelihood.code == CATEGORICAL:
-        targets = (y[:, :1] == np.arange(n_outputs)).astype(np.float64)
-    else:
-        targets = y[:, :1]
+    targets = named(settings.likelihood).targets(y, n_outputs)
     spread = targets.std(axis=0)
     return np.asarray((targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 

@@ -12,6 +12,7 @@ a new likelihood needs no third derivatives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,22 +20,23 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
-from iegp._compile import compiled
-from iegp.core.compute.tolerances import MAX_LATENT_VAR, MAX_LOG_RATE_VAR, MIN_LATENT_VAR
-from iegp.core.likelihoods import CATEGORICAL, POISSON
+from iegp._compile import call_for_three, compiled
+from iegp.core.compute.tolerances import (
+    LAPLACE_CLASS_ROWS,
+    LAPLACE_CONVERGED,
+    LAPLACE_DIFFERENCE,
+    LAPLACE_LINE_TOLERANCE,
+    LAPLACE_MAX_SEARCH,
+    LAPLACE_MAX_STEPS,
+    LAPLACE_SEARCH_TOLERANCE,
+    LATENT_VAR_RESOLUTION,
+    MAX_LATENT_VAR,
+    MIN_LATENT_VAR,
+    SMALLEST,
+    START_LATENT_VAR,
+)
 from iegp.core.likelihoods.links import Link
-from iegp.core.likelihoods.sites import derivatives
 from iegp.typing import Float
-
-START_VAR = 4.0
-_MAX_NEWTON = 100
-_CONVERGED = 1.0e-9
-_DIFFERENCE = 1.0e-5
-_MAX_SEARCH = 40
-# The log of a variance is not known better than this.
-_RESOLUTION = 0.1
-# With many classes this many rows settle one variance well enough.
-_MAX_ROWS = 512
 
 
 class LaplaceFit(NamedTuple):
@@ -60,12 +62,11 @@ class _Mode(NamedTuple):
 
 def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> LaplaceFit:
     """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over ``prior_var`` (unless given) and the link."""
-    if link.kind == CATEGORICAL:
+    if link.likelihood.n_latents(3) > 1:
         return _fit_categorical(y, phi, link.start, prior_var)
     searched = Search(y, phi, link)
-    own_start = [np.log(START_VAR)] if prior_var is None else []
-    most = MAX_LOG_RATE_VAR if link.kind == POISSON else MAX_LATENT_VAR
-    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(most))] if prior_var is None else []
+    own_start = [np.log(START_LATENT_VAR)] if prior_var is None else []
+    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(link.likelihood.max_prior_var))] if prior_var is None else []
     n_own = len(own_start)
 
     def unpack(parameters: Float) -> tuple[float, Float]:
@@ -78,8 +79,8 @@ def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> Lap
 
     begin = np.concatenate([own_start, link.free()])
     if not begin.size:
-        return LaplaceFit(float(prior_var or START_VAR), link.start, searched.evidence(*unpack(begin))[0])
-    options = {"maxiter": _MAX_SEARCH, "ftol": 1e-7}
+        return LaplaceFit(float(prior_var or START_LATENT_VAR), link.start, searched.evidence(*unpack(begin))[0])
+    options = {"maxiter": LAPLACE_MAX_SEARCH, "ftol": LAPLACE_SEARCH_TOLERANCE}
     bounds = own_bounds + link.bounds()
     found = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     log_var, free = unpack(found.x)
@@ -90,7 +91,7 @@ class Search:
     """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
 
     def __init__(self, y: Float, phi: Float, link: Link) -> None:
-        self.kind, self.y, self.phi, self.link = link.kind, y, phi, link
+        self.y, self.phi, self.link = y, phi, link
         self.theta = np.zeros(phi.shape[1])
 
     def evidence(self, log_var: float, free: Float) -> tuple[float, float, Float]:
@@ -98,7 +99,7 @@ class Search:
         link = self.link.parameters(free)
         root = float(np.exp(0.5 * log_var))
         b = root * self.phi
-        mode = _find_mode(self.kind, self.y, b, link, self.theta / root)
+        mode = _find_mode(self._rows, b, link, self.theta / root)
         self.theta = root * mode.a
         value = mode.height - float(np.log(np.diagonal(mode.factor[0])).sum())
         whitened = cho_solve(mode.factor, b.T, check_finite=False)
@@ -121,43 +122,51 @@ class Search:
             d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
         return value, d_log_var, d_free
 
+    def _rows(self, z: Float, link: Float) -> Float:
+        """Log probability, slope and curvature of every row: (3, n)."""
+        likelihood = self.link.likelihood
+        rows = derivative_rows(likelihood.derivatives_address, self.y, z, link)
+        if not likelihood.is_trusted:
+            likelihood.require_sound(rows, np.where(rows[2] < 0.0, np.nan, 0.0))
+        return rows
+
     def _slope_of_curvature(self, z: Float, link: Float) -> Float:
-        above = derivative_rows(self.kind, self.y, z + _DIFFERENCE, link)[2]
-        below = derivative_rows(self.kind, self.y, z - _DIFFERENCE, link)[2]
-        return np.asarray((above - below) / (2.0 * _DIFFERENCE))
+        above = self._rows(z + LAPLACE_DIFFERENCE, link)[2]
+        below = self._rows(z - LAPLACE_DIFFERENCE, link)[2]
+        return np.asarray((above - below) / (2.0 * LAPLACE_DIFFERENCE))
 
     def _change_with_link(self, z: Float, free: Float, j: int) -> Float:
         step = np.zeros(len(free))
-        step[j] = _DIFFERENCE
-        above = derivative_rows(self.kind, self.y, z, self.link.parameters(free + step))
-        below = derivative_rows(self.kind, self.y, z, self.link.parameters(free - step))
-        return np.asarray((above - below) / (2.0 * _DIFFERENCE))
+        step[j] = LAPLACE_DIFFERENCE
+        above = self._rows(z, self.link.parameters(free + step))
+        below = self._rows(z, self.link.parameters(free - step))
+        return np.asarray((above - below) / (2.0 * LAPLACE_DIFFERENCE))
 
 
-def _find_mode(kind: int, y: Float, b: Float, link: Float, a: Float) -> _Mode:
+def _find_mode(derivatives: Callable[[Float, Float], Float], b: Float, link: Float, a: Float) -> _Mode:
     """Newton's method in the F parameters, with steps halved until they climb: the posterior is log-concave."""
 
     def height_at(a: Float) -> tuple[float, Float, Float]:
         z = b @ a
-        rows = derivative_rows(kind, y, z, link)
+        rows = derivatives(z, link)
         return float(rows[0].sum()) - 0.5 * float(a @ a), z, rows
 
     height, z, rows = height_at(a)
     if not np.isfinite(height):
         a = np.zeros_like(a)
         height, z, rows = height_at(a)
-    for _ in range(_MAX_NEWTON):
+    for _ in range(LAPLACE_MAX_STEPS):
         factor = _factor(b, rows[2])
         step = cho_solve(factor, b.T @ rows[1] - a, check_finite=False)
         fraction = 1.0
-        while fraction > 1e-10:
+        while fraction > LAPLACE_LINE_TOLERANCE:
             reached, z_new, rows_new = height_at(a + fraction * step)
-            if reached >= height - 1e-10 * (1.0 + abs(height)):
+            if reached >= height - LAPLACE_LINE_TOLERANCE * (1.0 + abs(height)):
                 break
             fraction *= 0.5
         a, gain = a + fraction * step, reached - height
         height, z, rows = reached, z_new, rows_new
-        if gain < _CONVERGED * (1.0 + abs(height)) and fraction == 1.0:
+        if gain < LAPLACE_CONVERGED * (1.0 + abs(height)) and fraction == 1.0:
             break
     return _Mode(a, z, rows[1], rows[2], height, _factor(b, rows[2]))
 
@@ -171,11 +180,11 @@ def _factor(b: Float, curvatures: Float) -> tuple[Float, bool]:
 
 
 @compiled
-def derivative_rows(kind: int, y: Float, z: Float, link: Float) -> Float:
-    """Log probability, slope and curvature of every row: (3, n)."""
+def derivative_rows(address: int, y: Float, z: Float, link: Float) -> Float:
+    """Log probability, slope and curvature of every row: (3, n), by the function at this address."""
     out = np.empty((3, z.size))
     for t in range(z.size):
-        out[0, t], out[1, t], out[2, t] = derivatives(kind, y[t], z[t], link)
+        out[0, t], out[1, t], out[2, t] = call_for_three(address, (y[t], z[t], link))
     return out
 
 
@@ -185,7 +194,7 @@ def _fit_categorical(y: Float, phi: Float, link: Float, prior_var: float | None)
     The evidence is that of the approximation the experts use: one covariance for all classes, sharpened by the average
     curvature over the K - 1 contrasts. With two classes it is the binary evidence.
     """
-    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MAX_ROWS)).astype(np.intp))
+    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), LAPLACE_CLASS_ROWS)).astype(np.intp))
     labels, phi = y[rows, 0].astype(np.intp), phi[rows]
     known: list[Float] = [np.zeros((phi.shape[1], len(link)))]
 
@@ -201,10 +210,10 @@ def _fit_categorical(y: Float, phi: Float, link: Float, prior_var: float | None)
     if prior_var is not None:
         return LaplaceFit(prior_var, link, evidence(np.log(prior_var)))
     bounds = np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)
-    options = {"xatol": _RESOLUTION / 2.0}
+    options = {"xatol": LATENT_VAR_RESOLUTION / 2.0}
     found = minimize_scalar(lambda log_var: -evidence(log_var), bounds=bounds, method="bounded", options=options)
     # Rounded, so that the order of classes or a scaling of columns, which change last digits, do not change the result.
-    log_var = float(np.clip(_RESOLUTION * np.round(found.x / _RESOLUTION), *bounds))
+    log_var = float(np.clip(LATENT_VAR_RESOLUTION * np.round(found.x / LATENT_VAR_RESOLUTION), *bounds))
     return LaplaceFit(float(np.exp(log_var)), link, -float(found.fun))
 
 
@@ -225,11 +234,11 @@ def _categorical_mode(labels: NDArray[np.intp], b: Float, link: Float, a: Float)
     def objective(flat: Float) -> tuple[float, Float]:
         a = solve_triangular(lower, flat.reshape(b.shape[1], n_classes), trans="T", lower=True, check_finite=False)
         p = _probabilities(b @ a, link)
-        value = -float(np.log(np.maximum(p[rows, labels], 1e-300)).sum()) + 0.5 * float((a * a).sum())
+        value = -float(np.log(np.maximum(p[rows, labels], SMALLEST)).sum()) + 0.5 * float((a * a).sum())
         p[rows, labels] -= 1.0
         return value, solve_triangular(lower, b.T @ p + a, lower=True, check_finite=False).ravel()
 
-    options = {"maxiter": 100, "ftol": 1e-10}
+    options = {"maxiter": LAPLACE_MAX_STEPS, "ftol": LAPLACE_LINE_TOLERANCE}
     found = minimize(objective, (lower.T @ a).ravel(), jac=True, method="L-BFGS-B", options=options)
     mode = solve_triangular(lower, found.x.reshape(a.shape), trans="T", lower=True, check_finite=False)
     return np.asarray(mode), -float(found.fun)

@@ -1,9 +1,9 @@
 """Fitting length scales to the warm-up rows by maximum evidence.
 
-The evidence is that of the *exact* GP on at most ``MAX_ROWS`` of the rows, with the kernel of the expert or a close
-relative. Evidence of the random-feature model itself would be cheaper, but with many columns it bends the length scales
-to the frequencies that happened to be drawn. The gradient is analytic and costs little more than the value. A broad
-log-normal prior around sqrt(d), the typical distance of standardised rows, keeps columns that do not matter from
+The evidence is that of the *exact* GP on at most ``LENGTH_SCALE_ROWS`` of the rows, with the kernel of the expert or a
+close relative. Evidence of the random-feature model itself would be cheaper, but with many columns it bends the length
+scales to the frequencies that happened to be drawn. The gradient is analytic and costs little more than the value. A
+broad log-normal prior around sqrt(d), the typical distance of standardised rows, keeps columns that do not matter from
 running away.
 """
 
@@ -14,27 +14,32 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import MAX_NOISE_VAR, MIN_NOISE_VAR
+from iegp.core.compute.tolerances import (
+    DEFAULT_NOISE_VAR,
+    FARTHEST_LOG_LENGTH_SCALE,
+    HOPELESS_EVIDENCE,
+    LENGTH_SCALE_ROWS,
+    LENGTH_SCALE_SPREAD,
+    LENGTH_SCALE_STEPS,
+    MAX_NOISE_VAR,
+    MAX_SIGNAL_VAR,
+    MIN_NOISE_VAR,
+    MIN_SIGNAL_VAR,
+    START_LENGTH_SCALE,
+)
 from iegp.core.kernels import Kernel
 from iegp.typing import Float
 
-MAX_ROWS = 512
-MAX_STEPS = 30
-PRIOR_SPREAD = 2.0
-# Multiple of sqrt(d) to begin from. A second start further out found nothing better on any stream we tried.
-START = 0.3
-
-_FARTHEST = 9.0
-_LOG_SIGNAL_BOUNDS = (np.log(1e-4), np.log(1e5))
+_LOG_SIGNAL_BOUNDS = (np.log(MIN_SIGNAL_VAR), np.log(MAX_SIGNAL_VAR))
 _LOG_NOISE_BOUNDS = (np.log(MIN_NOISE_VAR), np.log(MAX_NOISE_VAR))
 
 
 def fit_length_scales(kernel: Kernel, x: Float, y: Float, shared: bool) -> Float:
     """Length scales (d,) that maximise the evidence of rows ``x`` (n, d), ``y`` (n, D); one for all if ``shared``.
 
-    O(min(n, MAX_ROWS)³) per step, a few dozen steps.
+    O(min(n, LENGTH_SCALE_ROWS)³) per step, a few dozen steps.
     """
-    rows = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_ROWS)).astype(np.intp))
+    rows = np.unique(np.linspace(0, len(x) - 1, min(len(x), LENGTH_SCALE_ROWS)).astype(np.intp))
     x, y = x[rows], y[rows]
     n_columns = x.shape[1]
     n_free = 1 if shared else n_columns
@@ -44,12 +49,14 @@ def fit_length_scales(kernel: Kernel, x: Float, y: Float, shared: bool) -> Float
         log_scales = np.broadcast_to(parameters[:n_free], (n_columns,))
         value, gradient = negative_log_evidence(kernel, x, y, log_scales, parameters[-2], parameters[-1])
         slopes = gradient[:n_columns].sum(keepdims=True) if shared else gradient[:n_columns]
-        away = (parameters[:n_free] - centre) / PRIOR_SPREAD
-        return value + 0.5 * float(away @ away), np.concatenate([slopes + away / PRIOR_SPREAD, gradient[n_columns:]])
+        away = (parameters[:n_free] - centre) / LENGTH_SCALE_SPREAD
+        slopes = slopes + away / LENGTH_SCALE_SPREAD
+        return value + 0.5 * float(away @ away), np.concatenate([slopes, gradient[n_columns:]])
 
-    bounds = [(centre - _FARTHEST, centre + _FARTHEST)] * n_free + [_LOG_SIGNAL_BOUNDS, _LOG_NOISE_BOUNDS]
-    begin = np.concatenate([np.full(n_free, centre + np.log(START)), [0.0, np.log(0.1)]])
-    options = {"maxiter": MAX_STEPS}
+    reach = (centre - FARTHEST_LOG_LENGTH_SCALE, centre + FARTHEST_LOG_LENGTH_SCALE)
+    bounds = [reach] * n_free + [_LOG_SIGNAL_BOUNDS, _LOG_NOISE_BOUNDS]
+    begin = np.concatenate([np.full(n_free, centre + np.log(START_LENGTH_SCALE)), [0.0, np.log(DEFAULT_NOISE_VAR)]])
+    options = {"maxiter": LENGTH_SCALE_STEPS}
     best = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return np.array(np.exp(np.broadcast_to(best.x[:n_free], (n_columns,))))
 
@@ -70,7 +77,7 @@ def negative_log_evidence(
     lower, failed = lapack.dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
         # Numerically singular: tell the line search to step back.
-        return 1e25, np.zeros(len(log_scales) + 2)
+        return HOPELESS_EVIDENCE, np.zeros(len(log_scales) + 2)
     log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
     alpha, _ = lapack.dpotrs(lower, y, lower=1)
     inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)

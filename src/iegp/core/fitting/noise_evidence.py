@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
+from iegp.core.compute.tolerances import STIRLING_FROM
 from iegp.typing import Float
-
-# From here on four terms of Stirling's series are exact to 1e-15.
-_MANY = 100.0
 
 
 def learned_evidence(shape: Float, scale: Float, reference: Float) -> Float:
@@ -26,7 +24,7 @@ def learned_evidence(shape: Float, scale: Float, reference: Float) -> Float:
 
 def _stirling_remainder(shape: Float) -> Float:
     """``lgamma(a) - a log(a) + a``."""
-    few = np.minimum(shape, _MANY)
-    many = np.maximum(shape, _MANY)
+    few = np.minimum(shape, STIRLING_FROM)
+    many = np.maximum(shape, STIRLING_FROM)
     series = 0.5 * np.log(2.0 * np.pi / many) + 1.0 / (12.0 * many) - 1.0 / (360.0 * many**3)
-    return np.where(shape < _MANY, gammaln(few) - few * np.log(few) + few, series)
+    return np.where(shape < STIRLING_FROM, gammaln(few) - few * np.log(few) + few, series)

@@ -25,7 +25,7 @@ from iegp.typing import Float, Int
 
 
 class Belief(NamedTuple):
-    """What one expert carries from row to row."""
+    """State of one expert between two rows."""
 
     gram: Float
     """(F, F), ``Phi'Phi``."""
@@ -39,7 +39,7 @@ class Belief(NamedTuple):
 
 @compiled
 def refresh(belief: Belief, ratio: float) -> None:
-    """Inverse and ``Theta Theta'`` from their definitions, in place: what rounding did to the recursion is gone."""
+    """Recompute the inverse and ``Theta Theta'`` from their definitions, in place, to remove accumulated rounding."""
     n = len(belief.gram)
     factor, root = np.empty((n, n)), np.zeros((n, n))
     for i in range(n):
@@ -70,7 +70,7 @@ def _add_scaled(scale: float, vector: Float, out: Float) -> None:
 
 @compiled_fast_sums
 def absorb(belief: Belief, row: Row, space: Workspace) -> None:
-    """Learn the row whose position the workspace describes, in place.
+    """Learn the row at the position that the workspace describes, in place.
 
     With ``gain = inverse phi / (1 + phi' inverse phi)`` and the misfit e, the inverse loses ``gain (inverse phi)'`` and
     ``Theta`` gains ``gain e'``, which adds ``gain (Theta e)' + (Theta e) gain' + e'e gain gain'`` to ``Theta Theta'``.
@@ -95,7 +95,7 @@ def absorb(belief: Belief, row: Row, space: Workspace) -> None:
 
 @compiled
 def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
-    """Positions (k, d) of a row's neighbours."""
+    """Return the positions (k, d) of a row's neighbours."""
     k, d = starts.shape
     for s in range(k):
         for c in range(d):
@@ -104,7 +104,7 @@ def start_from(neighbours: Int, positions: Float, starts: Float) -> None:
 
 @compiled
 def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
-    """Every earlier row loses weight; the prior is given back at the next refresh."""
+    """Reduce the weight of every earlier row; the next refresh restores the prior."""
     n = crossed.size
     for i in range(n):
         crossed[i] *= forgetting ** (t + 1)
@@ -114,7 +114,7 @@ def _forget(belief: Belief, crossed: Float, forgetting: float, t: int) -> None:
 
 @compiled
 def _add_to_sums(belief: Belief, phis: Float, rows: Float, forgetting: float) -> None:
-    """``Phi'Phi`` and ``Phi'Y`` after a block."""
+    """Update ``Phi'Phi`` and ``Phi'Y`` after a block."""
     b, n = phis.shape
     if forgetting == 1.0:
         add_transposed_matmul(phis, phis, belief.gram)

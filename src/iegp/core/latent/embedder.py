@@ -1,8 +1,8 @@
 """IE-GPLVM: an embedding that keeps learning from a stream (the paper's section 6 and Algorithm 2).
 
 Until ``warmup`` rows have been seen they are kept. Then experts are fitted to them, and every later row is embedded,
-scored and learned once, in order. Experts do not talk to each other, so each runs through a whole block of rows alone;
-the meta-learner follows on the table of their scores.
+scored and learned once, in order. Experts are independent, so each processes a whole block of rows alone; the weights
+are then updated from the table of their scores.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
+from iegp.core.compute.tolerances import GAP_CANDIDATES, MAP_PIECE_ROWS, REFRESH, REFRESH_FORGETTING, SEARCH_AXES
 from iegp.core.latent.blocks import RowBlock, learn_block, place_block, refresh
 from iegp.core.latent.experts import FirstPicture, LatentExperts, fit_latent_experts
 from iegp.core.latent.initial import RowScaling, filled_rows, fit_scaling, search_axes
@@ -25,15 +26,6 @@ from iegp.core.latent.settings import LatentSettings
 from iegp.core.latent.weights import choose_and_weigh
 from iegp.core.weights import RULES, WeightRule, diffuse, log_sum_exp
 from iegp.typing import Bool, Float, Int
-
-# Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
-REFRESH, REFRESH_FORGETTING = 256, 64
-# Neighbours are looked for in at most this many principal axes of the first rows.
-SEARCH_AXES = 64
-# Candidates among which the neighbours of a row with gaps are chosen.
-_CANDIDATES = 32
-# Rows that are scaled and worked on at once.
-_PIECE = 512
 
 
 @dataclass
@@ -52,7 +44,7 @@ class Embedder:
 
     @property
     def trusted(self) -> int:
-        """The expert with the largest weight."""
+        """Index of the expert with the largest weight."""
         return int(np.argmax(self.log_weights))
 
     @property
@@ -64,9 +56,9 @@ class EmbeddedRows(NamedTuple):
     """Where rows that were learned were put, each before it was learned."""
 
     positions: Float
-    """(M, n, d): where every expert put them."""
+    """(M, n, d): positions under every expert."""
     stitched: Float
-    """(n, d): where the best expert of the moment put them."""
+    """(n, d): positions under the best expert of the moment."""
     log_score: Float
     """(n,): log predictive density, in scaled units; NaN for rows of the warm-up."""
 
@@ -80,7 +72,7 @@ def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple
         axes = search_axes(scaled, SEARCH_AXES)
         n, n_experts = len(rows), len(settings.kernels)
         memory = Memory(n_experts, settings.n_components, axes.shape[1])
-        memory.room_for(n)[:, :n] = positions
+        memory.allocate(n)[:, :n] = positions
         stitched = positions[int(np.argmin(objectives))]
         memory.append(_vectors(scaled, axes), stitched, digests_of(rows), 0)
     log_weights = np.full(n_experts, -math.log(n_experts))
@@ -121,18 +113,18 @@ def _learn_piece(model: Embedder, rows: Float, learned: EmbeddedRows) -> None:
 
 def _pieces(n: int) -> Iterator[slice]:
     """A few blocks at a time."""
-    for begin_at in range(0, n, _PIECE):
-        yield slice(begin_at, min(begin_at + _PIECE, n))
+    for begin_at in range(0, n, MAP_PIECE_ROWS):
+        yield slice(begin_at, min(begin_at + MAP_PIECE_ROWS, n))
 
 
 def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
-    """Blocks end where the neighbour index, the refresh or the memory want to look at the rows, and at gaps."""
-    room = model.memory.neighbours.room()
+    """Return the end of a block: at the next index update, refresh, thinning of the memory, or row with gaps."""
+    n_free = model.memory.neighbours.n_free()
     if model.settings.max_stored is not None:
-        room = min(room, model.settings.max_stored - model.memory.size)
+        n_free = min(n_free, model.settings.max_stored - model.memory.size)
     period = _refresh_period(model)
-    room = min(room, period - (model.n_seen - model.n_warmup) % period)
-    stop = min(len(has_gaps), t + room)
+    n_free = min(n_free, period - (model.n_seen - model.n_warmup) % period)
+    stop = min(len(has_gaps), t + n_free)
     gaps = np.flatnonzero(has_gaps[t:stop])
     return t + int(gaps[0]) if len(gaps) else stop
 
@@ -148,12 +140,12 @@ def _refresh_on_schedule(model: Embedder) -> None:
 
 
 def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
-    """Scores (b, M) and search vectors (b, q) of rows without gaps."""
+    """Learn rows without gaps; return scores (b, M) and search vectors (b, q)."""
     settings, memory = model.settings, model.memory
     vectors = _vectors(rows, model.axes)
     neighbours = memory.neighbours.nearest_in_order(vectors, settings.n_neighbors)
     block = RowBlock(rows, rows @ rows.T, neighbours)
-    positions = memory.room_for(len(rows))
+    positions = memory.allocate(len(rows))
     log_scores = np.empty((model.n_experts, len(rows)))
     for m in range(model.n_experts):
         problem = model.experts.problem(m, settings)
@@ -162,10 +154,10 @@ def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 
 
 def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
-    """The same for one row with gaps; neighbours remember it as the expert trusted most completes it."""
+    """Learn one row with gaps; the neighbour index stores it as the expert with the largest weight completes it."""
     settings, memory = model.settings, model.memory
     neighbours = _nearest_to_gappy(model, rows[0])
-    positions = memory.room_for(1)
+    positions = memory.allocate(1)
     log_scores, completed = np.empty((1, model.n_experts)), np.empty((model.n_experts, rows.shape[1]))
     for m in range(model.n_experts):
         problem = model.experts.problem(m, settings)
@@ -178,7 +170,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: slice) -> None:
     """Let the meta-learner follow the block, and note what it chose."""
     settings, first = model.settings, model.memory.size
-    positions = model.memory.room_for(0)[:, first : first + len(log_scores)]
+    positions = model.memory.allocate(0)[:, first : first + len(log_scores)]
     learned.positions[:, block] = positions
     log_priors = np.ascontiguousarray(-0.5 * np.sum(positions**2, axis=2).T / settings.latent_var)
     chosen: Int = np.empty(len(log_scores), dtype=np.int64)
@@ -196,21 +188,23 @@ def _vectors(rows: Float, axes: Float) -> Vectors:
 
 
 def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
-    """Neighbours of a row (D,) with gaps: near it with gaps at the mean, and of these, near in what was observed."""
+    """Find neighbours of a row (D,) with gaps: near it with gaps at the mean, then near in the observed entries."""
     neighbours, observed = model.memory.neighbours, ~np.isnan(row)
     filled = np.where(observed, row, 0.0)
-    found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(_CANDIDATES, model.settings.n_neighbors))[0]
+    found = neighbours.nearest(_vectors(filled[None, :], model.axes), max(GAP_CANDIDATES, model.settings.n_neighbors))[
+        0
+    ]
     candidates = neighbours.rows_at(found) @ model.axes[observed].T
     order = np.argsort(np.sum((candidates - row[observed]) ** 2, axis=1), kind="stable")
     nearest: Int = np.ascontiguousarray(found[order[: model.settings.n_neighbors]])
     return nearest
 
 
-# -- looking without learning ----------------------------------------------------------------------------------------
+# -- predictions without learning ------------------------------------------------------------------------------------
 
 
 def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Float]:
-    """Positions (len(experts), n, d) and log predictive densities (len(experts), n) of rows; the model is unchanged."""
+    """Compute positions (len(experts), n, d) and log densities (len(experts), n) of rows; the model is unchanged."""
     scaled = model.scaling.scaled(rows)
     positions = np.empty((len(experts), len(rows), model.settings.n_components))
     log_scores = np.empty((len(experts), len(rows)))
@@ -233,7 +227,7 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
 
 
 def _ahead(model: Embedder, m: int) -> LatentExperts:
-    """The experts as the next row would find them: what is forgotten between two rows is forgotten already."""
+    """Return the experts as they are at the next row: the forgetting between two rows is already applied."""
     if model.settings.forgetting == 1.0:
         return model.experts
     decay = model.settings.forgetting
@@ -258,7 +252,7 @@ def _place_gappy(model: Embedder, m: int, row: Float, neighbours: Int, placed: F
 
 
 def log_densities(model: Embedder, rows: Float) -> Float:
-    """Log predictive density (n,) of each row's observed entries as the next row, in the user's units."""
+    """Compute the log predictive density (n,) of each row's observed entries as the next row, in the user's units."""
     _, log_scores = place(model, rows, list(range(model.n_experts)))
     ahead = diffuse(_weight_rule(model), model.log_weights)
     mixture = np.array([log_sum_exp(ahead + scores) for scores in log_scores.T])

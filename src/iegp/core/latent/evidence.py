@@ -1,4 +1,4 @@
-"""Where an expert of the latent variable model starts: positions and variances that explain the first rows (Remark 2).
+"""Initial positions and variances of an expert of the latent variable model, from the first rows (Remark 2).
 
 Maximises ``log p(Y | X; noise_var, prior_var) + log p(X)`` (eq:init_opt) over the latent positions and, in logs, both
 variances. The marginal likelihood of random features needs F x F matrices only (Woodbury), so that an evaluation with
@@ -14,18 +14,19 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from iegp.core.compute.tolerances import MAX_NOISE_VAR, MAX_PRIOR_RATIO, MIN_NOISE_VAR
+from iegp.core.compute.tolerances import (
+    ALWAYS_KEPT_COLUMNS,
+    LEFT_OUT_VARIANCE,
+    MAX_NOISE_VAR,
+    MAX_PRIOR_RATIO,
+    MIN_NOISE_VAR,
+)
 from iegp.core.features import feature_rows
 from iegp.typing import Float
 
-# What the leading columns may leave out of the variance of the first rows. It is still counted, as noise.
-_LEFT_OUT = 0.02
-# Fewer columns than this are all kept: rows of few columns may have less noise than what would be left out.
-_ALWAYS_KEPT = 64
-
 
 class FirstRows(NamedTuple):
-    """The scaled rows of the warm-up as the evidence sees them: through ``Y Y'`` alone."""
+    """The scaled warm-up rows in the form that the evidence needs: it depends on ``Y Y'`` alone."""
 
     columns: Float
     """(n, q) rows in a basis where a few columns hold nearly all of the variance."""
@@ -36,7 +37,7 @@ class FirstRows(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where an expert begins."""
+    """Initial positions and variances of an expert."""
 
     positions: Float
     noise_var: float
@@ -49,15 +50,15 @@ def leading_columns(rows: Float) -> FirstRows:
     """Rotate rows (n, D) to their principal axes and drop axes that hold next to no variance.
 
     What is dropped counts as noise in full: the evidence errs by what features could have explained of the last 2 %.
-    Nothing is dropped of rows with at most 64 columns.
+    Nothing is dropped from rows with at most 64 columns.
     """
     n, n_outputs = rows.shape
     total = float(np.sum(rows**2))
     gram = rows.T @ rows if n_outputs <= n else rows @ rows.T
     values, vectors = np.linalg.eigh(gram)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    kept = 1 + int(np.searchsorted(np.cumsum(values), (1.0 - _LEFT_OUT) * total)) if total > 0.0 else 1
-    kept = min(max(kept, _ALWAYS_KEPT), len(values))
+    kept = 1 + int(np.searchsorted(np.cumsum(values), (1.0 - LEFT_OUT_VARIANCE) * total)) if total > 0.0 else 1
+    kept = min(max(kept, ALWAYS_KEPT_COLUMNS), len(values))
     columns = rows @ vectors[:, :kept] if n_outputs <= n else vectors[:, :kept] * np.sqrt(values[:kept])
     return FirstRows(np.ascontiguousarray(columns), total, n_outputs)
 
@@ -65,7 +66,7 @@ def leading_columns(rows: Float) -> FirstRows:
 def objective(
     first: FirstRows, frequencies: Float, positions: Float, log_noise: float, log_prior: float, latent_var: float
 ) -> tuple[float, Float, float, float]:
-    """Minus log posterior density (constants dropped) and its derivatives.
+    """Compute minus log posterior density (constants dropped) and its derivatives.
 
     Returns the value and the gradients with respect to the positions (n, d), ``log_noise`` and ``log_prior``.
     """
@@ -100,7 +101,10 @@ def objective(
 def fit_start(
     first: FirstRows, frequencies: Float, positions: Float, noise_var: float, latent_var: float, max_iter: int
 ) -> Start:
-    """L-BFGS from ``positions`` (n, d). The prior variance starts at one, that of the scaled rows."""
+    """Maximise the evidence by L-BFGS from ``positions`` (n, d).
+
+    The prior variance starts at one, that of the scaled rows.
+    """
     shape = positions.shape
 
     def value_and_gradient(packed: Float) -> tuple[float, Float]:

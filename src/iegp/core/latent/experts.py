@@ -1,4 +1,4 @@
-"""The experts of a latent variable model: made from the first rows, then only looked at."""
+"""The experts of a latent variable model, made from the first rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp.core.compute.tolerances import FIRST_MAP_NOISE
 from iegp.core.features import feature_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.latent.blocks import Belief, refresh
@@ -15,9 +16,6 @@ from iegp.core.latent.initial import principal_positions, rotation_onto, standar
 from iegp.core.latent.row import RowProblem
 from iegp.core.latent.settings import LatentSettings
 from iegp.typing import Float
-
-# Noise assumed before the evidence is asked, in units of the scaled rows' variance.
-_FIRST_NOISE = 0.5
 
 FirstPicture = Callable[[Float], Float | None]
 """Positions (n, d) for the principal components (n, q) of the first rows; None to take the leading ones of these."""
@@ -62,9 +60,10 @@ class LatentExperts(NamedTuple):
 def fit_latent_experts(
     settings: LatentSettings, rows: Float, picture: FirstPicture
 ) -> tuple[LatentExperts, Float, Float]:
-    """Experts that have seen the scaled first rows (n, D); positions (M, n, d); objectives (M,), smaller is better.
+    """Fit experts to the scaled first rows (n, D); return them, positions (M, n, d), and objectives (M,) to minimise.
 
-    All experts begin at one picture, or each where the one before it ended, and are rotated onto it: one frame for all.
+    All experts begin at one initial map, or each where the one before it ended, and are rotated onto it: one frame for
+    all.
     """
     first = leading_columns(rows)
     drawn = picture(first.columns)
@@ -79,7 +78,7 @@ def fit_latent_experts(
             kernel, settings.n_frequencies, settings.n_components, settings.features, (settings.seed, m)
         )
         drawn_frequencies = np.ascontiguousarray(drawn_frequencies / kernel.scales(settings.n_components))
-        start = fit_start(first, drawn_frequencies, begin, _FIRST_NOISE, settings.latent_var, settings.warmup_iter)
+        start = fit_start(first, drawn_frequencies, begin, FIRST_MAP_NOISE, settings.latent_var, settings.warmup_iter)
         begin = start.positions if settings.chain else common
         rotation = rotation_onto(start.positions, common)
         starts.append(start._replace(positions=np.ascontiguousarray(start.positions @ rotation)))
@@ -91,7 +90,7 @@ def fit_latent_experts(
 def _after_first_rows(
     settings: LatentSettings, rows: Float, starts: list[Start], frequencies: list[Float]
 ) -> LatentExperts:
-    """Beliefs at the positions found (Algorithm 2, lines 5 and 6)."""
+    """Compute beliefs at the fitted positions (Algorithm 2, lines 5 and 6)."""
     n_experts, n_features = len(starts), 2 * settings.n_frequencies
     experts = LatentExperts(
         np.stack(frequencies),

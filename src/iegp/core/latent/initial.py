@@ -1,4 +1,4 @@
-"""Before the first row is embedded: the scale of the rows, missing entries, a first picture, a common frame."""
+"""Preparation of the first rows: their scale, missing entries, an initial map, a common frame."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_IN_FLOAT32
+from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_IN_FLOAT32, GAP_DONORS
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# A missing entry of the first rows becomes the mean of so many nearest rows that have it.
-_DONORS = 5
 
 
 class RowScaling(NamedTuple):
@@ -24,12 +21,12 @@ class RowScaling(NamedTuple):
     """(1,). One number: columns that vary little stay small, as in principal components."""
 
     def scaled(self, rows: Float) -> Float:
-        """Rows (n, D) in the experts' units; NaN stays."""
+        """Return rows (n, D) in the experts' units; NaN stays."""
         self.check(rows)
         return np.ascontiguousarray((rows - self.mean) / self.scale[0])
 
     def check(self, rows: Float) -> None:
-        """Refuse values whose squares would overflow."""
+        """Raise for values with squares that would overflow."""
         largest = FARTHEST_IN_FLOAT32 * self.scale[0]
         with np.errstate(over="ignore", invalid="ignore"):
             # Written so that a NaN, which marks a gap, passes.
@@ -43,7 +40,7 @@ class RowScaling(NamedTuple):
 
 
 def fit_scaling(rows: Float) -> RowScaling:
-    """Means of the observed entries, and the root of the average variance of a column."""
+    """Compute means of the observed entries, and the root of the average variance of a column."""
     observed = ~np.isnan(rows)
     counts = np.maximum(observed.sum(axis=0), 1)
     filled = np.where(observed, rows, 0.0)
@@ -58,10 +55,10 @@ def fit_scaling(rows: Float) -> RowScaling:
 
 
 def filled_rows(scaled: Float) -> Float:
-    """The first rows with each gap filled by the mean of the nearest rows that have the entry, O(n D) for a row.
+    """Fill each gap of the first rows with the mean of the nearest rows that have the entry, O(n D) for a row.
 
-    Nearness is judged by the entries that both rows have. Filling with column means instead would put rows with gaps on
-    islands of their own.
+    Distances use the entries that both rows have. Filling with column means instead would put rows with gaps into
+    clusters of their own.
     """
     is_missing = np.isnan(scaled)
     rows = np.where(is_missing, 0.0, scaled)
@@ -71,18 +68,18 @@ def filled_rows(scaled: Float) -> Float:
         distances[~shared.any(axis=1)] = np.inf
         order = np.argsort(distances, kind="stable")
         for column in np.flatnonzero(is_missing[t]):
-            donors = order[~is_missing[order, column]][:_DONORS]
+            donors = order[~is_missing[order, column]][:GAP_DONORS]
             rows[t, column] = scaled[donors, column].mean() if len(donors) else 0.0
     return rows
 
 
 def principal_positions(columns: Float, n_components: int) -> Float:
-    """The probabilistic PCA start: leading columns of rows in their principal axes, each of spread one."""
+    """Compute the probabilistic PCA start: leading columns of rows in their principal axes, each of spread one."""
     leading = columns[:, :n_components]
     positions = np.zeros((len(columns), n_components))
     for c in range(leading.shape[1]):
         spread = leading[:, c].std()
-        # The sign of an eigenvector is an accident of the library: let the largest entry be positive.
+        # The sign of an eigenvector is arbitrary: make the largest entry positive.
         sign = np.sign(leading[np.argmax(np.abs(leading[:, c])), c])
         if spread > 0.0:
             positions[:, c] = sign * (leading[:, c] - leading[:, c].mean()) / spread
@@ -90,7 +87,7 @@ def principal_positions(columns: Float, n_components: int) -> Float:
 
 
 def standardised_positions(positions: Float) -> Float:
-    """A picture made elsewhere, centred and of average spread one, its shape kept."""
+    """Centre a given initial map and scale it to average spread one; its shape is kept."""
     centred = positions - positions.mean(axis=0)
     spread = math.sqrt(float(np.mean(centred**2)))
     result: Float = centred / spread if spread > 0.0 else centred
@@ -98,9 +95,9 @@ def standardised_positions(positions: Float) -> Float:
 
 
 def rotation_onto(positions: Float, target: Float) -> Float:
-    """The rotation or reflection (d, d) that brings ``positions`` closest to ``target`` (orthogonal Procrustes).
+    """Return the rotation or reflection (d, d) that brings ``positions`` closest to ``target`` (orthogonal Procrustes).
 
-    Rotating the frequencies of an expert as well leaves its features, and so all it says, as they were.
+    Rotating the frequencies of an expert as well leaves its features, and so its predictions, as they were.
     """
     left, _, right = np.linalg.svd(positions.T @ target)
     rotation: Float = left @ right
@@ -108,7 +105,7 @@ def rotation_onto(positions: Float, target: Float) -> Float:
 
 
 def search_axes(rows: Float, most: int) -> Float:
-    """Axes (D, q) in which neighbours are looked for: the columns themselves, or the ``most`` leading principal axes.
+    """Return axes (D, q) of the neighbour search: the columns themselves, or the ``most`` leading principal axes.
 
     Distances in the leading axes of the first rows find nearly the same neighbours for a fraction of time and memory.
     """

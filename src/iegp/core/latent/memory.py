@@ -1,8 +1,8 @@
-"""The rows a latent variable model remembers: where every expert put them, and who their neighbours are.
+"""Rows that a latent variable model stores: their positions under every expert, and an index of neighbours.
 
-Memory grows with the stream unless it is bounded. When a bounded memory is full, every second row is forgotten, oldest
-first in line to go at each such moment: recent rows stay dense, old ones thin out. What is forgotten is only a place to
-start looking from; what was learned from a row stays learned.
+Memory grows with the stream unless it is bounded. When a bounded memory is full, every second row is removed: recent
+rows stay dense, old ones thin out. A stored row only serves as a starting point for new rows; what was learned from a
+removed row stays learned.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import FEW_STORED_ROWS
 from iegp.core.latent.neighbours import Neighbours, Vectors
 from iegp.typing import Float, Int
 
 Digests = NDArray[np.uint64]
-# So few rows are looked for one by one: sorting all that are stored would cost more.
-_FEW = 16
 
 
 class Memory:
-    """Stored rows in the order they came."""
+    """Stored rows in order of arrival."""
 
     def __init__(self, n_experts: int, n_components: int, n_axes: int) -> None:
         self.size = 0
@@ -34,26 +33,26 @@ class Memory:
 
     @property
     def positions(self) -> Float:
-        """(experts, size, d): where each expert put each row."""
+        """Position of each row under each expert, (experts, size, d)."""
         return self._positions[:, : self.size]
 
     @property
     def stitched(self) -> Float:
-        """(size, d): each row where the best expert of its moment put it."""
+        """Position of each row under the best expert of its moment, (size, d)."""
         return self._stitched[: self.size]
 
     @property
     def digests(self) -> Digests:
-        """(size,): a fingerprint of every row, to know it again."""
+        """Hash of every row, (size,), to recognise it."""
         return self._digests[: self.size]
 
     @property
     def numbers(self) -> Int:
-        """(size,): which row of the stream it was."""
+        """Number of each row in the stream, (size,)."""
         return self._numbers[: self.size]
 
-    def room_for(self, n: int) -> Float:
-        """Positions (experts, capacity, d) with space for n more rows, to write into at ``size`` and beyond."""
+    def allocate(self, n: int) -> Float:
+        """Return positions (experts, capacity, d) with space for n more rows, to write at ``size`` and beyond."""
         if self.size + n > len(self._stitched):
             capacity = max(self.size + n, 2 * len(self._stitched))
             self._positions = _grown(self._positions, capacity, 1)
@@ -63,16 +62,16 @@ class Memory:
         return self._positions
 
     def append(self, vectors: Vectors, stitched: Float, digests: Digests, first_number: int) -> None:
-        """Make rows part of the memory whose positions were written already."""
+        """Store rows after their positions have been written."""
         new = slice(self.size, self.size + len(vectors))
-        self.room_for(len(vectors))
+        self.allocate(len(vectors))
         self._stitched[new], self._digests[new] = stitched, digests
         self._numbers[new] = np.arange(first_number, first_number + len(vectors))
         self.neighbours.add(vectors)
         self.size += len(vectors)
 
     def thin(self) -> None:
-        """Forget the first, third, fifth ... row, and index the others anew, in order."""
+        """Remove the first, third, fifth ... row, and build the index of the others again, in order."""
         kept = slice(1, self.size, 2)
         vectors = self.neighbours.rows()[kept]
         self._positions = self._positions[:, kept].copy()
@@ -83,10 +82,10 @@ class Memory:
         self.neighbours.add(vectors)
 
     def find(self, digests: Digests) -> Int:
-        """Where each of these rows is stored, or -1; of several equal rows, the latest."""
+        """Return where each of these rows is stored, or -1; of several equal rows, the latest."""
         if self.size == 0:
             return np.full(len(digests), -1)
-        if len(digests) <= _FEW:
+        if len(digests) <= FEW_STORED_ROWS:
             places = (np.flatnonzero(self.digests == digest) for digest in digests)
             return np.array([place[-1] if len(place) else -1 for place in places], dtype=np.int64)
         order = np.argsort(self.digests, kind="stable")
@@ -104,7 +103,7 @@ def _grown(array: NDArray[Any], capacity: int, axis: int) -> NDArray[Any]:
 
 
 def digests_of(rows: Float) -> Digests:
-    """A 64-bit fingerprint of every row: equal rows have equal ones, different rows practically never."""
+    """Compute a 64-bit hash of every row: equal rows have equal ones, different rows practically never."""
     bits = np.ascontiguousarray(np.where(np.isnan(rows), np.nan, rows + 0.0)).view(np.uint64)
     out: Digests = np.empty(len(rows), dtype=np.uint64)
     _mix(bits, out)

@@ -1,7 +1,7 @@
-"""A latent variable model that starts from nothing: rows are kept until the warm-up is complete, then learned.
+"""A latent variable model from its first row on: rows are kept until the warm-up is complete, then learned.
 
-Asked for anything during the warm-up, a provisional model is fitted to the rows so far: it depends on these rows alone
-and is thrown away when the next row comes.
+During the warm-up, a provisional model is fitted to the rows so far whenever one is needed: it depends on these rows
+alone and is discarded when the next row comes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LatentOnline:
 
     @property
     def n_seen(self) -> int:
-        """Rows learned so far, or kept to be learned."""
+        """Number of rows learned so far, or kept to be learned."""
         return len(self.kept) if self.embedder is None else self.embedder.n_seen
 
     @property
@@ -37,14 +37,14 @@ class LatentOnline:
 
 
 def begin(settings: LatentSettings, n_columns: int) -> LatentOnline:
-    """A model that has seen nothing."""
+    """Return a model before its first row."""
     return LatentOnline(settings, np.empty((0, n_columns)))
 
 
 def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedRows | None:
     """Learn rows (n, D) in order, in place. What happened to the last ones; None while the warm-up lasts.
 
-    If the warm-up ends among these rows, the answer is about all of its rows and those after it.
+    If the warm-up ends among these rows, the result covers all of its rows and those after it.
     """
     if model.embedder is not None:
         return latent.learn(model.embedder, rows)
@@ -65,7 +65,7 @@ def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedR
 
 
 def current(model: LatentOnline, picture: FirstPicture) -> Embedder:
-    """The model to ask: during the warm-up, one fitted to the rows so far."""
+    """Return the model for predictions: during the warm-up, one fitted to the rows so far."""
     if model.embedder is not None:
         return model.embedder
     if model.provisional is None:

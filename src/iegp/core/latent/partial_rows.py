@@ -1,9 +1,9 @@
-"""Rows with missing entries: what was observed decides where a row belongs.
+"""Rows with missing entries, embedded by their observed entries.
 
 The likelihood of a row is a product over its entries (eq:IEGPLVM_LF), so entries that were not observed drop out of it.
 Learning such a row takes the expert's own prediction in their place: it leaves the mean of their parameters as it was.
 (The covariance is shared by all columns, as in the paper, so it shrinks for the missing ones too.) One row at a time
-and O(F² D) each: this path is for gaps, not for tables that are mostly empty.
+and O(F² D) each: it is meant for occasional gaps, not for tables that are mostly empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iegp.typing import Bool, Float, Int
 def place_partial(
     belief: Belief, problem: RowProblem, row: Float, neighbours: Int, positions: Float, placed: Float
 ) -> tuple[float, Float, Row, Workspace]:
-    """Position of one row (D,), written into ``placed`` (d,), from its observed entries.
+    """Compute the position of one row (D,), written into ``placed`` (d,), from its observed entries.
 
     Returns the log predictive density of these, the row completed by predictions, and what :func:`absorb` needs.
     """

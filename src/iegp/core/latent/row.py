@@ -1,8 +1,8 @@
-"""Where one new row belongs: the most probable latent position under one expert (eq:test_point_prb).
+"""Position of one new row: the most probable latent position under one expert (eq:test_point_prb).
 
-Everything an evaluation needs of the data is in ``Theta y``, ``Theta Theta'`` and ``y'y``, so that it costs O(F²)
-whatever the width of a row. Steps are Gauss-Newton with damping: the curvature of the misfit is ``J'J``, and
-``Theta Theta'`` gives it for the price of d more products. A step that does not help is taken back and damped more.
+An evaluation needs the data only through ``Theta y``, ``Theta Theta'`` and ``y'y``, so it costs O(F²) whatever the
+number of columns of a row. Steps are Gauss-Newton with damping: the curvature of the misfit is ``J'J``, and
+``Theta Theta'`` gives it at the cost of d more products. A step that does not help is undone and damped more.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.sincos import sincos
+from iegp.core.compute.tolerances import DAMPING, DAMPING_DOWN, DAMPING_UP, LEAST_PIVOT
 from iegp.typing import Float
-
-_DAMPING = 1e-2
-_DAMPING_UP, _DAMPING_DOWN = 8.0, 0.25
 
 
 class RowProblem(NamedTuple):
-    """What is known when a row arrives; all arrays belong to one expert."""
+    """Data of one expert that the position of a new row depends on."""
 
     frequencies: Float
     """(n_frequencies, d)"""
@@ -49,7 +47,7 @@ def _dot(a: Float, b: Float) -> float:
 
 @compiled
 def symmetric_times(matrix: Float, vector: Float, out: Float) -> None:
-    """``out = matrix @ vector`` for a symmetric matrix of even size.
+    """Compute ``out = matrix @ vector`` for a symmetric matrix of even size.
 
     Rows are added to ``out`` four at a time: no sum runs along a row, so the loop vectorises as it is written, and it
     takes half the time of a library call for a hundred features.
@@ -69,7 +67,7 @@ def symmetric_times(matrix: Float, vector: Float, out: Float) -> None:
 
 @compiled_fast_sums
 def _three_times(matrix: Float, vectors: Float, first: int, out: Float) -> None:
-    """The same for three vectors, rows ``first`` and on: the matrix is read once instead of three times."""
+    """Do the same for three vectors, rows ``first`` and on: the matrix is read once instead of three times."""
     n = len(matrix)
     f, g, h = first, first + 1, first + 2
     for j in range(n):
@@ -87,7 +85,7 @@ def _three_times(matrix: Float, vectors: Float, first: int, out: Float) -> None:
 
 @compiled
 def symmetric_products(matrix: Float, vectors: Float, out: Float) -> None:
-    """``out = vectors @ matrix`` for a symmetric matrix of even size and a few vectors (k, F)."""
+    """Compute ``out = vectors @ matrix`` for a symmetric matrix of even size and a few vectors (k, F)."""
     k = len(vectors)
     for first in range(0, k - 2, 3):
         _three_times(matrix, vectors, first, out)
@@ -97,7 +95,7 @@ def symmetric_products(matrix: Float, vectors: Float, out: Float) -> None:
 
 @compiled
 def features_at(x: Float, frequencies: Float, angles: Float, phi: Float) -> None:
-    """``phi_v(x)`` of one position, as :func:`iegp.core.features.feature_rows` has it."""
+    """Compute ``phi_v(x)`` of one position, as :func:`iegp.core.features.feature_rows` does."""
     n, d = frequencies.shape
     for i in range(n):
         angle = 0.0
@@ -108,7 +106,7 @@ def features_at(x: Float, frequencies: Float, angles: Float, phi: Float) -> None
 
 
 class Row(NamedTuple):
-    """One observed row, as an expert sees it."""
+    """One observed row, projected on an expert's features."""
 
     theta_y: Float
     """(F,), ``Theta y``."""
@@ -119,7 +117,7 @@ class Row(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What an evaluation leaves behind; made once per block."""
+    """Intermediate results of an evaluation; allocated once per block."""
 
     angles: Float
     waves: Float
@@ -155,7 +153,7 @@ def _prior_loss(problem: RowProblem, x: Float) -> float:
 
 @compiled
 def _moments(problem: RowProblem, row: Row, phi: Float, by_second: Float, by_inverse: Float) -> tuple[float, float]:
-    """Squared misfit of the row, and the predictive variance of an entry (eq:subeqns)."""
+    """Compute the squared misfit of the row, and the predictive variance of an entry (eq:subeqns)."""
     misfit = max(row.square - 2.0 * _dot(phi, row.theta_y) + _dot(phi, by_second), 0.0)
     return misfit, problem.noise_var * (1.0 + max(_dot(phi, by_inverse), 0.0))
 
@@ -167,7 +165,7 @@ def _data_loss(row: Row, misfit: float, variance: float) -> float:
 
 @compiled
 def evaluate(problem: RowProblem, row: Row, x: Float, space: Workspace) -> tuple[float, float]:
-    """Minus log posterior density at ``x`` and minus log predictive density of the row there.
+    """Compute minus log posterior density at ``x`` and minus log predictive density of the row there.
 
     Leaves the gradient and the Gauss-Newton curvature of the former in the workspace.
     """
@@ -200,7 +198,7 @@ def evaluate(problem: RowProblem, row: Row, x: Float, space: Workspace) -> tuple
 
 @compiled
 def best_start(problem: RowProblem, row: Row, starts: Float, angles: Float) -> int:
-    """Which of the positions ``starts`` (k, d) is the most probable."""
+    """Return the index of the most probable of the positions ``starts`` (k, d)."""
     k, n_features = len(starts), len(problem.second)
     phi, by_second, by_inverse = np.empty((k, n_features)), np.empty((k, n_features)), np.empty((k, n_features))
     for s in range(k):
@@ -218,7 +216,7 @@ def best_start(problem: RowProblem, row: Row, starts: Float, angles: Float) -> i
 
 @compiled
 def damped_step(gradient: Float, curvature: Float, damping: float, longest: float, step: Float) -> None:
-    """``step = -(curvature + damping diag(curvature))^-1 gradient``, shortened to ``longest``."""
+    """Compute ``step = -(curvature + damping diag(curvature))^-1 gradient``, shortened to ``longest``."""
     d = gradient.size
     lower = np.empty((d, d))
     # A Cholesky factorisation by hand: d is two or three, and a LAPACK call costs more than the work.
@@ -227,7 +225,7 @@ def damped_step(gradient: Float, curvature: Float, damping: float, longest: floa
             total = curvature[c, e] * (1.0 + damping if c == e else 1.0)
             for k in range(e):
                 total -= lower[c, k] * lower[e, k]
-            lower[c, e] = math.sqrt(max(total, 1e-12 * curvature[c, c])) if c == e else total / lower[e, e]
+            lower[c, e] = math.sqrt(max(total, LEAST_PIVOT * curvature[c, c])) if c == e else total / lower[e, e]
     for c in range(d):
         total = -gradient[c]
         for k in range(c):
@@ -254,7 +252,7 @@ def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Wo
     d = x.size
     start = starts[best_start(problem, row, starts, space.angles)]
     trial, step, gradient, curvature = np.empty(d), np.zeros(d), np.empty(d), np.empty((d, d))
-    best, best_loss, damping, is_current = math.inf, math.inf, _DAMPING, False
+    best, best_loss, damping, is_current = math.inf, math.inf, DAMPING, False
     # The first evaluation is at the start, then one per step; one more if the last step was not taken.
     for number in range(n_steps + 2):
         if number == n_steps + 1 and is_current:
@@ -270,6 +268,6 @@ def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Wo
                 for e in range(d):
                     curvature[c, e] = space.curvature[c, e]
         if number > 0:
-            damping *= _DAMPING_DOWN if is_current else _DAMPING_UP
+            damping *= DAMPING_DOWN if is_current else DAMPING_UP
         damped_step(gradient, curvature, damping, problem.longest_step, step)
     return -best_loss

@@ -1,4 +1,4 @@
-"""What a user asked of a latent variable model, checked once and in plain types."""
+"""Settings of a latent variable model, checked and in plain types."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class LatentSettings:
         for kernel in self.kernels:
             if kernel.is_fitted_to_data:
                 raise InputError(
-                    f"kernels contains {kernel!r}, whose length scale is fitted to labels, which there are none of "
-                    "here; give numbers, in units of the latent space, such as RBF(0.5) and RBF(2.0)"
+                    f"kernels contains {kernel!r}, but its length scale is fitted to labels, and a map has none; "
+                    "give numbers, in units of the latent space, such as RBF(0.5) and RBF(2.0)"
                 )
         check_choice("features", self.features, METHODS)
         check_choice("weights", self.weights, RULES)
@@ -74,12 +74,12 @@ class LatentSettings:
         return transition_matrix(switch, len(self.kernels))
 
     def to_config(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Return plain data, ready for JSON."""
         return {**self.__dict__, "kernels": [kernel.to_config() for kernel in self.kernels]}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LatentSettings:
-        """The inverse of :meth:`to_config`."""
+        """Make settings from the output of :meth:`to_config`."""
         config = dict(config)
         switch = config["switch_prob"]
         config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
@@ -88,5 +88,5 @@ class LatentSettings:
 
 
 _WHOLE = {"n_components": 1, "n_frequencies": 1, "warmup": 1, "n_neighbors": 1, "n_steps": 0, "warmup_iter": 0}
-# A row costs memory and time for each of them, and a model file may say any number.
+# Each of them costs memory and time per row, and a model file may contain any number.
 _MOST = {"n_neighbors": 1000, "n_steps": 1000, "n_frequencies": 5000, "n_components": 1000}

@@ -1,4 +1,4 @@
-"""Who is trusted, and whose position the stitched embedding takes (eq:m_star, eq:w_up_LVM)."""
+"""Weights of the experts of a map, and the expert of each row of the stitched embedding (eq:m_star, eq:w_up_LVM)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iegp.typing import Float, Int
 def choose_and_weigh(
     rule: WeightRule, log_scores: Float, log_priors: Float, log_weights: Float, chosen: Int, log_score: Float
 ) -> None:
-    """For every row of a table (n, experts): who has the most probable position, then the weights' update in place.
+    """Find the expert with the most probable position for every row (n, experts); update the weights in place.
 
     The choice is made in logs: a row of hundreds of entries moves weights by hundreds of nats at once.
     """

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from iegp._compile import compiled
-from iegp.core.likelihoods.logistic import log_expected_sigmoid
-from iegp.core.likelihoods.normal import interval, log_normal_cdf
+from iegp.core.compute.logistic import log_expected_sigmoid, probit_shrinkage
+from iegp.core.compute.newton import newton
+from iegp.core.compute.normal import interval, log_normal_cdf
+from iegp.core.likelihoods.protocol import Likelihood
 from iegp.typing import Float
 
 
@@ -22,9 +24,19 @@ def logit_derivatives(label: Float, z: float, link: Float) -> tuple[float, float
 
 
 @compiled
-def logit_log_predictive(label: Float, mean: float, var: float, link: Float, outcomes: Float) -> float:
+def logit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
     """Log probabilities of both classes, and that of the label."""
-    return _both(log_expected_sigmoid(-abs(mean + link[0]), var), mean + link[0], label, outcomes)
+    centre = mean[0] + link[0]
+    return _both(log_expected_sigmoid(-abs(centre), var), centre, label, outcomes)
+
+
+@compiled
+def logit_probit_log_predictive(
+    label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float
+) -> float:
+    """The same by the probit approximation."""
+    centre = (probit_shrinkage(var) * (mean[0] + link[0]) - link[0]) + link[0]
+    return _both(log_expected_sigmoid(-abs(centre), 0.0), centre, label, outcomes)
 
 
 @compiled
@@ -35,9 +47,10 @@ def probit_derivatives(label: Float, z: float, link: Float) -> tuple[float, floa
 
 
 @compiled
-def probit_log_predictive(label: Float, mean: float, var: float, link: Float, outcomes: Float) -> float:
+def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
     """The same for the probit, where the integral has a closed form."""
-    return _both(log_normal_cdf(-abs(mean + link[0]) / math.sqrt(1.0 + var)), mean + link[0], label, outcomes)
+    centre = mean[0] + link[0]
+    return _both(log_normal_cdf(-abs(centre) / math.sqrt(1.0 + var)), centre, label, outcomes)
 
 
 @compiled
@@ -48,3 +61,30 @@ def _both(smaller: float, centre: float, label: Float, outcomes: Float) -> float
     outcomes[0] = smaller if centre > 0.0 else larger
     outcomes[1] = larger if centre > 0.0 else smaller
     return float(outcomes[1] if label[0] > 0.5 else outcomes[0])
+
+
+class BernoulliLogit(Likelihood):
+    """Two classes and a sigmoid."""
+
+    name = "bernoulli-logit"
+    is_trusted = True
+    has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
+    derivatives = staticmethod(logit_derivatives)
+    site = staticmethod(newton("bernoulli-logit", logit_derivatives).site)
+    log_predictive = staticmethod(logit_log_predictive)
+    probit_log_predictive = staticmethod(logit_probit_log_predictive)
+
+
+class BernoulliProbit(Likelihood):
+    """Two classes and the normal distribution function."""
+
+    name = "bernoulli-probit"
+    is_trusted = True
+    has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
+    derivatives = staticmethod(probit_derivatives)
+    site = staticmethod(newton("bernoulli-probit", probit_derivatives).site)
+    log_predictive = staticmethod(probit_log_predictive)

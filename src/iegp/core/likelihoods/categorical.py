@@ -23,12 +23,11 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.exponential import exp_negative
-from iegp.core.likelihoods.logistic import hermite
-from iegp.core.likelihoods.normal import normal_cdf
+from iegp.core.compute.logistic import hermite, probit_shrinkage
+from iegp.core.compute.normal import normal_cdf
+from iegp.core.compute.tolerances import CLASS_MODE_CONVERGED, MODE_MAX_STEPS
+from iegp.core.likelihoods.protocol import Likelihood, indicators
 from iegp.typing import Float, Int
-
-_MAX_STEPS = 200
-_CONVERGED = 1.0e-9
 
 
 def _laguerre(n: int) -> Float:
@@ -88,7 +87,7 @@ def softmax(values: Float, link: Float, probabilities: Float) -> float:
 
 
 @compiled
-def site(label: int, mean: Float, var: float, link: Float, slope: Float) -> float:
+def joint_site(label: int, mean: Float, var: float, link: Float, slope: Float) -> float:
     """Joint mode of K independent Gaussians N(mean_k, var) times the likelihood.
 
     Writes the slope of the log likelihood there (the mean moves by ``var * slope``) and returns the shared curvature.
@@ -97,7 +96,7 @@ def site(label: int, mean: Float, var: float, link: Float, slope: Float) -> floa
     z, trial, step = mean.copy(), np.empty(n), np.empty(n)
     p, p_trial = np.empty(n), np.empty(n)
     height = _height(label, z, mean, var, link, p)
-    for _ in range(_MAX_STEPS):
+    for _ in range(MODE_MAX_STEPS):
         largest = _newton_step(label, z, mean, var, p, step)
         fraction = 1.0
         while True:
@@ -110,7 +109,7 @@ def site(label: int, mean: Float, var: float, link: Float, slope: Float) -> floa
             fraction *= 0.5
         height = reached
         z[:], p[:] = trial, p_trial
-        if fraction * largest < _CONVERGED:
+        if fraction * largest < CLASS_MODE_CONVERGED:
             break
     spread = 0.0
     for k in range(n):
@@ -147,7 +146,45 @@ def _newton_step(label: int, z: Float, mean: Float, var: float, p: Float, step: 
 
 
 @compiled
-def log_predictive(label: int, mean: Float, var: float, link: Float, outcomes: Float) -> float:
+def site(label: Float, mean: Float, var: float, link: Float, slope: Float) -> float:
+    """:func:`joint_site` of a row of y."""
+    return joint_site(int(label[0]), mean, var, link, slope)
+
+
+@compiled
+def log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """:func:`log_probabilities` of a row of y."""
+    return log_probabilities(int(label[0]), mean, var, link, outcomes)
+
+
+@compiled
+def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """The same by the probit approximation."""
+    # What softmax sees are differences of two latent values, whose variances add up.
+    shrunk = probit_shrinkage(2.0 * var) * (mean + link)
+    log_normaliser = softmax(shrunk, np.zeros(mean.size), outcomes)
+    for k in range(mean.size):
+        outcomes[k] = shrunk[k] - log_normaliser
+    return float(outcomes[int(label[0])])
+
+
+@compiled
+def drawn_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
+    """The same by averaging over draws ``nodes`` (K, n) of the latent values."""
+    spread = math.sqrt(var)
+    totals, p, z = np.zeros(mean.size), np.empty(mean.size), np.empty(mean.size)
+    for i in range(nodes.shape[1]):
+        for k in range(mean.size):
+            z[k] = mean[k] + spread * nodes[k, i]
+        softmax(z, link, p)
+        totals += p
+    for k in range(mean.size):
+        outcomes[k] = math.log(max(totals[k] / nodes.shape[1], 1.0e-300))
+    return float(outcomes[int(label[0])])
+
+
+@compiled
+def log_probabilities(label: int, mean: Float, var: float, link: Float, outcomes: Float) -> float:
     """Log probabilities of all classes for z_k ~ N(mean_k, var), and that of the label."""
     n = mean.size
     top = -math.inf
@@ -184,7 +221,7 @@ def _narrow(shares: Float, total_share: float, var: float, laguerre: Float, rule
     """The integral over ``v = exp(-a)``, whose integrand is close to ``exp(-v total_share)``."""
     room = _room(shares.size, var, rule)
     for i in range(laguerre.shape[1]):
-        _add_node(laguerre[0, i] / total_share, laguerre[1, i], shares, var, rule[1], room, sums)
+        _add_node((laguerre[0, i] / total_share, laguerre[1, i]), shares, var, rule[1], room, sums)
 
 
 @compiled
@@ -196,7 +233,7 @@ def _trapezoidal(shares: Float, var: float, rule: Float, sums: Float) -> None:
     added = 0.0
     while a > lowest:
         v = math.exp(-a)
-        last = _add_node(v, v, shares, var, rule[1], room, sums)
+        last = _add_node((v, v), shares, var, rule[1], room, sums)
         added += last
         if a < 0.0 and last < _NEGLIGIBLE * added:
             break
@@ -213,18 +250,18 @@ def _room(n_classes: int, var: float, rule: Float) -> tuple[Float, Float, Float,
 
 @compiled
 def _add_node(
-    v: float,
-    weight: float,
+    node: tuple[float, float],
     shares: Float,
     var: float,
     chances: Float,
     room: tuple[Float, Float, Float, Int, Float],
     sums: Float,
 ) -> float:
-    """One value of ``v = exp(-a)``: add ``weight * prod F * (f / F)`` of every class, shares left out.
+    """One value of ``v = exp(-a)`` and its weight: add ``weight * prod F * (f / F)`` of every class, shares left out.
 
     Returns ``weight * prod F``. A class whose share of ``v`` is tiny needs only the first terms of its series.
     """
+    v, weight = node
     factors, exponents, falls, bits, ratios = room
     n_nodes = chances.size
     largest, average = factors[n_nodes - 1], math.exp(0.5 * var)
@@ -284,3 +321,34 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
         a -= _WIDE_STEP * spread
     for k in range(n):
         outcomes[k] = min(0.0, math.log(max(outcomes[k], 1.0e-300) / max(total, 1.0e-300)))
+
+
+class Categorical(Likelihood):
+    """K classes with a latent function each."""
+
+    name = "categorical"
+    is_trusted = True
+    has_classes = True
+    max_curvature = 1.0
+    link_low = link_high = 0.0
+    site = staticmethod(site)
+    log_predictive = staticmethod(log_predictive)
+    probit_log_predictive = staticmethod(probit_log_predictive)
+    drawn_log_predictive = staticmethod(drawn_log_predictive)
+
+    def n_latents(self, n_outcomes: int) -> int:
+        """One for each class."""
+        return n_outcomes
+
+    def n_classes(self, n_link: int) -> int:
+        """One for each parameter."""
+        return n_link
+
+    def start_link(self, y: Float, n_outcomes: int) -> Float:
+        """Zeros: nothing to find."""
+        del y
+        return np.zeros(n_outcomes)
+
+    def targets(self, y: Float, n_outcomes: int) -> Float:
+        """Indicators of the classes."""
+        return indicators(y, n_outcomes)

@@ -29,7 +29,7 @@ WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
 
 @compiled
 def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
-    """The components heavier than ``floor`` as rows of ``table`` (M, 5), weights normalised; a view of it.
+    """Copy the components heavier than ``floor`` to rows of ``table`` (M, 5), weights normalised; return a view of it.
 
     One row and one output: all arguments have shape (M,).
     """
@@ -50,7 +50,7 @@ def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, t
 
 @compiled
 def cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
-    """Distribution function of a mixture, its density, and the derivative of the density."""
+    """Compute the distribution function of a mixture, its density, and the derivative of the density."""
     cdf, pdf, slope = 0.0, 0.0, 0.0
     for j in range(parts.shape[0]):
         weight, scale, dof = parts[j, WEIGHT], parts[j, SCALE], parts[j, DOF]
@@ -67,7 +67,7 @@ def cdf_pdf_slope(x: float, parts: Float) -> tuple[float, float, float]:
 
 @compiled
 def inflation(dof: float) -> float:
-    """Variance of a Student-t of unit scale."""
+    """Compute the variance of a Student-t of unit scale."""
     if dof <= 2.0:
         return math.inf
     return 1.0 + 2.0 / (dof - 2.0)

@@ -1,8 +1,8 @@
 """The predictive distribution of counts: for every row a mixture over experts of Poisson-log-normal components.
 
-:class:`CountMixture` is what people hold; here are its moments and probabilities. All arrays have shape (n, M),
+:class:`CountMixture` is the public type; here are its moments and probabilities. All arrays have shape (n, M),
 C-contiguous float64; rows are independent of each other, so any chunking gives the same bits. A component of weight
-zero is never looked at: its fields may hold anything.
+zero is never read: its fields may hold anything.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
-from iegp.core.likelihoods import POISSON
-from iegp.core.likelihoods.sites import QUADRATURE, LabelModel, log_predictive
-from iegp.core.predictive.count_cdf import HUGE_COUNT, MAX_LOG, cdf
+from iegp.core.compute.tolerances import (
+    FARTHEST_LOG_MEAN,
+    HUGE_COUNT,
+    HUGE_LABEL,
+    LARGEST_VAR,
+    LEAST_VAR,
+    MAX_LOG_RATE,
+    WEIGHT_SUM_SLACK,
+)
+from iegp.core.predictive.count_cdf import cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.mixture import pick_experts
+from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# Above this, noise of the Poisson draw is next to nothing and the count counts as log-normal: relative error of a
-# probability below 1e-5.
-HUGE_LABEL = 1e10
-# A log probability is an integral over z that cannot tell means beyond this from this.
-_FARTHEST_MEAN = 1e5
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
@@ -35,9 +38,19 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 class CountMixture:
     """Predictive distribution of n counts: M experts, each ``Poisson(exp(z))`` with ``z ~ N(log_mean, log_var)``.
 
-    ``weights`` has shape (n, M) and rows that sum to one; ``log_mean`` and ``log_var`` have shape (n, M), exposures and
-    offsets included. Components of weight zero are ignored, whatever their fields hold. Results have shape (n,).
+    Components of weight zero are ignored, whatever their fields hold. Results have shape (n,).
 
+    Parameters
+    ----------
+    weights : array-like (n, M)
+        Weights of the experts; rows sum to one.
+    log_mean : array-like (n, M)
+        Mean of the log rate, exposures and offsets included.
+    log_var : array-like (n, M)
+        Variance of the log rate, at least 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dist = CountMixture(
     ...     weights=np.array([[0.5, 0.5]]), log_mean=np.log([[2.0, 8.0]]), log_var=np.array([[0.0, 0.1]])
@@ -65,7 +78,18 @@ class CountMixture:
 
     @classmethod
     def trusted(cls, weights: Float, log_mean: Float, log_var: Float) -> CountMixture:
-        """Without copies and checks, for arrays that are contiguous float64 and right by construction."""
+        """Make a mixture without copies and checks, from contiguous float64 arrays that are valid by construction.
+
+        Parameters
+        ----------
+        weights, log_mean, log_var : ndarray (n, M)
+            As in the constructor.
+
+        Returns
+        -------
+        CountMixture
+            Mixture that shares memory with the arrays.
+        """
         mixture = object.__new__(cls)
         for name, value in zip(_FIELDS, (weights, log_mean, log_var), strict=True):
             object.__setattr__(mixture, name, value)
@@ -75,7 +99,7 @@ class CountMixture:
         return len(self.weights)
 
     def __getitem__(self, rows: int | slice | ArrayLike) -> CountMixture:
-        """Some of the rows: a slice, a mask, or indices; a single index gives a distribution of one row."""
+        """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
         if isinstance(rows, int | np.integer):
             rows = np.array([range(len(self))[rows]])
         picked = rows if isinstance(rows, slice) else np.asarray(rows)
@@ -87,7 +111,18 @@ class CountMixture:
 
     @classmethod
     def concatenate(cls, parts: Sequence[CountMixture]) -> CountMixture:
-        """One distribution out of consecutive ones."""
+        """Join the distributions of consecutive rows.
+
+        Parameters
+        ----------
+        parts : sequence of CountMixture
+            At least one, all with the same experts.
+
+        Returns
+        -------
+        CountMixture
+            Distribution of all rows.
+        """
         if len(parts) == 1:
             return parts[0]
         weights, log_mean, log_var = (np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS)
@@ -108,39 +143,97 @@ class CountMixture:
         """Square root of :attr:`var`."""
         return np.sqrt(self.var)
 
+    def moments(self) -> tuple[Float, Float]:
+        """Mean and variance at once."""
+        return count_moments(self.weights, self.log_mean, self.log_var)
+
+    def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
+        """Ends of central intervals, and the predicted probability of a smaller count than ``y`` (n,), ties halved."""
+        mixture = self.weights, self.log_mean, self.log_var
+        lower, upper = count_quantiles(*mixture, np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
+        return lower, upper, mid_cdf(*mixture, np.ascontiguousarray(y))
+
     def pmf(self, k: ArrayLike) -> Float:
-        """Probability of the count ``k``: the exponential of :meth:`logpmf`, which see."""
+        """Compute the probability of the count ``k``, the exponential of :meth:`logpmf`.
+
+        Parameters
+        ----------
+        k : float or array-like (n,)
+            One count, or one per row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Probabilities.
+        """
         return np.exp(self.logpmf(k))
 
     def logpmf(self, k: ArrayLike) -> Float:
-        """Log probability of the count ``k``, a number or one value per row. O(n M), summed in logs: no underflow.
+        """Compute the log probability of the count ``k``. O(n M), summed in logs: no underflow.
 
-        Any number that is not negative is a count: between the integers this is the quasi-likelihood, with a gamma
-        function in place of the factorial. Negative and infinite counts have ``-inf``; a NaN gives a NaN.
+        Parameters
+        ----------
+        k : float or array-like (n,)
+            One count, or one per row. Any number that is not negative is accepted: between the integers the result is
+            the quasi-likelihood, with a gamma function in place of the factorial.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log probabilities, in nats; ``-inf`` for negative and infinite counts, NaN for NaN.
         """
         return _logpmf(self.weights, self.log_mean, self.log_var, self._values(k))
 
     def cdf(self, k: ArrayLike) -> Float:
-        """Probability of a count up to ``k``, a number or one value per row, to 1e-9 (2e-7 from ``k = 1e12``). O(n M).
+        """Compute the probability of a count up to ``k``, to 1e-9 (2e-7 from ``k = 1e12``). O(n M).
 
-        Zero below ``k = 0``, constant between the integers. A NaN gives a NaN.
+        Parameters
+        ----------
+        k : float or array-like (n,)
+            One number, or one per row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Probabilities; zero below ``k = 0``, constant between the integers, NaN for NaN.
         """
         return cdf(self.weights, self.log_mean, self.log_var, self._values(k))
 
     def quantile(self, q: ArrayLike) -> Float:
-        """The smallest counts with ``cdf(count) >= q``, a number in (0, 1) or a list of j numbers.
+        """Compute the smallest counts with ``cdf(count) >= q``.
 
-        Shape (n,), with a list (j, n); whole numbers as float64, at most exp(700). ``q`` is met as exactly as
-        :meth:`cdf` is known, at the cost of about two evaluations of it.
+        ``q`` is met with the accuracy of :meth:`cdf`, at the cost of about two evaluations of it.
+
+        Parameters
+        ----------
+        q : float or array-like (j,)
+            Probabilities strictly between 0 and 1.
+
+        Returns
+        -------
+        ndarray (n,) or (j, n)
+            Whole numbers as float64, at most exp(700).
         """
         levels = _probabilities(q)
         found = count_quantiles(self.weights, self.log_mean, self.log_var, np.atleast_1d(levels))
         return found if levels.ndim else found[0]
 
     def interval(self, level: float = 0.95) -> tuple[Float, Float]:
-        """Central interval, ends included: the quantiles at (1 - level)/2 and (1 + level)/2.
+        """Compute the central interval, ends included: the quantiles at (1 - level)/2 and (1 + level)/2.
 
-        Counts come in steps, so the interval holds a probability of ``level`` or more.
+        Counts are discrete, so the interval holds a probability of ``level`` or more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Nominal probability, strictly between 0 and 1.
+
+        Returns
+        -------
+        lower : ndarray (n,)
+            Lower ends.
+        upper : ndarray (n,)
+            Upper ends.
         """
         if np.ndim(level) or not 0.0 < level < 1.0:
             raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
@@ -148,23 +241,33 @@ class CountMixture:
         return lower, upper
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
-        """Draw ``size`` counts per row: shape (size, n), whole numbers as float64, at most exp(700).
+        """Draw counts from the distribution.
 
-        ``rng`` is a generator or a seed; ``None`` draws differently every time.
+        Parameters
+        ----------
+        size : int
+            Number of draws per row.
+        rng : numpy.random.Generator, int or None, default=None
+            Generator or seed; ``None`` draws differently every time.
+
+        Returns
+        -------
+        ndarray (size, n)
+            Whole numbers as float64, at most exp(700).
         """
         generator = np.random.default_rng(rng)
         expert = pick_experts(self.weights, generator.random((size, len(self))))
         rows = np.arange(len(self))
         spread = np.sqrt(self.log_var[rows, expert])
         log_rate = self.log_mean[rows, expert] + spread * generator.standard_normal(expert.shape)
-        rate = np.exp(np.minimum(log_rate, MAX_LOG))
+        rate = np.exp(np.minimum(log_rate, MAX_LOG_RATE))
         # NumPy's generator takes no larger rates; there the noise is below the spacing of floats, or close to it.
         counts: Float = generator.poisson(np.minimum(rate, HUGE_COUNT)).astype(np.float64)
         counts[rate > HUGE_COUNT] = np.floor(rate[rate > HUGE_COUNT])
         return counts
 
     def _values(self, k: ArrayLike) -> Float:
-        """``k`` as a contiguous (n,) array."""
+        """Return ``k`` as a contiguous (n,) array."""
         values = np.asarray(k, dtype=np.float64)
         if values.ndim and values.shape != (len(self),):
             raise InputError(
@@ -190,7 +293,7 @@ def _check_values(mixture: CountMixture) -> None:
     weights, used = mixture.weights, mixture.weights > 0.0
     # Written so that a NaN fails.
     fine = (np.abs(mixture.log_mean) < np.inf) & (mixture.log_var >= 0.0) & (mixture.log_var < np.inf)
-    good = np.all((weights >= 0.0) & (fine | ~used), axis=1) & (np.abs(weights.sum(axis=1) - 1.0) < 1e-6)
+    good = np.all((weights >= 0.0) & (fine | ~used), axis=1) & (np.abs(weights.sum(axis=1) - 1.0) < WEIGHT_SUM_SLACK)
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(
@@ -225,11 +328,11 @@ def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Floa
     for i in range(n):
         for m in range(n_experts):
             if weights[i, m] > 0.0:
-                centres[m] = math.exp(min(log_mean[i, m] + 0.5 * log_var[i, m], 0.5 * MAX_LOG))
+                centres[m] = math.exp(min(log_mean[i, m] + 0.5 * log_var[i, m], 0.5 * MAX_LOG_RATE))
                 mean[i] += weights[i, m] * centres[m]
         for m in range(n_experts):
             if weights[i, m] > 0.0:
-                squared = math.exp(min(2.0 * (log_mean[i, m] + log_var[i, m]), MAX_LOG))
+                squared = math.exp(min(2.0 * (log_mean[i, m] + log_var[i, m]), MAX_LOG_RATE))
                 within = centres[m] - squared * math.expm1(-log_var[i, m])
                 var[i] += weights[i, m] * (within + (centres[m] - mean[i]) ** 2)
     return mean, var
@@ -237,7 +340,7 @@ def count_moments(weights: Float, log_mean: Float, log_var: Float) -> tuple[Floa
 
 @compiled
 def _logpmf(weights: Float, log_mean: Float, log_var: Float, k: Float) -> Float:
-    """``log sum_m w_m P_m(k)``, shape (n,)."""
+    """Compute ``log sum_m w_m P_m(k)``, shape (n,)."""
     n, n_experts = weights.shape
     out = np.empty(n)
     logs = np.empty(n_experts)
@@ -266,7 +369,6 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return -0.5 * (math.log(k) - mean) ** 2 / total - 0.5 * math.log(total) - math.log(_ROOT_TWO_PI * k)
     if mean != mean or var != var:
         return math.nan
-    centre = np.array([min(max(mean, -_FARTHEST_MEAN), _FARTHEST_MEAN)])
-    label, unused = np.array([k, 1.0]), np.empty((1, 0))
-    score = log_predictive(LabelModel(POISSON, QUADRATURE, np.zeros(1), unused), label, centre, var, unused[0])
+    centre = min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)
+    score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
     return min(score, 0.0)  # rounding may leave a hair above

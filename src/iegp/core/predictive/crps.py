@@ -7,17 +7,17 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import (
+    CRPS_CANCELLATION,
+    CRPS_MAX_HALVINGS,
+    CRPS_MAX_PANELS,
+    CRPS_PANEL_TOLERANCE,
+    CRPS_TAIL_TOLERANCE,
+    NO_DENSITY,
+)
 from iegp.core.predictive.components import DOF, LOC, LOG_NORM, SCALE, WEIGHT, cdf_pdf_slope, gather
 from iegp.core.predictive.student import student_cdf_pdf
 from iegp.typing import Float
-
-# CRPS by quadrature: relative tolerances of a panel and of the tail cut off, panels, halvings of one panel.
-PANEL_TOLERANCE = 1e-7
-TAIL_TOLERANCE = 1e-8
-MAX_PANELS = 320
-MAX_HALVINGS = 60
-# Below this share of its two terms the closed form of the CRPS has lost half of its digits.
-CANCELLATION = 1e-8
 
 # Gauss-Kronrod rule on [-1, 1], 7 and 15 points: node, Kronrod weight, Gauss weight (0 where Gauss has no node).
 _KRONROD = np.array(
@@ -39,7 +39,7 @@ def crps_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) ->
     n, n_experts, n_outputs = loc.shape
     out = np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
-    stack = np.empty((MAX_HALVINGS + 2, 2))
+    stack = np.empty((CRPS_MAX_HALVINGS + 2, 2))
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], 0.0, table)
@@ -53,14 +53,14 @@ def _crps_one(parts: Float, y: float, stack: Float) -> float:
         return abs(y) + math.inf  # infinite, and NaN stays NaN
     if np.min(parts[:, DOF]) == math.inf:
         distance, score = _crps_gaussian(parts, y)
-        if score > CANCELLATION * distance:
+        if score > CRPS_CANCELLATION * distance:
             return score
     return _crps_integral(parts, y, stack)
 
 
 @compiled
 def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
-    """``E|Y - y|`` and the score ``E|Y - y| - E|Y - Y'| / 2`` of a Gaussian mixture."""
+    """Compute ``E|Y - y|`` and the score ``E|Y - y| - E|Y - Y'| / 2`` of a Gaussian mixture."""
     distance, diversity = 0.0, 0.0
     for j in range(parts.shape[0]):
         distance += parts[j, WEIGHT] * _mean_absolute(y - parts[j, LOC], parts[j, SCALE])
@@ -72,17 +72,17 @@ def _crps_gaussian(parts: Float, y: float) -> tuple[float, float]:
 
 @compiled
 def _mean_absolute(mean: float, std: float) -> float:
-    """``E|Z|`` of a Gaussian."""
+    """Compute ``E|Z|`` of a Gaussian."""
     r = mean / std
-    density = math.exp(-0.5 * r * r) if abs(r) < 40.0 else 0.0
+    density = math.exp(-0.5 * r * r) if abs(r) < NO_DENSITY else 0.0
     return std * math.sqrt(2.0 / math.pi) * density + mean * math.erf(r * math.sqrt(0.5))
 
 
 @compiled
 def _crps_integral(parts: Float, y: float, stack: Float) -> float:
-    """Integral of F² below y plus that of (1 - F)² above: the second is the first of the mirror image.
+    """Integrate F² below y and (1 - F)² above: the second is the first of the mirror image.
 
-    The larger of the two comes first, because the tolerances are relative to what has been found so far.
+    The larger of the two comes first, because the tolerances are relative to the sum so far.
     """
     side = 1.0 if cdf_pdf_slope(y, parts)[0] >= 0.5 else -1.0
     total = 0.0
@@ -95,20 +95,20 @@ def _crps_integral(parts: Float, y: float, stack: Float) -> float:
 
 @compiled
 def _add_tail(parts: Float, y: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest cannot matter."""
+    """Add to ``total`` the integral of F² over ``x = y - unit sinh(u)``, u from 0 until the rest is negligible."""
     unit = np.sum(parts[:, WEIGHT] * parts[:, SCALE])
     rest = math.inf
-    for panel in range(MAX_PANELS):
+    for panel in range(CRPS_MAX_PANELS):
         total = _add_panel(parts, y, unit, float(panel), total, stack)
         rest = _rest_of_tail(parts, y - unit * math.sinh(panel + 1.0))
-        if rest <= TAIL_TOLERANCE * total:
+        if rest <= CRPS_TAIL_TOLERANCE * total:
             return total
     return total + rest  # only with less than 0.53 degrees of freedom; the bound is then also a good estimate
 
 
 @compiled
 def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, stack: Float) -> float:
-    """``total`` plus the integral over ``first <= u <= first + 1``, halved wherever the two rules disagree.
+    """Add to ``total`` the integral over ``first <= u <= first + 1``, halved wherever the two rules disagree.
 
     The integrand is a square of a monotone function: a step of F cannot hide between the nodes.
     """
@@ -118,7 +118,7 @@ def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, 
         size -= 1
         start, width = stack[size, 0], stack[size, 1]
         fine, coarse = _gauss_kronrod(parts, y, unit, start, width)
-        if abs(fine - coarse) <= PANEL_TOLERANCE * (total + fine) or width < 2.0**-MAX_HALVINGS:
+        if abs(fine - coarse) <= CRPS_PANEL_TOLERANCE * (total + fine) or width < 2.0**-CRPS_MAX_HALVINGS:
             total += fine
         else:
             half = 0.5 * width
@@ -130,7 +130,7 @@ def _add_panel(parts: Float, y: float, unit: float, first: float, total: float, 
 
 @compiled
 def _gauss_kronrod(parts: Float, y: float, unit: float, start: float, width: float) -> tuple[float, float]:
-    """Integral of F² dx over a piece of u, by 15 points and by the 7 of them that make a Gauss rule."""
+    """Integrate F² dx over a piece of u, by 15 points and by the 7 of them that make a Gauss rule."""
     fine, coarse = 0.0, 0.0
     half = 0.5 * width
     for j in range(2 * len(_KRONROD) - 1):
@@ -146,7 +146,7 @@ def _gauss_kronrod(parts: Float, y: float, unit: float, start: float, width: flo
 
 @compiled
 def _rest_of_tail(parts: Float, x: float) -> float:
-    """Upper bound of the integral of F² below x; infinite while x is not yet in every component's lower tail.
+    """Bound the integral of F² below x from above; infinite while x is not yet in every component's lower tail.
 
     Below r a Student-t falls at least as fast as the power ``p = |r| pdf / cdf``, so that its square integrates to at
     most ``cdf² |r| / (2p - 1)``; by Minkowski's inequality the roots of these bounds add up.

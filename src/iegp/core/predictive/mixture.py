@@ -1,9 +1,9 @@
 """The predictive distribution: for every row a mixture over experts of Student-t or Gaussian components.
 
-:class:`Mixture` is what people hold; below it are compiled loops over rows that a runner can call on raw arrays. All of
-them take ``weights`` (n, M) and ``loc``, ``scale``, ``dof`` (n, M, D), C-contiguous float64, ``dof = inf`` for a
-Gaussian. Rows and outputs are independent of each other, so any chunking gives the same bits. A component of weight
-zero is never looked at: its fields may hold anything.
+:class:`Mixture` is the public type; below it are compiled loops over rows that work on raw arrays. All of them take
+``weights`` (n, M) and ``loc``, ``scale``, ``dof`` (n, M, D), C-contiguous float64, ``dof = inf`` for a Gaussian. Rows
+and outputs are independent of each other, so any chunking gives the same bits. A component of weight zero is never
+read: its fields may hold anything.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
 from iegp.core.predictive.quantiles import quantiles
@@ -28,10 +29,24 @@ from iegp.typing import Float, Int
 class Mixture:
     """Predictive distribution of n rows: M experts, D outputs, each component a Student-t (``dof = inf``: Gaussian).
 
-    ``weights`` has shape (n, M) and rows that sum to one; ``loc``, ``scale`` and ``dof`` have shape (n, M, D). The
-    outputs of a row are independent given the expert, not without it. With ``single_output`` results have shape (n,),
-    otherwise (n, D). Components of weight zero are ignored, whatever their fields hold.
+    The outputs of a row are independent given the expert, not without it. Components of weight zero are ignored,
+    whatever their fields hold.
 
+    Parameters
+    ----------
+    weights : array-like (n, M)
+        Weights of the experts; rows sum to one.
+    loc : array-like (n, M, D)
+        Centres of the components.
+    scale : array-like (n, M, D)
+        Positive scales of the components.
+    dof : array-like (n, M, D)
+        Positive degrees of freedom; ``inf`` for a Gaussian.
+    single_output : bool, default=True
+        Whether results have shape (n,), which needs D = 1, instead of (n, D).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dist = Mixture(
     ...     weights=np.array([[0.5, 0.5]]),
@@ -62,7 +77,20 @@ class Mixture:
 
     @classmethod
     def trusted(cls, weights: Float, loc: Float, scale: Float, dof: Float, single_output: bool) -> Mixture:
-        """Without copies and checks, for arrays that are contiguous float64 and right by construction."""
+        """Make a mixture without copies and checks, from contiguous float64 arrays that are valid by construction.
+
+        Parameters
+        ----------
+        weights, loc, scale, dof : ndarray
+            As in the constructor.
+        single_output : bool
+            As in the constructor.
+
+        Returns
+        -------
+        Mixture
+            Mixture that shares memory with the arrays.
+        """
         mixture = object.__new__(cls)
         for name, value in (("weights", weights), ("loc", loc), ("scale", scale), ("dof", dof)):
             object.__setattr__(mixture, name, value)
@@ -73,7 +101,7 @@ class Mixture:
         return len(self.weights)
 
     def __getitem__(self, rows: int | slice | Int) -> Mixture:
-        """Some of the rows: a slice, a mask, or indices; a single index gives a distribution of one row."""
+        """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
         if isinstance(rows, int | np.integer):
             rows = np.array([range(len(self))[rows]])
         return Mixture(self.weights[rows], self.loc[rows], self.scale[rows], self.dof[rows], self.single_output)
@@ -87,7 +115,18 @@ class Mixture:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Mixture]) -> Mixture:
-        """One distribution out of consecutive ones."""
+        """Join the distributions of consecutive rows.
+
+        Parameters
+        ----------
+        parts : sequence of Mixture
+            At least one, all with the same experts and outputs.
+
+        Returns
+        -------
+        Mixture
+            Distribution of all rows.
+        """
         if len(parts) == 1:
             return parts[0]
         weights, loc, scale, dof = (
@@ -111,50 +150,111 @@ class Mixture:
         return np.sqrt(self.var)
 
     def cdf(self, y: ArrayLike) -> Float:
-        """Probability of a value up to ``y``, output by output: shape (n,) or (n, D). O(n M D).
+        """Compute the probability of a value up to ``y``, output by output. O(n M D).
 
-        ``y`` is a number or has one value per row (and output). A NaN gives a NaN.
+        Parameters
+        ----------
+        y : float or array-like (n,) or (n, D)
+            One number, or one value per row (and output). A NaN gives a NaN.
+
+        Returns
+        -------
+        ndarray (n,) or (n, D)
+            Probabilities.
         """
         return self._shaped(cdf_rows(self.weights, self.loc, self.scale, self.dof, self._values(y), 0.0))
 
     def logpdf(self, y: ArrayLike) -> Float:
-        """Log density of ``y``, *jointly* over outputs: shape (n,). O(n M D), summed in logs: no density underflows.
+        """Compute the log density of ``y``, *jointly* over outputs. O(n M D).
 
-        (A weight below 1e-308 does: that expert counts as gone. ``prequential`` keeps the logs of weights.)
+        It is summed in logs, so no density underflows. A weight below 1e-308 does underflow, and the expert then counts
+        as absent; ``prequential`` keeps the logs of weights.
+
+        Parameters
+        ----------
+        y : float or array-like (n,) or (n, D)
+            One number, or one value per row (and output). A NaN gives a NaN.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log densities, in nats.
         """
         return _logpdf(self.weights, self.loc, self.scale, self.dof, self._values(y))
 
     def quantile(self, q: ArrayLike) -> Float:
-        """The values below which the probability is ``q``, a number in (0, 1) or a list of k numbers.
+        """Compute the values below which the probability is ``q``.
 
-        Shape (n,) or (n, D); with a list, (k, n) or (k, n, D). Found to about 1e-13 in probability, at the cost of two
-        or three evaluations of :meth:`cdf` each.
+        They are accurate to about 1e-13 in probability, at the cost of two or three evaluations of :meth:`cdf` each.
+
+        Parameters
+        ----------
+        q : float or array-like (k,)
+            Probabilities strictly between 0 and 1.
+
+        Returns
+        -------
+        ndarray (n,) or (n, D)
+            Quantiles; with k probabilities, (k, n) or (k, n, D).
         """
         levels = _probabilities(q)
         found = self._shaped(quantiles(self.weights, self.loc, self.scale, self.dof, np.atleast_1d(levels)))
         return found if levels.ndim else found[0]
 
     def interval(self, level: float = 0.95) -> tuple[Float, Float]:
-        """Central interval of the mixture, lower and upper end: a probability of (1 - level)/2 lies on either side."""
+        """Compute the central interval: a probability of (1 - level)/2 lies on either side.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability inside the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        lower : ndarray (n,) or (n, D)
+            Lower ends.
+        upper : ndarray (n,) or (n, D)
+            Upper ends.
+        """
         if np.ndim(level) or not 0.0 < level < 1.0:
             raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
         lower, upper = self.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         return lower, upper
 
     def crps(self, y: ArrayLike) -> Float:
-        """Continuous ranked probability score, output by output: shape (n,) or (n, D), smaller is better.
+        """Compute the continuous ranked probability score, output by output; smaller is better.
 
-        Rows whose components are all Gaussian use the closed form, O(M²). Others integrate the squared difference of
-        the distribution functions: adaptive Gauss-Kronrod from ``y`` outwards in the variable asinh(x - y), which
-        makes power-law tails as short as Gaussian ones. Relative error below 1e-6 (usually 1e-8), about a hundred
-        evaluations of the cdf per row. ``inf`` where a component has half a degree of freedom or fewer.
+        Rows with Gaussian components only use the closed form, O(M²). Others integrate the squared difference of the
+        distribution functions: adaptive Gauss-Kronrod from ``y`` outwards in the variable asinh(x - y), which makes
+        power-law tails as short as Gaussian ones. Relative error below 1e-6 (usually 1e-8), about a hundred evaluations
+        of the cdf per row.
+
+        Parameters
+        ----------
+        y : float or array-like (n,) or (n, D)
+            One number, or one value per row (and output). A NaN gives a NaN.
+
+        Returns
+        -------
+        ndarray (n,) or (n, D)
+            Scores in units of ``y``; ``inf`` where a component has half a degree of freedom or fewer.
         """
         return self._shaped(crps_rows(self.weights, self.loc, self.scale, self.dof, self._values(y)))
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
-        """Draw ``size`` values per row: shape (size, n) or (size, n, D). The outputs of one draw share their expert.
+        """Draw values from the distribution. The outputs of one draw share their expert.
 
-        ``rng`` is a generator or a seed; ``None`` draws differently every time.
+        Parameters
+        ----------
+        size : int
+            Number of draws per row.
+        rng : numpy.random.Generator, int or None, default=None
+            Generator or seed; ``None`` draws differently every time.
+
+        Returns
+        -------
+        ndarray (size, n) or (size, n, D)
+            Draws.
         """
         generator = np.random.default_rng(rng)
         expert = pick_experts(self.weights, generator.random((size, len(self))))
@@ -171,7 +271,7 @@ class Mixture:
         return values[..., 0] if self.single_output else values
 
     def _values(self, y: ArrayLike) -> Float:
-        """``y`` as a contiguous (n, D) array."""
+        """Return ``y`` as a contiguous (n, D) array."""
         n, _, n_outputs = self.loc.shape
         values = np.asarray(y, dtype=np.float64)
         if values.ndim == 0 or values.shape == (n, n_outputs):
@@ -219,7 +319,7 @@ def _probabilities(q: ArrayLike) -> Float:
 
 @compiled
 def _first_bad_row(weights: Float, loc: Float, scale: Float, dof: Float) -> int:
-    """Index of the first row that is not a mixture, or -1."""
+    """Return the index of the first row that is not a mixture, or -1."""
     n, n_experts, n_outputs = loc.shape
     for i in range(n):
         total = 0.0
@@ -232,14 +332,14 @@ def _first_bad_row(weights: Float, loc: Float, scale: Float, dof: Float) -> int:
                 fine = abs(loc[i, m, d]) < np.inf and 0.0 < scale[i, m, d] < np.inf and dof[i, m, d] > 0.0
                 if weights[i, m] > 0.0 and not fine:
                     return i
-        if not abs(total - 1.0) < 1e-6:
+        if not abs(total - 1.0) < WEIGHT_SUM_SLACK:
             return i
     return -1
 
 
 @compiled
 def _moments(weights: Float, loc: Float, scale: Float, dof: Float) -> tuple[Float, Float]:
-    """Mean and variance, both (n, D): the variance is that within the components plus that of their centres."""
+    """Compute mean and variance, both (n, D): the variance is that within the components plus that of their centres."""
     n, n_experts, n_outputs = loc.shape
     mean, var = np.zeros((n, n_outputs)), np.zeros((n, n_outputs))
     for i in range(n):
@@ -258,7 +358,7 @@ def _moments(weights: Float, loc: Float, scale: Float, dof: Float) -> tuple[Floa
 
 @compiled
 def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> Float:
-    """``log sum_m w_m prod_d p_md(y_d)``, shape (n,)."""
+    """Compute ``log sum_m w_m prod_d p_md(y_d)``, shape (n,)."""
     n, n_experts, n_outputs = loc.shape
     out = np.empty(n)
     logs = np.empty(n_experts)
@@ -281,7 +381,7 @@ def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> F
 
 @compiled
 def cdf_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float, floor: float) -> Float:
-    """Distribution function (n, D) at ``y`` (n, D), of the components that are heavier than ``floor``."""
+    """Compute the distribution function (n, D) at ``y`` (n, D), of the components that are heavier than ``floor``."""
     n, n_experts, n_outputs = loc.shape
     out = np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
@@ -294,7 +394,7 @@ def cdf_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float, flo
 
 @compiled
 def pick_experts(weights: Float, uniform: Float) -> Int:
-    """For every draw and row (size, n) the expert whose share of the unit interval holds ``uniform``."""
+    """Return for every draw and row (size, n) the expert with the part of the unit interval that holds ``uniform``."""
     size, n = uniform.shape
     picked = np.zeros((size, n), dtype=np.int64)
     for s in range(size):

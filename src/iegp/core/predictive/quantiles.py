@@ -7,26 +7,24 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.tolerances import (
+    NEAR_QUANTILE,
+    NEGLIGIBLE_QUANTILE_WEIGHT,
+    QUANTILE_MAX_EVALUATIONS,
+    QUANTILE_TOLERANCE,
+    SHORT_STEP,
+)
 from iegp.core.predictive.components import DOF, LOC, LOG_NORM, SCALE, WEIGHT, cdf_pdf_slope, gather, inflation
 from iegp.typing import Float
-
-# Components that together weigh less than this cannot be seen in a quantile.
-NEGLIGIBLE_WEIGHT = 1e-12
-# Quantiles: relative error of the probability at which the search stops, and the most evaluations it may take. Halving
-# every other step, the bracket has shrunk by 2^300 by then: more than all of float64's useful range.
-PROBABILITY_TOLERANCE = 1e-13
-MAX_EVALUATIONS = 600
-# A step this short, in units of the narrowest component, leaves an error of its third power: no need to look again.
-SHORT_STEP = 1e-4
 
 
 @compiled
 def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) -> Float:
-    """Quantiles of every row and output at the levels ``q`` (k,), each in (0, 1): shape (k, n, D).
+    """Compute quantiles of every row and output at the levels ``q`` (k,), each in (0, 1): shape (k, n, D).
 
-    Compiled, without the GIL, and with no checks: a runner calls it chunk by chunk on its own arrays. About 0.1 µs per
-    component that matters and evaluation, two or three evaluations per quantile. Components that together weigh less
-    than 1e-12 are skipped. Where no component has weight, or one that has is not a number, the result is NaN.
+    Compiled, without the GIL, and without checks. About 0.1 µs per non-negligible component and evaluation, two or
+    three evaluations per quantile. Components that together weigh less than 1e-12 are skipped. Where no component has
+    weight, or one that has is NaN, the result is NaN.
 
     >>> import numpy as np
     >>> one, zero = np.ones((1, 1, 1)), np.zeros((1, 1, 1))
@@ -36,7 +34,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     n, n_experts, n_outputs = loc.shape
     out = np.empty((q.size, n, n_outputs))
     table = np.empty((n_experts, 5))
-    floor = NEGLIGIBLE_WEIGHT / n_experts
+    floor = NEGLIGIBLE_QUANTILE_WEIGHT / n_experts
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
@@ -54,7 +52,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
 
 @compiled
 def _rough_moments(parts: Float) -> tuple[float, float]:
-    """Where to start a search: mean and standard deviation, infinite variances replaced by something finite."""
+    """Compute mean and standard deviation to start a search from; infinite variances are replaced by finite ones."""
     centre = np.sum(parts[:, WEIGHT] * parts[:, LOC])
     var = 0.0
     for j in range(parts.shape[0]):
@@ -65,18 +63,18 @@ def _rough_moments(parts: Float) -> tuple[float, float]:
 
 @compiled
 def _gaussian_distance(level: float) -> float:
-    """How many standard deviations below its mean a Gaussian has probability ``level <= 1/2``, to three digits."""
+    """Compute minus the standard normal quantile at ``level <= 1/2``, to three digits."""
     t = math.sqrt(-2.0 * math.log(level))  # Abramowitz and Stegun 26.2.23
     return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
 
 
 @compiled
 def _solve(parts: Float, level: float, start: float, spread: float) -> float:
-    """The x at which a mixture's distribution function is ``level <= 1/2``.
+    """Find the x at which a mixture's distribution function is ``level <= 1/2``.
 
     Halley's method on the *logarithm* of the distribution function, nearly straight in Gaussian tails and well behaved
-    in power-law tails, inside a bracket; after a few steps, every other one halves the bracket, so that no mixture can
-    make it crawl. Where a component is narrower than the spacing of floats, a neighbour of the true x is the answer.
+    in power-law tails, inside a bracket; after a few steps, every other one halves the bracket, so that convergence is
+    never slow. Where a component is narrower than the spacing of floats, the result is a neighbour of the true x.
     """
     if parts.shape[0] == 0 or not abs(start + np.sum(parts[:, LOG_NORM])) < math.inf:
         return math.nan
@@ -85,17 +83,17 @@ def _solve(parts: Float, level: float, start: float, spread: float) -> float:
     x = start
     nudge = 2.0**-52 * abs(start)  # to the next float, for components narrower than the spacing of floats
     reach = max(spread, nudge)
-    for evaluation in range(MAX_EVALUATIONS):
+    for evaluation in range(QUANTILE_MAX_EVALUATIONS):
         cdf, pdf, slope = cdf_pdf_slope(x, parts)
         gap = math.log(cdf / level) if cdf > 0.0 else -math.inf
-        if abs(gap) < PROBABILITY_TOLERANCE:
+        if abs(gap) < QUANTILE_TOLERANCE:
             return x
         if gap < 0.0:
             low = x
         else:
             high = x
         step = _halley_step(gap, cdf, pdf, slope)
-        if abs(gap) < 0.01 and abs(step) < SHORT_STEP * finest:
+        if abs(gap) < NEAR_QUANTILE and abs(step) < SHORT_STEP * finest:
             return x + step
         if abs(step) > reach:
             step = math.copysign(reach, step)
@@ -114,7 +112,7 @@ def _solve(parts: Float, level: float, start: float, spread: float) -> float:
 
 @compiled
 def _halley_step(gap: float, cdf: float, pdf: float, slope: float) -> float:
-    """Step towards ``gap = 0``, where gap is the log of the distribution function minus its target."""
+    """Compute the step towards ``gap = 0``, where gap is the log of the distribution function minus its target."""
     if not (pdf > 0.0 and cdf > 0.0):
         return math.nan if gap != gap else -math.copysign(math.inf, gap)
     rate = pdf / cdf

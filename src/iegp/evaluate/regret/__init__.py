@@ -1,7 +1,7 @@
-"""Regret: how much more an ensemble lost online than somebody who knew all the data beforehand.
+"""Regret: how much larger the online loss of an ensemble is than the loss of the best choice in hindsight.
 
 Everything here works on plain arrays: losses of a run, features or kernel matrices of the experts, labels. The bounds
-are those that hold; ``printed_*`` are the paper's where they need care (docs/regret.md).
+are those that hold; ``printed_*`` are the paper's where they differ (docs/regret.md).
 """
 
 from iegp.evaluate.regret.bounds import (

@@ -1,4 +1,4 @@
-"""Right-hand sides that are true. Those of the paper that need care are in ``printed.py``; docs/regret.md says why.
+"""Bounds on regret that hold. Those of the paper that need corrections are in ``printed.py``; docs/regret.md says why.
 
 They hold for exact Bayesian experts with a fixed likelihood and prior, Bayes or switching weights that start equal, and
 no shutdown. ``curvature`` is the ``c`` of (as1): ``1 / noise_var`` for Gaussian labels, 1/4 for logistic ones.
@@ -16,23 +16,90 @@ from iegp.typing import Float
 
 
 def learning_cost(*, prior_var: float, n_rows: int, n_frequencies: int, curvature: float) -> float:
-    """``n_RF log(1 + T c prior_var / (2 n_RF))``: what it costs to learn 2 n_RF parameters from T rows."""
+    """Compute ``n_RF log(1 + T c prior_var / (2 n_RF))``, the cost of learning 2 n_RF parameters from T rows.
+
+    Parameters
+    ----------
+    prior_var : float
+        Prior variance of the expert's function.
+    n_rows : int
+        Number of rows T.
+    n_frequencies : int
+        Number of random frequencies n_RF.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Cost in nats.
+    """
     return n_frequencies * math.log1p(n_rows * curvature * prior_var / (2.0 * n_frequencies))
 
 
 def lemma1(
     *, theta_norm_squared: float, prior_var: float, n_rows: int, n_frequencies: int, n_experts: int, curvature: float
 ) -> float:
-    """Lemma 1 (eq:L_OB) with the constant ``c`` of its proof: regret of the ensemble against any fixed theta."""
+    """Bound the regret of the ensemble against any fixed theta: Lemma 1 (eq:L_OB) with the constant ``c`` of its proof.
+
+    Parameters
+    ----------
+    theta_norm_squared : float
+        Squared norm of the parameter compared with.
+    prior_var : float
+        Prior variance of its expert.
+    n_rows : int
+        Number of rows T.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    n_experts : int
+        Number of experts M.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Bound in nats.
+
+    Examples
+    --------
+    >>> setting = {"n_rows": 100, "n_frequencies": 10, "n_experts": 2, "curvature": 0.25}
+    >>> round(lemma1(theta_norm_squared=1.0, prior_var=1.0, **setting), 3)
+    9.302
+    """
     cost = learning_cost(prior_var=prior_var, n_rows=n_rows, n_frequencies=n_frequencies, curvature=curvature)
     return theta_norm_squared / (2.0 * prior_var) + cost + math.log(n_experts)
 
 
 def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) -> float:
-    """Lemma 2 for a given ``q1 = switch_prob``: minus the log prior probability of a sequence with S switches.
+    """Bound the regret against a sequence of experts: Lemma 2 for a given ``q1 = switch_prob``.
 
-    ``log M - (T - 1 - S) log q0 - S log(q1 / (M - 1))``: the factor 1 / (M - 1) is that of (as4), which the paper's
-    proof drops. It covers sequences with fewer switches too, as long as staying is likelier than any one switch.
+    It is minus the log prior probability of a sequence with S switches, ``log M - (T - 1 - S) log q0 - S log(q1 / (M -
+    1))``. The factor 1 / (M - 1) is that of (as4), which the paper's proof drops. It covers sequences with fewer
+    switches too, as long as staying is likelier than any one switch.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows T, at least 1.
+    n_experts : int
+        Number of experts M, at least 1.
+    n_switches : int
+        Number of switches S of the sequence, at most T - 1; 0 for a single expert.
+    switch_prob : float
+        Probability of leaving the active expert at a row. Staying must be at least as likely as a switch to any one
+        other expert, else ``InputError`` is raised.
+
+    Returns
+    -------
+    float
+        Bound in nats; ``inf`` if switches are needed and ``switch_prob`` is 0.
+
+    Examples
+    --------
+    >>> round(lemma2(n_rows=100, n_experts=2, n_switches=0, switch_prob=0.0), 4)
+    0.6931
     """
     _check_switches(n_rows, n_experts, n_switches)
     stay, leave = 1.0 - switch_prob, switch_prob / max(n_experts - 1, 1)
@@ -48,15 +115,43 @@ def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) 
 
 
 def best_switch_prob(*, n_rows: int, n_switches: int) -> float:
-    """The q1 that makes Lemma 2 smallest for T rows and S switches: ``S / (T - 1)``."""
+    """Compute the q1 that makes Lemma 2 smallest: ``S / (T - 1)``.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows T.
+    n_switches : int
+        Number of switches S.
+
+    Returns
+    -------
+    float
+        Switch probability; 0 for a single row.
+    """
     return n_switches / (n_rows - 1) if n_rows > 1 else 0.0
 
 
 def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
-    """The closed form of Lemma 2 at the best q1: ``log M + S log T - S log S + S + S log(M - 1)``.
+    """Bound the regret against a sequence of experts at the best q1, in closed form.
 
-    The last term is missing in the printed lemma; it is zero for two experts. It covers sequences with fewer switches
-    too, so that the best q1 must leave staying likelier than any one switch.
+    It is ``log M + S log T - S log S + S + S log(M - 1)``. The last term is missing in the printed lemma; it is zero
+    for two experts. The bound covers sequences with fewer switches too, so staying must be likelier than any one
+    switch.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows T, at least 1.
+    n_experts : int
+        Number of experts M, at least 1.
+    n_switches : int
+        Number of switches S, at most ``(T - 1) (M - 1) / M``; more raise ``InputError``.
+
+    Returns
+    -------
+    float
+        Bound in nats.
     """
     _check_switches(n_rows, n_experts, n_switches)
     if n_switches == 0:
@@ -79,16 +174,35 @@ def lemma3(
     n_frequencies: int,
     curvature: float,
 ) -> float:
-    """What holds in place of Lemma 3 when every expert learns every row, as in SIE-GP. One entry for each segment.
+    """Bound the regret of segments where every expert learns every row, as in SIE-GP; it holds in place of Lemma 3.
 
-    Segment j, rows a..b, is served by expert m and compared with a fixed ``theta_j``. ``segment_ends`` are the b;
-    ``past_excesses`` are how much worse theta_j explains the rows *before* the segment than the best parameter of that
-    expert: ``L_theta(1..a-1) - min over theta of (L_theta(1..a-1) + |theta|²/(2 prior_var))``. Each segment then costs
+    Segment j, rows a..b, belongs to expert m and is compared with a fixed ``theta_j``. Each segment costs
 
         |theta_j|²/(2 prior_var) + n_RF log(1 + b c prior_var / (2 n_RF)) + past excess.
 
     Proof: the losses on rows a..b are those on 1..b, which Lemma 1's argument bounds from above, minus those on 1..a-1,
     and ``-log p(y_1..y_{a-1})`` is never below the least penalised loss because the loss is convex.
+
+    Parameters
+    ----------
+    theta_norms_squared : array-like (S + 1,)
+        Squared norm of ``theta_j``, one entry per segment.
+    prior_vars : array-like (S + 1,)
+        Prior variance of the expert of each segment.
+    segment_ends : array-like (S + 1,)
+        Last row b of each segment, counted from 1.
+    past_excesses : array-like (S + 1,)
+        How much worse ``theta_j`` explains the rows *before* the segment than the best parameter of that expert:
+        ``L_theta(1..a-1) - min over theta of (L_theta(1..a-1) + |theta|²/(2 prior_var))``.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Bound in nats, summed over segments.
     """
     norms, priors, ends, excesses = (
         np.asarray(values, dtype=np.float64)
@@ -114,16 +228,39 @@ def theorem1(
     curvature: float,
     function_norm_squared: float | None = None,
 ) -> float:
-    """Theorem 1, for a function ``sum alpha kappa(., x)`` of the RKHS; ``alpha_norm`` is C = prior_var sum |alpha|.
+    """Bound the regret against a function ``sum alpha kappa(., x)`` of an expert's RKHS (Theorem 1).
 
-    True for certain when ``epsilon`` is the largest error of the random-feature kernel on the rows
-    (:func:`kernel_error`) and ``derivative_bound`` the largest slope at both functions
-    (:func:`~iegp.evaluate.regret.losses.largest_slope`); with an epsilon chosen beforehand, with the probability of
-    :func:`theorem1_probability`.
+    It is certain when ``epsilon`` is the largest error of the random-feature kernel on the rows (:func:`kernel_error`)
+    and ``derivative_bound`` the largest slope at both functions (:func:`~iegp.evaluate.regret.losses.largest_slope`);
+    with an epsilon chosen beforehand it holds with the probability of :func:`theorem1_probability`.
 
-    C grows with the number of rows when labels are noisy. With ``function_norm_squared``, the squared RKHS norm
-    ``alpha' K alpha``, the first term is ``|f|²/2 + epsilon C²/(2 prior_var)`` instead of
-    ``(1 + epsilon) C²/(2 prior_var)``: ``|theta*|² = prior_var² alpha' Phi Phi' alpha <= prior_var |f|² + epsilon C²``.
+    Parameters
+    ----------
+    alpha_norm : float
+        ``C = prior_var sum |alpha|``. It grows with the number of rows when labels are noisy.
+    prior_var : float
+        Prior variance of the expert.
+    epsilon : float
+        Largest error of the random-feature kernel.
+    derivative_bound : float
+        Largest derivative L of the loss in the latent value (as2).
+    n_rows : int
+        Number of rows T.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    n_experts : int
+        Number of experts M.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+    function_norm_squared : float, optional
+        Squared RKHS norm ``alpha' K alpha``. With it, the first term is ``|f|²/2 + epsilon C²/(2 prior_var)`` instead
+        of ``(1 + epsilon) C²/(2 prior_var)``, because ``|theta*|² = prior_var² alpha' Phi Phi' alpha <= prior_var |f|²
+        + epsilon C²``.
+
+    Returns
+    -------
+    float
+        Bound in nats.
     """
     norm_squared = (1.0 + epsilon) * alpha_norm**2
     if function_norm_squared is not None:
@@ -144,17 +281,45 @@ def theorem1(
 def theorem1_probability(
     *, epsilon: float, n_frequencies: int, n_columns: int, second_moment: float, diameter: float = 1.0
 ) -> float:
-    """The probability with which every kernel value is within epsilon: ``1 - 2^8 (sigma diam / epsilon)² exp(...)``.
+    """Compute the probability that every kernel value is within epsilon: ``1 - 2^8 (sigma diam / epsilon)² exp(...)``.
 
-    The paper leaves out the diameter of the inputs, which the result it cites (Rahimi & Recht 2008) has. Below zero
-    means that nothing is known.
+    Parameters
+    ----------
+    epsilon : float
+        Largest error of the random-feature kernel, positive.
+    n_frequencies : int
+        Number of random frequencies.
+    n_columns : int
+        Number of input columns.
+    second_moment : float
+        Second moment sigma² of the kernel's spectral density.
+    diameter : float, default=1.0
+        Diameter of the inputs. The paper leaves it out; the result that it cites (Rahimi & Recht 2008) has it.
+
+    Returns
+    -------
+    float
+        Lower bound on the probability; below zero it says nothing.
     """
     shrink = math.exp(-n_frequencies * epsilon**2 / (4.0 * n_columns + 8.0))
     return 1.0 - 2.0**8 * second_moment * (diameter / epsilon) ** 2 * shrink
 
 
 def kernel_error(phi: Float, standardised_gram: Float) -> float:
-    """Largest error of the random-feature kernel on the rows (eq:kernel_approx)."""
+    """Compute the largest error of the random-feature kernel on the rows (eq:kernel_approx).
+
+    Parameters
+    ----------
+    phi : ndarray (T, F)
+        Random features of the rows.
+    standardised_gram : ndarray (T, T)
+        Exact kernel matrix, with ones on the diagonal.
+
+    Returns
+    -------
+    float
+        Largest absolute difference of an entry.
+    """
     return float(np.abs(phi @ phi.T - standardised_gram).max())
 
 
@@ -172,9 +337,39 @@ def theorem2(
     n_frequencies: int,
     curvature: float,
 ) -> float:
-    """What holds in place of Theorem 2: the Lemmas 2 and 3 above, and the random-feature error of Theorem 1.
+    """Bound the switching regret in the experts' RKHSs; it holds in place of Theorem 2.
 
-    Arguments as there; one entry per segment where :func:`lemma3` has one.
+    It is the sum of :func:`lemma2`, :func:`lemma3` and the random-feature error of :func:`theorem1`.
+
+    Parameters
+    ----------
+    alpha_norms : array-like (S + 1,)
+        ``C = prior_var sum |alpha|`` of the function of each segment.
+    prior_vars : array-like (S + 1,)
+        Prior variance of the expert of each segment.
+    segment_ends : array-like (S + 1,)
+        Last row of each segment, counted from 1.
+    past_excesses : array-like (S + 1,)
+        Excess of each segment on the rows before it, as in :func:`lemma3`.
+    epsilon : float
+        Largest error of the random-feature kernels.
+    derivative_bound : float
+        Largest derivative L of the loss in the latent value (as2).
+    n_rows : int
+        Number of rows T.
+    n_experts : int
+        Number of experts M.
+    switch_prob : float
+        Probability of leaving the active expert, as in :func:`lemma2`.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Bound in nats.
     """
     norms = np.asarray(alpha_norms, dtype=np.float64)
     n_switches = len(norms) - 1
@@ -197,4 +392,4 @@ def _check_switches(n_rows: int, n_experts: int, n_switches: int) -> None:
             "at most one switch between two rows"
         )
     if n_experts == 1 and n_switches:
-        raise InputError(f"n_switches={n_switches}, but one expert has nobody to switch to")
+        raise InputError(f"n_switches={n_switches}, but a single expert has no other to switch to")

@@ -1,4 +1,4 @@
-"""Whom regret compares with: the best function of an expert once all the data are known.
+"""Comparators of regret: the best function of an expert once all the data are known.
 
 Both kinds minimise the sum of losses plus a penalty: half the squared norm in the expert's RKHS (eq:f_star), or
 ``|theta|² / (2 prior_var)`` for a random-feature parameter, which makes the right-hand side of Lemma 1 smallest.
@@ -22,16 +22,24 @@ _RANK = 1e-13
 
 
 class Comparator(NamedTuple):
-    """A fixed function: its values and losses on the rows, and what its complexity costs."""
+    """A fixed function: its values and losses on the rows, and the penalty for its complexity.
+
+    Parameters
+    ----------
+    values : ndarray (T,)
+        Latent values of the function at the rows.
+    losses : ndarray (T,)
+        Negative log likelihood of every row.
+    penalty : float
+        Half the squared RKHS norm, or ``|theta|² / (2 prior_var)``.
+    coefficients : ndarray (T,) or (F,)
+        ``alpha`` of ``sum alpha kappa(., x)``, or ``theta``.
+    """
 
     values: Float
-    """(T,)."""
     losses: Float
-    """(T,)."""
     penalty: float
-    """Half the squared RKHS norm, or ``|theta|² / (2 prior_var)``."""
     coefficients: Float
-    """``alpha`` (T,) of ``sum alpha kappa(., x)``, or ``theta`` (F,)."""
 
     @property
     def objective(self) -> float:
@@ -40,17 +48,48 @@ class Comparator(NamedTuple):
 
 
 def best_parameter(phi: Float, y: Float, prior_var: float, likelihood: Likelihood) -> Comparator:
-    """The best random-feature parameter in hindsight, for features ``phi`` (T, F). O(T F² + F³) per Newton step."""
+    """Find the best random-feature parameter in hindsight. O(T F² + F³) per Newton step.
+
+    Parameters
+    ----------
+    phi : ndarray (T, F)
+        Random features of the rows.
+    y : ndarray (T,)
+        Labels.
+    prior_var : float
+        Prior variance of the expert.
+    likelihood : Likelihood
+        Loss of a label given the latent value.
+
+    Returns
+    -------
+    Comparator
+        Its coefficients are ``theta`` (F,).
+    """
     theta = _minimise(phi, y, 1.0 / prior_var, likelihood)
     values = phi @ theta
     return Comparator(values, likelihood.loss(values, y), 0.5 * float(theta @ theta) / prior_var, theta)
 
 
 def best_function(gram: Float, y: Float, likelihood: Likelihood) -> Comparator:
-    """The best function of an RKHS in hindsight, from the kernel matrix (T, T) *with* its prior variance. O(T³).
+    """Find the best function of an RKHS in hindsight. O(T³).
 
     For Gaussian labels it is kernel ridge regression, the mean of the batch GP. ``alpha`` is minus the slope of the
-    loss, which is what it means for the objective to be stationary.
+    loss, because the objective is stationary.
+
+    Parameters
+    ----------
+    gram : ndarray (T, T)
+        Kernel matrix *with* its prior variance. A negative eigenvalue, beyond rounding, raises ``InputError``.
+    y : ndarray (T,)
+        Labels.
+    likelihood : Likelihood
+        Loss of a label given the latent value.
+
+    Returns
+    -------
+    Comparator
+        Its coefficients are ``alpha`` (T,).
     """
     eigenvalues, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     if eigenvalues[0] < -1e-6 * max(eigenvalues[-1], 1.0):
@@ -63,12 +102,40 @@ def best_function(gram: Float, y: Float, likelihood: Likelihood) -> Comparator:
 
 
 def best_expert(comparators: Sequence[Comparator]) -> int:
-    """m* of eq:f_star: the expert whose best function has the smallest objective."""
+    """Find m* of eq:f_star, the expert with the best function of all.
+
+    Parameters
+    ----------
+    comparators : sequence of Comparator
+        Best function of each expert.
+
+    Returns
+    -------
+    int
+        Index of the smallest objective.
+    """
     return int(np.argmin([own.objective for own in comparators]))
 
 
 def functions_on_own_rows(grams: Sequence[Float], y: Float, sequence: Int, likelihood: Likelihood) -> Comparator:
-    """The comparator of Theorem 2: expert m is fitted to the rows where ``sequence`` names it, and judged there."""
+    """Make the comparator of Theorem 2: expert m is fitted to the rows where ``sequence`` names it, and scored there.
+
+    Parameters
+    ----------
+    grams : sequence of ndarray (T, T)
+        Kernel matrix of each expert, with its prior variance.
+    y : ndarray (T,)
+        Labels.
+    sequence : ndarray (T,) of int
+        Expert of each row.
+    likelihood : Likelihood
+        Loss of a label given the latent value.
+
+    Returns
+    -------
+    Comparator
+        Values, losses and ``alpha`` of all rows; the penalties are summed over experts.
+    """
     values, alpha, penalty = np.empty(len(y)), np.empty(len(y)), 0.0
     for m in np.unique(sequence):
         own = np.flatnonzero(sequence == m)
@@ -79,12 +146,27 @@ def functions_on_own_rows(grams: Sequence[Float], y: Float, sequence: Int, likel
 
 
 def random_feature_twin(phi: Float, alpha: Float, prior_var: float) -> Float:
-    """``theta* = prior_var sum alpha phi(x)`` (proof of Theorem 1): an RKHS function in random features."""
+    """Approximate an RKHS function in random features: ``theta* = prior_var sum alpha phi(x)`` (proof of Theorem 1).
+
+    Parameters
+    ----------
+    phi : ndarray (T, F)
+        Random features of the rows.
+    alpha : ndarray (T,)
+        Coefficients of the RKHS function.
+    prior_var : float
+        Prior variance of the expert.
+
+    Returns
+    -------
+    ndarray (F,)
+        Parameter ``theta*``.
+    """
     return np.asarray(prior_var * (phi.T @ alpha))
 
 
 def _minimise(phi: Float, y: Float, ridge: float, likelihood: Likelihood) -> Float:
-    """The theta of least ``sum L(phi·theta; y) + ridge |theta|² / 2``, by Newton's method with step halving."""
+    """Minimise ``sum L(phi·theta; y) + ridge |theta|² / 2`` by Newton's method with step halving."""
 
     def objective(theta: Float) -> float:
         return float(likelihood.loss(phi @ theta, y).sum()) + 0.5 * ridge * float(theta @ theta)

@@ -16,20 +16,40 @@ from iegp.typing import Float
 
 
 def static_regret(losses: Float, comparators: Sequence[Comparator]) -> float:
-    """R^ST(T) (eq:static_regret): the ensemble's online losses minus those of the best fixed function.
+    """Compute R^ST(T) (eq:static_regret): the ensemble's online loss minus that of the best fixed function.
 
-    ``losses`` (T,) are minus the log scores of a run; ``comparators`` are each expert's best function on the same rows,
-    the best of which (eq:f_star) is compared with.
+    Parameters
+    ----------
+    losses : ndarray (T,)
+        Minus the log scores of a run.
+    comparators : sequence of Comparator
+        Best function of each expert on the same rows; the best of them (eq:f_star) is compared with.
+
+    Returns
+    -------
+    float
+        Regret in nats; negative if the ensemble did better.
     """
     chosen = comparators[best_expert(comparators)]
     return float(_alike(losses, chosen.losses).sum() - chosen.losses.sum())
 
 
 def switching_regret(losses: Float, expert_losses: Float, max_switches: int | None = None) -> float:
-    """R^SW(T) (eq:regret_tr): minus the least sum over sequences of experts, of at most ``max_switches`` switches.
+    """Compute R^SW(T) (eq:regret_tr): the online loss minus the least loss over sequences of experts.
 
-    ``expert_losses`` (T, M) are the losses of each expert's fixed function, or their online losses for the regret of
-    Lemma 2. ``None`` lets the sequence switch at every row.
+    Parameters
+    ----------
+    losses : ndarray (T,)
+        Minus the log scores of a run.
+    expert_losses : ndarray (T, M)
+        Losses of each expert's fixed function, or their online losses for the regret of Lemma 2.
+    max_switches : int, optional
+        Largest number of switches of a sequence; ``None`` lets it switch at every row.
+
+    Returns
+    -------
+    float
+        Regret in nats.
     """
     limit = len(losses) if max_switches is None else max_switches
     if limit >= len(losses) - 1:
@@ -40,7 +60,17 @@ def switching_regret(losses: Float, expert_losses: Float, max_switches: int | No
 
 
 class Curve(NamedTuple):
-    """Regret after some numbers of rows, with what the bound allows there."""
+    """Regret after some numbers of rows, with its bound.
+
+    Parameters
+    ----------
+    n_rows : ndarray (k,)
+        Numbers of rows.
+    regret : ndarray (k,)
+        Regret after them, in nats.
+    bound : ndarray (k,)
+        Bound on it; NaN where none is computed.
+    """
 
     n_rows: Float
     regret: Float
@@ -55,10 +85,29 @@ def static_curve(
     likelihoods: Sequence[Likelihood],
     n_rows: Sequence[int],
 ) -> Curve:
-    """Regret against the best random-feature parameter, and Lemma 1, after each of ``n_rows`` rows.
+    """Compute regret against the best random-feature parameter, and Lemma 1, after each of ``n_rows`` rows.
 
-    ``features[m]`` is (T, F) of expert m. The comparator is found anew for every number of rows, as the definition
-    says: it knows just the rows it is judged on.
+    The comparator is fitted again for every number of rows, as the definition says: to those rows alone.
+
+    Parameters
+    ----------
+    losses : ndarray (T,)
+        Minus the log scores of a run.
+    features : sequence of ndarray (T, F)
+        Random features of each expert: pairs of a sine and a cosine, so F is even.
+    y : ndarray (T,)
+        Labels.
+    prior_vars : sequence of float
+        Prior variance of each expert.
+    likelihoods : sequence of Likelihood
+        Loss of each expert.
+    n_rows : sequence of int
+        Numbers of rows, at most T.
+
+    Returns
+    -------
+    Curve
+        One entry per number of rows.
     """
     odd = [phi.shape[1] for phi in features if phi.shape[1] % 2 or phi.shape[1] == 0]
     if odd:
@@ -87,7 +136,28 @@ def static_curve(
 def rkhs_curve(
     losses: Float, grams: Sequence[Float], y: Float, likelihoods: Sequence[Likelihood], n_rows: Sequence[int]
 ) -> Curve:
-    """Regret against the best function of the experts' RKHSs (eq:static_regret); Theorem 1's bound is not computed."""
+    """Compute regret against the best function of the experts' RKHSs (eq:static_regret). O(T³) per number of rows.
+
+    Theorem 1's bound is not computed.
+
+    Parameters
+    ----------
+    losses : ndarray (T,)
+        Minus the log scores of a run.
+    grams : sequence of ndarray (T, T)
+        Kernel matrix of each expert, with its prior variance.
+    y : ndarray (T,)
+        Labels.
+    likelihoods : sequence of Likelihood
+        Loss of each expert.
+    n_rows : sequence of int
+        Numbers of rows, at most T.
+
+    Returns
+    -------
+    Curve
+        One entry per number of rows; the bound is NaN.
+    """
     regret = []
     for n in n_rows:
         own = [best_function(gram[:n, :n], y[:n], one) for gram, one in zip(grams, likelihoods, strict=True)]

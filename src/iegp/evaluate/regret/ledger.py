@@ -1,4 +1,4 @@
-"""Keeping account of regret while a stream runs."""
+"""Regret of an ensemble, recorded row by row while a stream runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from iegp.evaluate.regret.bounds import lemma2
 from iegp.evaluate.regret.sequences import best_switching_sequence, checked_table
 from iegp.typing import Float
 
-# Other weights, stacking for one, are drawn too, but the lemma does not speak of them.
+# The bound of Lemma 2 is for Bayes and switching weights; it does not cover others, such as stacking.
 
 
 class Predictive(Protocol):
-    """What ``predict_dist`` of a regressor returns: components (n, M, D) and their weights (n, M)."""
+    """Predictive mixture, as ``predict_dist`` of a regressor returns it: components (n, M, D) and weights (n, M)."""
 
     weights: Float
     loc: Float
@@ -27,22 +27,22 @@ class Predictive(Protocol):
 
 
 class Scored(Protocol):
-    """What ``prequential`` returns."""
+    """Run with log scores, as ``prequential`` returns it."""
 
     log_score: Float
 
 
 class RegretLedger:
-    """Losses of an ensemble and of its experts, row by row, and the regret they make.
+    """Losses of an ensemble and of its experts, row by row, and the resulting regret.
 
-    Feed it while a stream runs with :meth:`follow` (a predictive distribution and the label that came) or :meth:`add`
-    (losses), or from a finished run with :meth:`from_run`. Losses are minus log scores, all before learning.
+    Fill it while a stream runs with :meth:`follow` (a predictive distribution and the label) or :meth:`add` (losses),
+    or from a finished run with :meth:`from_run`. Losses are minus log scores, all before learning.
 
     Parameters
     ----------
     switch_prob : float, default=0.0
-        The probability of leaving the active expert that the ensemble's weights assume; 0 is Bayes. It decides the
-        bound of Lemma 2 that regret is drawn under.
+        The probability of leaving the active expert that the ensemble's weights assume; 0 is Bayes. It sets the bound
+        of Lemma 2.
 
     Examples
     --------
@@ -63,17 +63,40 @@ class RegretLedger:
 
     @classmethod
     def from_run(cls, run: Scored, expert_log_scores: ArrayLike, *, switch_prob: float = 0.0) -> Self:
-        """The ledger of a finished run; ``expert_log_scores`` (n, M) are those of each expert on its own."""
+        """Make the ledger of a finished run.
+
+        Parameters
+        ----------
+        run : PrequentialRun or ClassificationRun
+            Any object with ``log_score`` (n,).
+        expert_log_scores : array-like (n, M)
+            Log score of each expert on its own.
+        switch_prob : float, default=0.0
+            Probability of leaving the active expert that the ensemble's weights assume.
+
+        Returns
+        -------
+        RegretLedger
+            Ledger with all rows of the run.
+        """
         ledger = cls(switch_prob=switch_prob)
         ledger.add(-np.asarray(run.log_score), -np.asarray(expert_log_scores))
         return ledger
 
     def add(self, loss: ArrayLike, expert_losses: ArrayLike) -> None:
-        """Note one row (a number, and one for each expert) or several (n,) and (n, M)."""
+        """Record one row or several by their losses.
+
+        Parameters
+        ----------
+        loss : float or array-like (n,)
+            Loss of the ensemble, in nats; NaN raises ``InputError``.
+        expert_losses : array-like (M,) or (n, M)
+            Loss of each expert on the same rows. The number of experts must stay the same.
+        """
         own = np.atleast_1d(np.asarray(loss, dtype=np.float64))
         table = checked_table(np.atleast_2d(np.asarray(expert_losses, dtype=np.float64)))
         if np.isnan(own).any():
-            raise InputError("loss has a NaN; all regret from there on would be one")
+            raise InputError("loss has a NaN; all later regret would be NaN")
         if own.shape != (len(table),):
             raise InputError(f"loss has shape {own.shape}, expert_losses {table.shape}; give as many rows of both")
         if self._losses and table.shape[1] != self.n_experts:
@@ -82,11 +105,18 @@ class RegretLedger:
         self._expert_losses.append(table.copy())
 
     def follow(self, dist: Predictive, y: ArrayLike, log_score: ArrayLike | None = None) -> None:
-        """Note rows by what was predicted (``model.predict_dist(X)``) and what came, before the model learns it.
+        """Record rows by their predictions and labels, before the model learns them.
 
-        ``log_score`` is the ensemble's own of these rows (``model.prequential(X, y).log_score``). Without it, it is
-        computed from the weights of the prediction, in which an expert that is more than 700 nats behind counts as
-        gone: an ensemble that takes such an expert back would be charged for what it did not lose.
+        Parameters
+        ----------
+        dist : object
+            Prediction of a regressor, ``model.predict_dist(X)``.
+        y : array-like (n,) or (n, D)
+            Labels.
+        log_score : array-like (n,), optional
+            The ensemble's own log scores of these rows (``model.prequential(X, y).log_score``). Without it they are
+            computed from the weights of the prediction, in which an expert that is more than 700 nats behind has weight
+            zero: for an ensemble that gives such an expert weight again, the loss is then too large.
         """
         dist = _checked_dist(dist, y)
         table = component_losses(dist, y)
@@ -105,38 +135,77 @@ class RegretLedger:
 
     @property
     def n_experts(self) -> int:
-        """How many experts are followed; 0 before the first row."""
+        """Number of experts; 0 before the first row."""
         return self._expert_losses[0].shape[1] if self._expert_losses else 0
 
     @property
     def losses(self) -> Float:
-        """(T,): the ensemble's."""
+        """Losses of the ensemble, (T,)."""
         self._require_rows()
         return np.concatenate(self._losses)
 
     @property
     def expert_losses(self) -> Float:
-        """(T, M)."""
+        """Losses of the experts, (T, M)."""
         self._require_rows()
         return np.concatenate(self._expert_losses)
 
     def to_best_expert(self) -> Float:
-        """(T,): regret so far against the expert that is best so far (eq:L_mix_single)."""
+        """Compute the regret so far against the expert that is best so far (eq:L_mix_single).
+
+        Returns
+        -------
+        ndarray (T,)
+            Regret after every row, in nats.
+        """
         return np.asarray(np.cumsum(self.losses) - np.cumsum(self.expert_losses, axis=0).min(axis=1))
 
     def to_best_sequence(self, max_switches: int) -> Float:
-        """(T,): regret so far against the best sequence of experts with at most ``max_switches`` switches."""
+        """Compute the regret so far against the best sequence of experts. O(T M S) time and memory.
+
+        Parameters
+        ----------
+        max_switches : int
+            Largest number of switches S of the sequence.
+
+        Returns
+        -------
+        ndarray (T,)
+            Regret after every row, in nats.
+        """
         return np.asarray(np.cumsum(self.losses) - best_switching_sequence(self.expert_losses, max_switches).running)
 
     def against(self, comparator_losses: ArrayLike) -> Float:
-        """(T,): losses minus those of a fixed comparator, summed so far. Its end is the paper's regret."""
+        """Compute the regret so far against a fixed comparator.
+
+        Parameters
+        ----------
+        comparator_losses : array-like (T,)
+            Losses of the comparator on the same rows.
+
+        Returns
+        -------
+        ndarray (T,)
+            Regret after every row, in nats; the last entry is the paper's regret.
+        """
         other = np.asarray(comparator_losses, dtype=np.float64)
         if other.shape != (len(self),):
-            raise InputError(f"comparator_losses has shape {other.shape}, but {len(self)} rows were noted")
+            raise InputError(f"comparator_losses has shape {other.shape}, but {len(self)} rows were recorded")
         return np.asarray(np.cumsum(self.losses - other))
 
     def bound(self, max_switches: int = 0) -> Float:
-        """(T,): Lemma 2 after every row; without switches and ``switch_prob=0`` it is log M (eq:L_mix_single)."""
+        """Compute the bound of Lemma 2 after every row.
+
+        Parameters
+        ----------
+        max_switches : int, default=0
+            Largest number of switches of the sequence compared with.
+
+        Returns
+        -------
+        ndarray (T,)
+            Bound in nats; without switches and with ``switch_prob=0`` it is log M (eq:L_mix_single).
+        """
         n_experts = self.n_experts
         return np.array(
             [
@@ -152,11 +221,24 @@ class RegretLedger:
 
     def _require_rows(self) -> None:
         if not self._losses:
-            raise InputError("the ledger is empty; note rows with follow or add first")
+            raise InputError("the ledger is empty; record rows with follow or add first")
 
 
 def component_losses(dist: Predictive, y: ArrayLike) -> Float:
-    """Loss of every expert of a predictive mixture, (n, M): minus log density, summed over outputs."""
+    """Compute the loss of every expert of a predictive mixture: minus log density, summed over outputs.
+
+    Parameters
+    ----------
+    dist : object
+        Prediction of a regressor, ``model.predict_dist(X)``.
+    y : array-like (n,) or (n, D)
+        Labels.
+
+    Returns
+    -------
+    ndarray (n, M)
+        Losses in nats.
+    """
     labels = np.asarray(y, dtype=np.float64).reshape(len(dist.loc), 1, -1)
     z2 = ((labels - dist.loc) / dist.scale) ** 2
     gaussian = 0.5 * (z2 + math.log(2.0 * math.pi))
@@ -169,7 +251,7 @@ def component_losses(dist: Predictive, y: ArrayLike) -> Float:
 
 
 def _checked_dist(dist: Predictive, y: ArrayLike) -> Predictive:
-    """``dist``, if it is a predictive mixture with as many rows and outputs as ``y`` has labels."""
+    """Return ``dist`` if it is a predictive mixture with as many rows and outputs as ``y`` has labels; else raise."""
     missing = [name for name in ("loc", "scale", "dof", "weights") if not hasattr(dist, name)]
     if missing:
         raise InputError(
@@ -178,7 +260,7 @@ def _checked_dist(dist: Predictive, y: ArrayLike) -> Predictive:
         )
     n, _, n_outputs = dist.loc.shape
     labels = np.asarray(y)
-    # Other shapes might be broadcast against the experts without a word.
+    # Other shapes might be broadcast against the experts silently.
     if labels.size != n * n_outputs or (labels.ndim > 1 and len(labels) != n):
         raise InputError(
             f"y has shape {labels.shape}, but {n} rows of {n_outputs} outputs were predicted; give one label for each"

@@ -1,4 +1,4 @@
-"""Right-hand sides as the paper prints them, where they differ from what holds. docs/regret.md shows each failing."""
+"""Bounds as the paper prints them, where they differ from those that hold. docs/regret.md shows each failing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,26 @@ from iegp.evaluate.regret.bounds import lemma1
 def printed_lemma1(
     *, theta_norm_squared: float, prior_var: float, n_rows: int, n_frequencies: int, n_experts: int
 ) -> float:
-    """Lemma 1 as printed, without the constant ``c`` of its proof: true only where ``c <= 1``."""
+    """Compute Lemma 1 as printed, without the constant ``c`` of its proof: true only where ``c <= 1``.
+
+    Parameters
+    ----------
+    theta_norm_squared : float
+        Squared norm of the parameter compared with.
+    prior_var : float
+        Prior variance of its expert.
+    n_rows : int
+        Number of rows T.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    n_experts : int
+        Number of experts M.
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
     return lemma1(
         theta_norm_squared=theta_norm_squared,
         prior_var=prior_var,
@@ -25,7 +44,24 @@ def printed_lemma1(
 
 
 def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
-    """Lemma 2 as printed: ``log M + S log T - S log S + S``. Lacks ``S log(M - 1)``: true only for M <= 2."""
+    """Compute Lemma 2 as printed: ``log M + S log T - S log S + S``.
+
+    It lacks ``S log(M - 1)``: true only for M <= 2.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows T.
+    n_experts : int
+        Number of experts M.
+    n_switches : int
+        Number of switches S.
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
     s = n_switches
     return math.log(n_experts) + (s * (math.log(n_rows) - math.log(s) + 1.0) if s else 0.0)
 
@@ -33,9 +69,27 @@ def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
 def printed_lemma3(
     *, theta_norms_squared: ArrayLike, prior_vars: ArrayLike, n_rows: int, n_frequencies: int, curvature: float
 ) -> float:
-    """Lemma 3 as printed, one entry for each *expert*: true if expert m learns only the rows of its own segments.
+    """Compute Lemma 3 as printed: true if expert m learns only the rows of its own segments.
 
-    In SIE-GP every expert learns every row, and then it is not.
+    In SIE-GP every expert learns every row, and then it does not hold.
+
+    Parameters
+    ----------
+    theta_norms_squared : array-like (M,)
+        Squared norm of the parameter of each *expert*.
+    prior_vars : array-like (M,)
+        Prior variance of each expert.
+    n_rows : int
+        Number of rows T.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
     """
     norms, priors = np.asarray(theta_norms_squared, dtype=np.float64), np.asarray(prior_vars, dtype=np.float64)
     per_expert = n_frequencies * len(norms)
@@ -54,7 +108,32 @@ def printed_theorem2(
     n_frequencies: int,
     curvature: float,
 ) -> float:
-    """Theorem 2 as printed, ``alpha_norm`` being C', the largest over experts. A claim: Lemmas 2 and 3 as printed."""
+    """Compute Theorem 2 as printed, from Lemmas 2 and 3 as printed. It is not proved.
+
+    Parameters
+    ----------
+    alpha_norm : float
+        C', the largest of the experts' ``prior_var sum |alpha|``.
+    prior_vars : array-like (M,)
+        Prior variance of each expert.
+    epsilon : float
+        Largest error of the random-feature kernels.
+    derivative_bound : float
+        Largest derivative L of the loss in the latent value (as2).
+    n_rows : int
+        Number of rows T.
+    n_switches : int
+        Number of switches S.
+    n_frequencies : int
+        Number of random frequencies of every expert.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
     priors = np.asarray(prior_vars, dtype=np.float64)
     segments = printed_lemma3(
         theta_norms_squared=np.full(len(priors), (1.0 + epsilon) * alpha_norm**2),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import InputError
-from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.base import FleetBase
+from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.cluster import checkpoint, layout
 from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.checkpoint import Checkpoint
@@ -21,19 +22,18 @@ from iegp.fleet.cluster.homes import rows_by_shard
 from iegp.fleet.cluster.journal import Routed
 from iegp.fleet.cluster.layout import Layout
 from iegp.fleet.cluster.options import RayOptions, check_whole_number
-from iegp.fleet.cluster.parts import cut, empty_like, joined
+from iegp.fleet.cluster.parts import cut, joined
 from iegp.fleet.cluster.pending import Pending
 from iegp.fleet.cluster.rehash import rehash
 from iegp.fleet.cluster.shard import answer_of
 from iegp.fleet.fleet import Fleet
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
-from iegp.typing import Float
 
 DEFAULTS = RayOptions()
 
 
-class RayFleet:
+class RayFleet(FleetBase):
     """A :class:`~iegp.Fleet` whose keys are spread over the actors of a Ray cluster.
 
     It answers as the fleet in one process does. Every accepted batch is learned exactly once, whatever dies: a shard
@@ -126,7 +126,7 @@ class RayFleet:
         first = Layout(n_shards, generation=0, window=options.max_in_flight, began_after=0)
         layout.journal_of(folder).mkdir(parents=True, exist_ok=True)
         first.shards(folder).mkdir(exist_ok=True)
-        empty_like(fleet).save(layout.template_of(folder))
+        fleet.empty_copy().save(layout.template_of(folder))
         for shard, part in enumerate(cut(fleet, n_shards)):
             checkpoint.save(first.shards(folder), shard, Checkpoint(part, 0, {}))
         layout.write(folder, first)
@@ -134,6 +134,8 @@ class RayFleet:
 
     def _open(self, folder: Path, found: Layout, options: RayOptions) -> None:
         self._template = Fleet.load(layout.template_of(folder))
+        self._model = self._template.template
+        self.single_output, self.feature_names = self._template.single_output, self._template.feature_names
         self._folder, self._layout = folder, found
         self._dispatcher = Dispatcher(folder, found, options)
         self.recovered = self._dispatcher.recovered
@@ -166,22 +168,22 @@ class RayFleet:
         Waits only while ``max_in_flight`` batches have no answer. When it returns, the batch is in the journal and will
         be learned once, whatever happens. Bad input is refused before that.
         """
-        template, model = self._template, self._template._model
-        # Refuses a level that is not one.
-        no_labels = np.empty(0 if template.single_output else (0, model.n_outputs))
-        no_answers = template.learn([], np.empty((0, model.n_columns)), no_labels, level)
+        check_level(level)
+        model = self._model
         # Copies: the caller may use its arrays again while a shard has yet to learn these.
-        rows = check_rows(X, model.n_columns, template.feature_names).copy()
+        rows = self._check_rows(X).copy()
         names = check_keys(keys, len(rows))
-        labels = check_labels(y, len(rows), model.n_outputs, template.single_output).copy()
+        labels = self._check_labels(y, len(rows)).copy()
         model.scaling.standardise_x(rows)  # refuses numbers that are too large
         model.scaling.standardise_y(labels)
         dispatcher = self._open_dispatcher()
-        if template.single_output:
+        if self.single_output:
             labels = labels[:, 0]
         if not names:
             nothing = Batch(dispatcher.journal.newest, self.n_rows, names, rows, labels, level)
-            return Pending(Routed(nothing, {}), dispatcher.wait, answer_of(no_answers))
+            return Pending(
+                Routed(nothing, {}), dispatcher.wait, answer_of(self._template.learn([], rows, labels, level))
+            )
         return dispatcher.submit(names, rows, labels, level)
 
     def flush(self) -> None:
@@ -205,9 +207,6 @@ class RayFleet:
         """All keys, shard by shard."""
         return [key for part in self._look("keys") for key in part]
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
     @property
     def n_samples_seen_(self) -> dict[Key, int]:
         """Rows learned by each key, those of the template included."""
@@ -220,19 +219,10 @@ class RayFleet:
     def __repr__(self) -> str:
         return f"RayFleet({self.n_shards} shards, {self.n_rows} rows accepted, in {str(self._folder)!r})"
 
-    @overload
-    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[False] = ...) -> Float: ...
-    @overload
-    def predict(self, keys: Any, X: ArrayLike, return_std: Literal[True]) -> tuple[Float, Float]: ...
-    def predict(self, keys: Any, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """As :meth:`iegp.Fleet.predict`, by models that have learned all rows accepted so far."""
-        dist = self.predict_dist(keys, X)
-        return (dist.mean, dist.std) if return_std else dist.mean
-
     def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
         """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
-        model = self._template._model
-        rows = check_rows(X, model.n_columns, self._template.feature_names)
+        model = self._model
+        rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
         model.scaling.standardise_x(rows)  # refuses numbers that are too large
         homes = rows_by_shard(names, self.n_shards)
@@ -244,7 +234,7 @@ class RayFleet:
         for shard, chosen in homes.items():
             for column, part in zip(whole, parts[shard], strict=True):
                 column[chosen] = part
-        return Mixture.trusted(*whole, self._template.single_output)
+        return Mixture.trusted(*whole, self.single_output)
 
     # -- storing -----------------------------------------------------------------------------------------------------
 

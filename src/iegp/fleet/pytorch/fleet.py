@@ -12,35 +12,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE
-from iegp.core.model import Online
+from iegp.core.compute.tolerances import BLOCKS_PER_SYMMETRISING, FARTHEST_INPUT, FARTHEST_VALUE, PREDICT_ROWS
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
-from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
-from iegp.fleet.fleet import DTYPES, Fleet
+from iegp.fleet.base import DTYPES, LocalFleet
+from iegp.fleet.checks import Key, check_labels, check_level, check_rows
 from iegp.fleet.pages import BELIEFS
 from iegp.fleet.pytorch import plan as planning
 from iegp.fleet.pytorch import rows as keyed_rows
 from iegp.fleet.pytorch.experts import experts_on
 from iegp.fleet.pytorch.pages import DevicePages
 from iegp.fleet.pytorch.plan import Plan, Step
-from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording, TorchRun
+from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording
+from iegp.fleet.pytorch.rows import DevicePredictions
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
 from iegp.typing import Float, Int
 
 # States that are turned into those of the CPU, or back, at once.
 CONVERT_BYTES = 256 * 2**20
-# Products leave covariances symmetric up to rounding; from time to time that is made exact.
-BLOCKS_PER_SYMMETRISING = 16
-# Rows that the template predicts at once.
-PREDICT_ROWS = 4096
 
 
-class TorchFleet:
+class TorchFleet(LocalFleet):
     """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same meaning, same files, same results.
 
     In float64 results equal those of ``Fleet`` to 1e-8; float32 halves the memory and here also computes the beliefs in
@@ -61,58 +57,52 @@ class TorchFleet:
     def __init__(
         self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", device: str = "cuda"
     ) -> None:
-        # What can be a template, and what is taken from it, is the same on every device.
-        like = Fleet(template, dtype=dtype)
-        self._begin(like._model, like.single_output, like.feature_names, dtype, device)
-        self._add(check_keys(list(keys)))
+        self.device = _device(device)
+        self._begin_from(template, keys, dtype)
 
-    def _begin(
-        self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str, device: str
-    ) -> None:
-        self.device, self.dtype = _device(device), dtype
-        self._model, self.single_output, self.feature_names = model, single_output, names
-        self._experts = experts_on(model.experts.ensemble, self.device, getattr(torch, dtype))
+    # -- states ----------------------------------------------------------------------------------------------------
+
+    def _allocate(self) -> None:
+        model = self._model
+        self._experts = experts_on(model.experts.ensemble, self.device, getattr(torch, self.dtype))
         self._pages = DevicePages(self._experts, model.state)
-        self._slot_of: dict[Key, int] = {}
         self._blocks: Int = np.zeros(0, dtype=np.int64)
         self._scaling = [torch.tensor(array, dtype=torch.float64, device=self.device) for array in model.scaling]
         self._last_call: tuple[Any, Plan] | None = None
         self._last_slots: tuple[Int, int, Plan] | None = None
         self._rows_at_once = max(1, keyed_rows.WORK_BYTES // keyed_rows.bytes_per_row(self._experts))
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    def _grow(self, n_more: int) -> None:
+        self._pages.grow(n_more)
+        self._blocks = np.append(self._blocks, np.zeros(n_more, dtype=np.int64))
 
-    @property
-    def keys(self) -> list[Key]:
-        """All keys, in order of appearance."""
-        return list(self._slot_of)
+    def _state(self, slot: int) -> State:
+        return State(*(array[0] for array in self._pages.host(slot, slot + 1)))
 
-    def __len__(self) -> int:
-        return len(self._slot_of)
+    def _field(self, name: str) -> Float:
+        values: Float = _numpy(self._pages.field(name))
+        return values
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._slot_of
+    def _pieces(self) -> list[State]:
+        pieces = []
+        for first, last in self._pages.pieces(self._convert_keys):
+            states = self._pages.host(first, last)._asdict()
+            pieces.append(State(**{k: v.astype(self.dtype) if k in BELIEFS else v for k, v in states.items()}))
+        return pieces
+
+    def _fill(self, first: int, states: State) -> None:
+        end = first + len(states.rows)
+        cuts = {a for a, _ in self._pages.pieces(self._convert_keys) if first < a < end}
+        for a, b in pairwise(sorted({first, end, *cuts})):
+            self._pages.fill(a, State(*(part[a - first : b - first] for part in states)))
 
     @property
     def bytes_per_key(self) -> int:
         """Size of one key's state."""
         return int(self._pages.bytes_per_key)
 
-    @property
-    def nbytes(self) -> int:
-        """Size of all states."""
-        return len(self) * self.bytes_per_key
-
-    @property
-    def n_samples_seen_(self) -> dict[Key, int]:
-        """Rows learned by each key, those of the template included."""
-        return dict(zip(self._slot_of, self._pages.field("rows")[:, 0].long().tolist(), strict=True))
-
-    @property
-    def expert_weights_(self) -> Float:
-        """(n_keys, n_experts): how much each key trusts each expert now, in the order of ``keys``."""
-        weights: Float = _numpy(self._pages.field("log_weights").exp())
-        return weights
+    def _storage(self) -> str:
+        return f"{self.dtype} on {self.device}"
 
     @property
     def frequencies(self) -> Tensor:
@@ -124,21 +114,6 @@ class TorchFleet:
         rows = self._rows(X)
         return self._standardised(rows, self._labels(y, len(rows)))
 
-    def online(self, key: Key) -> Online:
-        """A copy of one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it."""
-        if key not in self._slot_of:
-            raise InputError(f"key {key!r:.60} is not in this fleet of {len(self)} keys; it appears with its first row")
-        slot = self._slot_of[key]
-        state = State(*(array[0] for array in self._pages.host(slot, slot + 1)))
-        model = self._model
-        return Online(**(vars(model) | {"state": state}))
-
-    def __repr__(self) -> str:
-        return (
-            f"TorchFleet({len(self)} keys, {self._experts.n_experts} experts of {self._experts.n_features} features, "
-            f"{self.dtype} on {self.device}, {self.bytes_per_key / 1024:.0f} KiB per key)"
-        )
-
     # -- learning --------------------------------------------------------------------------------------------------
 
     @overload
@@ -146,10 +121,12 @@ class TorchFleet:
         self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[False] = ...
     ) -> FleetRun: ...
     @overload
-    def learn(self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]) -> TorchRun: ...
+    def learn(
+        self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]
+    ) -> DevicePredictions: ...
     def learn(
         self, keys: Any, X: Any, y: Any, level: float | None = None, *, as_tensors: bool = False
-    ) -> FleetRun | TorchRun:
+    ) -> FleetRun | DevicePredictions:
         """Predict each row with the model of its key, then learn it. Rows of a key count in the order they have here.
 
         ``keys`` is one per row, or a single one for all; new ones start from the template. A NumPy array of keys is
@@ -158,8 +135,7 @@ class TorchFleet:
         computed on the CPU. Bad input is found before any key learns anything; an interrupt (Ctrl-C), or a device that
         runs out of memory, leaves keys in between: go on from the last file.
         """
-        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
-            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+        check_level(level)
         if level is not None and as_tensors:
             raise InputError(
                 f"level={level!r} with as_tensors=True: intervals are computed on the CPU, ask for one of them"
@@ -178,7 +154,7 @@ class TorchFleet:
             return run
         return self._answer(planning.as_objects(keys, len(rows)), run, intervals, labels, level)
 
-    def learn_slots(self, slots: Int | None, X: Tensor, y: Tensor) -> TorchRun:
+    def learn_slots(self, slots: Int | None, X: Tensor, y: Tensor) -> DevicePredictions:
         """Learn r rows of each of k keys, without looking at the values: for data that is on the device already.
 
         ``slots`` (k,) are places of the keys in :attr:`keys`, ``None`` for all of them; ``X`` is (k, r, d) and ``y``
@@ -200,7 +176,7 @@ class TorchFleet:
 
     def _learn(
         self, plan: Plan, x: Tensor, y: Tensor, level: float | None
-    ) -> tuple[TorchRun, tuple[Float, Float] | None]:
+    ) -> tuple[DevicePredictions, tuple[Float, Float] | None]:
         """Rows in standardised units, in the order they came; the answer is in the user's."""
         if level is not None or not plan.has_single_rows or self.device.type != "cuda":
             return self._learn_now(plan.steps, x, y, level)
@@ -213,7 +189,7 @@ class TorchFleet:
 
     def _learn_now(
         self, steps: list[Step], x: Tensor, y: Tensor, level: float | None
-    ) -> tuple[TorchRun, tuple[Float, Float] | None]:
+    ) -> tuple[DevicePredictions, tuple[Float, Float] | None]:
         (n, n_outputs), n_experts = y.shape, self._experts.n_experts
         mean, std, log_score = torch.empty_like(y), torch.empty_like(y), y.new_empty(n)
         used = y.new_empty((n, n_experts))
@@ -235,7 +211,7 @@ class TorchFleet:
             lower, upper = quantiles(_numpy(used), loc, scales, dof, tails)
             intervals = lower, upper
         *_, y_mean, y_scale = self._scaling
-        run = TorchRun(y_mean + y_scale * mean, y_scale * std, log_score - y_scale.log().sum(), used)
+        run = DevicePredictions(y_mean + y_scale * mean, y_scale * std, log_score - y_scale.log().sum(), used)
         return run, intervals
 
     def _symmetrise(self, step: Step, covariance: Tensor) -> None:
@@ -248,7 +224,12 @@ class TorchFleet:
             self._blocks[step.slots] = 0
 
     def _answer(
-        self, names: Any, run: TorchRun, intervals: tuple[Float, Float] | None, labels: Any, level: float | None
+        self,
+        names: Any,
+        run: DevicePredictions,
+        intervals: tuple[Float, Float] | None,
+        labels: Any,
+        level: float | None,
     ) -> FleetRun:
         scaling = self._model.scaling
         mean, std, log_score, weights = map(_numpy, run)
@@ -268,9 +249,21 @@ class TorchFleet:
     @overload
     def predict(self, keys: Any, X: Any, return_std: Literal[True]) -> tuple[Float, Float]: ...
     def predict(self, keys: Any, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predictive mean of each row by its key's model; with ``return_std`` also the standard deviation *of y*.
+        """Predict each row with the model of its key, as :meth:`iegp.Fleet.predict` does; ``X`` may be a tensor.
 
-        A key that is not in the fleet is predicted by the template, and does not appear by this.
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. A key that is not in the fleet is predicted by the template.
+        X : array-like or tensor (n, d)
+            Rows.
+        return_std : bool, default=False
+            Also return the standard deviation *of y*, observation noise included.
+
+        Returns
+        -------
+        ndarray, or a pair of them
+            Predictive means in the shape of y, and standard deviations if asked for.
         """
         mean, std, *_ = self._predict(keys, X, keeps_mixture=False)
         if self.single_output:
@@ -286,8 +279,7 @@ class TorchFleet:
         rows = self._rows(X)
         named = planning.distinct(keys, len(rows))
         x = self._standardised(rows, None)[0]
-        numbers = np.array([self._slot_of.get(name, -1) for name in named.names], dtype=np.int64)
-        slots = numbers[named.which]
+        slots = self._slots(named.names)[named.which]
         n, n_experts, n_outputs = len(rows), self._experts.n_experts, self._model.n_outputs
         wholes = [x.new_empty((n, *shape)) for shape in ((n_outputs,), (n_outputs,), (n_experts,))]
         wholes += [x.new_empty((n, n_experts, n_outputs)) for _ in range(3 if keeps_mixture else 0)]
@@ -316,38 +308,41 @@ class TorchFleet:
             answer += [scaling.y_mean + scaling.y_scale * mixture[0], scaling.y_scale * mixture[1], mixture[2]]
         return answer
 
-    # -- storing ---------------------------------------------------------------------------------------------------
+    # -- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically: the same file that :class:`iegp.Fleet` writes and reads.
 
         Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
         again goes on equal to 1e-8 (float64), not to the bit.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; an existing one is replaced.
         """
-        header = {"single_output": self.single_output, "dtype": self.dtype, "keys": self.keys}
-        header["feature_names"] = None if self.feature_names is None else list(self.feature_names)
-        pages = []
-        for first, last in self._pages.pieces(self._convert_keys):
-            states = self._pages.host(first, last)._asdict()
-            pages.append(State(**{k: v.astype(self.dtype) if k in BELIEFS else v for k, v in states.items()}))
-        fleet_file.write(path, self._model, header, pages)
+        super().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "cuda") -> Self:
-        """A fleet saved by any kind of fleet, with the dtype it has there. Nothing in the file is executed."""
+        """Load a fleet saved by any kind of fleet, with the dtype it has there. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        device : str, default="cuda"
+            Where its states go, as PyTorch names it.
+
+        Returns
+        -------
+        TorchFleet
+            With all keys of the file.
+        """
         stored = fleet_file.read(path, DTYPES)
         fleet = cls.__new__(cls)
-        fleet._begin(stored.model, stored.single_output, stored.names, stored.dtype, device)
-        fleet._add(stored.keys)
-        done = 0
-        for parts in zip(*map(stored.parts, State._fields), strict=True):
-            end = done + len(parts[0])
-            cuts = {a for a, _ in fleet._pages.pieces(fleet._convert_keys) if done < a < end}
-            bounds = sorted({done, end, *cuts})
-            for a, b in pairwise(bounds):
-                fleet._pages.fill(a, State(*(part[a - done : b - done] for part in parts)))
-            done = end
-        return fleet
+        fleet.device = _device(device)
+        return fleet._restore(stored)
 
     # -- private ---------------------------------------------------------------------------------------------------
 
@@ -358,15 +353,6 @@ class TorchFleet:
     def _as_current(self) -> AbstractContextManager[Any]:
         """Recordings, and kernels that are not PyTorch's own, go to the current device, wherever tensors lie."""
         return torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext()
-
-    def _add(self, names: list[Key]) -> Int:
-        """Slots of the keys, new ones made from the template."""
-        new = dict.fromkeys(name for name in names if name not in self._slot_of)
-        if new:
-            self._pages.grow(len(new))
-            self._slot_of.update(zip(new, range(len(self._slot_of), len(self._slot_of) + len(new)), strict=True))
-            self._blocks = np.append(self._blocks, np.zeros(len(new), dtype=np.int64))
-        return np.array([self._slot_of[name] for name in names], dtype=np.int64)
 
     def _plan(self, slots: Int) -> Plan:
         return planning.plan(slots, self._pages.starts, self._rows_at_once, self.device)
@@ -435,7 +421,7 @@ def _numpy(values: Any) -> Any:
     return values.cpu().numpy() if isinstance(values, Tensor) else values
 
 
-def _predicted(shown: keyed_rows.Shown, parts: keyed_rows.Components, keeps_mixture: bool) -> list[Tensor]:
+def _predicted(shown: DevicePredictions, parts: keyed_rows.Components, keeps_mixture: bool) -> list[Tensor]:
     return [shown.mean, shown.std, shown.weights, *(_mixture(parts) if keeps_mixture else [])]
 
 

@@ -21,7 +21,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import NOISE_FLOOR, STACKING_FLOOR
+from iegp.core.compute.tolerances import (
+    FEW_SWITCHING_EXPERTS,
+    LANES,
+    MOST_FUSED_EXPERTS,
+    MOST_FUSED_FEATURES,
+    MOST_FUSED_ROWS,
+    NOISE_FLOOR,
+    STACKING_FLOOR,
+    TILE_ENTRIES,
+)
 from iegp.core.weights import BAYES, STACKING, SWITCHING
 
 try:
@@ -32,14 +41,7 @@ except ModuleNotFoundError:
 
 # Set to False to use plain PyTorch throughout.
 ENABLED = True
-# A belief is worked on in tiles of some rows, small enough for several beliefs to be on their way at once.
-TILE_ENTRIES = 4096
-MOST_FEATURES = 512
-MOST_EXPERTS = 1024
-MOST_ROWS = 64
-MOST_SWITCHING_EXPERTS = 64
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-_LANES = 256
 
 
 def is_possible(tensor: Tensor) -> bool:
@@ -48,15 +50,15 @@ def is_possible(tensor: Tensor) -> bool:
 
 
 def is_possible_for_beliefs(matrix: Tensor) -> bool:
-    return is_possible(matrix) and matrix.shape[-1] <= MOST_FEATURES
+    return is_possible(matrix) and matrix.shape[-1] <= MOST_FUSED_FEATURES
 
 
 def is_possible_for_blocks(matrices: Tensor) -> bool:
-    return is_possible(matrices) and matrices.shape[-1] <= MOST_ROWS
+    return is_possible(matrices) and matrices.shape[-1] <= MOST_FUSED_ROWS
 
 
 def is_possible_for_weights(log_weights: Tensor, rule: int) -> bool:
-    most = MOST_SWITCHING_EXPERTS if rule == SWITCHING else MOST_EXPERTS
+    most = FEW_SWITCHING_EXPERTS if rule == SWITCHING else MOST_FUSED_EXPERTS
     return is_possible(log_weights) and log_weights.shape[-1] <= most
 
 
@@ -327,9 +329,9 @@ def heavy_tailed(scale: Tensor, squares: Tensor, forgetting: float, tail: float)
     after = torch.empty_like(squares)
     scalars = _numbers((forgetting, tail, NOISE_FLOOR), squares.device)
     inner = math.prod(squares.shape[2:])
-    blocks = -(-scale.numel() // _LANES)
+    blocks = -(-scale.numel() // LANES)
     _heavy_tailed[(blocks,)](
-        scale, squares, scalars, after, squares.shape[1], inner, scale.numel(), LANES=_LANES, num_warps=4
+        scale, squares, scalars, after, squares.shape[1], inner, scale.numel(), LANES=LANES, num_warps=4
     )
     return after
 

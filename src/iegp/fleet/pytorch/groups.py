@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp.core.compute.tolerances import FLEET_BLOCK_ROWS
 from iegp.typing import Int
-
-# Rows of a key that are absorbed as one block; more of them are several blocks, one after the other.
-BLOCK_ROWS = 64
 
 
 class Group(NamedTuple):
@@ -28,15 +26,15 @@ class Group(NamedTuple):
 def grouped(slots: Int, page_starts: Int, rows_at_once: int) -> Iterator[Group]:
     """Rows of a call by ``slots`` (n,), their keys' numbers; ``page_starts`` are the first slots of the pages.
 
-    A key with more than ``BLOCK_ROWS`` rows is in several groups, which come in the order of its rows. A group has
-    about ``rows_at_once`` rows at most, which bounds the memory that working on it takes.
+    A key with more than ``FLEET_BLOCK_ROWS`` rows is in several groups, which come in the order of its rows. A group
+    has about ``rows_at_once`` rows at most, which bounds the memory that working on it takes.
     """
     order = np.argsort(slots, kind="stable")
     ordered = slots[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(slots) else np.empty(0, dtype=np.int64)
     keys, totals = ordered[starts], np.diff(np.append(starts, len(slots)))
     while len(keys):
-        counts = np.minimum(totals, BLOCK_ROWS)
+        counts = np.minimum(totals, FLEET_BLOCK_ROWS)
         pages = np.searchsorted(page_starts, keys, side="right") - 1
         # 1, 2, 3 to 4, 5 to 8, ...: padding to the longest costs less than twice the work.
         sizes = np.ceil(np.log2(counts)).astype(np.int64)
@@ -47,5 +45,5 @@ def grouped(slots: Int, page_starts: Int, rows_at_once: int) -> Iterator[Group]:
                 places = starts[part, None] + np.arange(counts[part].max())
                 rows = order[np.minimum(places, len(slots) - 1)]
                 yield Group(int(page), keys[part] - page_starts[page], rows, counts[part])
-        left = totals > BLOCK_ROWS
-        keys, starts, totals = keys[left], starts[left] + BLOCK_ROWS, totals[left] - BLOCK_ROWS
+        left = totals > FLEET_BLOCK_ROWS
+        keys, starts, totals = keys[left], starts[left] + FLEET_BLOCK_ROWS, totals[left] - FLEET_BLOCK_ROWS

@@ -13,14 +13,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import NOISE_FLOOR
-from iegp.core.predictive.student import GAUSSIAN_DOF, MANY_DOF, student_log_normaliser
+from iegp.core.compute.tolerances import (
+    GAUSSIAN_DOF,
+    LARGE_ARGUMENT,
+    LARGEST_ROOT,
+    LEAST_CLOSED_FORGETTING,
+    MANY_DOF,
+    NOISE_FLOOR,
+)
+from iegp.core.predictive.student import student_log_normaliser
 from iegp.fleet.pytorch import fused
-
-# One absurd label cannot turn the noise into infinity for ever.
-LARGEST_SQUARE = 1.0e300
-# Below this, powers of the forgetting factor underflow within a block: the recursion is run row by row.
-LEAST_CLOSED_FORGETTING = 1.0e-3
 
 _HALF_LOG_PI = 0.5 * math.log(math.pi)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -101,14 +103,14 @@ def log_density(residuals: Tensor, scales: Tensor, dof: Tensor | float) -> Tenso
     r = residuals.abs() / scales
     if not isinstance(dof, Tensor):
         if dof > GAUSSIAN_DOF:
-            return torch.where(r < 1e150, -0.5 * r.square(), -math.inf) - scales.log() - _HALF_LOG_2PI
+            return torch.where(r < LARGEST_ROOT, -0.5 * r.square(), -math.inf) - scales.log() - _HALF_LOG_2PI
         return student_log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / math.sqrt(dof)) - scales.log()
     return _log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / dof.sqrt()) - scales.log()
 
 
 def _log1p_square(t: Tensor) -> Tensor:
     """``log(1 + t²)`` without overflow of the square."""
-    return torch.where(t > 1e9, 2.0 * t.log(), torch.log1p(t.square()))
+    return torch.where(t > LARGE_ARGUMENT, 2.0 * t.log(), torch.log1p(t.square()))
 
 
 def _log_normaliser(dof: Tensor) -> Tensor:

@@ -8,31 +8,20 @@ launches them all at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from iegp.fleet.pytorch.rows import DevicePredictions
 
 # Calls before one is recorded: kernels are compiled in the first, and keys that come only twice are not worth it.
 CALLS_BEFORE = 2
 
 
-class TorchRun(NamedTuple):
-    """What rows showed, as tensors on the device: fields of :class:`FleetRun`, in the user's units."""
-
-    mean: Tensor
-    """(n, D)"""
-    std: Tensor
-    log_score: Tensor
-    """(n,)"""
-    weights: Tensor
-    """(n, n_experts)"""
-
-
 class Recording:
     """One call, ready to be made again with other rows of the same shape, on the same states."""
 
-    def __init__(self, call: Callable[[Tensor, Tensor], TorchRun], x: Tensor, y: Tensor) -> None:
+    def __init__(self, call: Callable[[Tensor, Tensor], DevicePredictions], x: Tensor, y: Tensor) -> None:
         self._x, self._y = x.clone(), y.clone()
         self._graph = torch.cuda.CUDAGraph()
         # A stream of this device: PyTorch's own for recordings belongs to the device that recorded first. Other threads
@@ -41,9 +30,9 @@ class Recording:
         with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._run = call(self._x, self._y)
 
-    def __call__(self, x: Tensor, y: Tensor) -> TorchRun:
+    def __call__(self, x: Tensor, y: Tensor) -> DevicePredictions:
         self._x.copy_(x)
         self._y.copy_(y)
         self._graph.replay()
         # The next call writes to the same memory.
-        return TorchRun(*(tensor.clone() for tensor in self._run))
+        return DevicePredictions(*(tensor.clone() for tensor in self._run))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from iegp.core.compute.tolerances import LARGEST_SQUARE
 from iegp.core.weights import BAYES
 from iegp.fleet.pytorch import drifting, noise, static, weights
 from iegp.fleet.pytorch.experts import DeviceExperts, DeviceState
@@ -19,16 +20,20 @@ WORK_BYTES = 4 * 2**30
 WORK_COPIES = 6
 
 
-class Shown(NamedTuple):
-    """What r rows of n keys showed, each predicted before it was learned; standardised units."""
+class DevicePredictions(NamedTuple):
+    """The fields of :class:`~iegp.core.predictions.Predictions` that a device computes, as tensors on it.
+
+    Inside the engine r rows of each of n keys, (n, r, ...), in standardised units; from ``learn(as_tensors=True)`` one
+    entry per row of the call, in the user's units.
+    """
 
     mean: Tensor
-    """(n, r, D)"""
+    """(..., D)"""
     std: Tensor
     log_score: Tensor
-    """(n, r)"""
+    """(...)"""
     weights: Tensor
-    """(n, r, n_experts)"""
+    """(..., n_experts)"""
 
 
 class Components(NamedTuple):
@@ -46,7 +51,7 @@ def bytes_per_row(experts: DeviceExperts) -> int:
 
 def learn(
     experts: DeviceExperts, state: DeviceState, x: Tensor, y: Tensor, counts: Tensor | None
-) -> tuple[Shown, Components]:
+) -> tuple[DevicePredictions, Components]:
     """Predict then learn rows ``x`` (n, r, d), ``y`` (n, r, D), of which the first ``counts`` (n,) are real.
 
     ``state`` is updated in place. Without ``counts`` all rows are real.
@@ -62,7 +67,7 @@ def learn(
         ]
     )
     residuals = y[:, :, None, :] - ahead.means
-    squares = (residuals.square() / ahead.variances).clamp_max(noise.LARGEST_SQUARE)
+    squares = (residuals.square() / ahead.variances).clamp_max(LARGEST_SQUARE)
 
     n_rungs = len(experts.rungs)
     last = None if counts is None else (counts - 1)
@@ -88,10 +93,10 @@ def learn(
     state.rows.add_(r if counts is None else counts[:, None])
     components = Components(ahead.means[:, :, :, None], scales, dof_table)
     used = weighed.ahead.exp()
-    return Shown(*summarise(used, components), weighed.log_score, used), components
+    return DevicePredictions(*summarise(used, components), weighed.log_score, used), components
 
 
-def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[Shown, Components]:
+def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[DevicePredictions, Components]:
     """Predict rows ``x`` (n, r, d), each as if it came next. Nothing is changed, and there are no log scores."""
     n, r, _ = x.shape
     ahead = _joined_parts(
@@ -112,7 +117,7 @@ def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[Show
             dof[:, k] *= 2.0 * rung.forgetting
     components = Components(ahead.means[:, :, :, None], scales, dof[:, None].expand(n, r, n_rungs))
     used = weights.diffuse(state.log_weights, experts.rule).exp()[:, None].expand(n, r, -1)
-    return Shown(*summarise(used, components), used[..., 0], used), components
+    return DevicePredictions(*summarise(used, components), used[..., 0], used), components
 
 
 def summarise(used: Tensor, components: Components) -> tuple[Tensor, Tensor]:

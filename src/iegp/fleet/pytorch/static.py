@@ -17,12 +17,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
+from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE, MAX_BLOCK_LEVERAGE_FLOAT32
 from iegp.fleet.pytorch import fused
 from iegp.fleet.pytorch.factors import factors
-
-# In float32 seven digits are there to lose, not sixteen.
-MAX_BLOCK_LEVERAGE_FLOAT32 = 1.0e2
 
 
 class Ahead(NamedTuple):

@@ -12,12 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import STACKING_FLOOR
+from iegp.core.compute.tolerances import FARTHEST_EXPONENT, FEW_SWITCHING_EXPERTS, STACKING_FLOOR
 from iegp.core.weights import BAYES, STACKING, SWITCHING
 from iegp.fleet.pytorch import fused
-
-# Up to this many experts the switching step is summed in logs, so that nothing underflows.
-FEW_EXPERTS = 64
 
 
 class Rule(NamedTuple):
@@ -41,7 +38,7 @@ def diffuse(log_weights: Tensor, rule: Rule) -> Tensor:
     """What happens to the weights (n, experts) between two rows."""
     if rule.code != SWITCHING:
         return log_weights
-    if log_weights.shape[-1] <= FEW_EXPERTS:
+    if log_weights.shape[-1] <= FEW_SWITCHING_EXPERTS:
         return torch.logsumexp(log_weights[:, :, None] + rule.log_transitions, dim=1)
     stay = rule.log_transitions.diagonal()
     incoming = log_weights.exp() @ rule.log_transitions.exp().fill_diagonal_(0.0)
@@ -87,7 +84,7 @@ def _stacking_gain(advantage: Tensor, rate: float) -> Tensor:
     far = math.log(rate) + advantage
     if rate == 1.0:
         return far
-    return torch.where(advantage > 700.0, far, (1.0 - rate + rate * advantage.exp()).log())
+    return torch.where(advantage > FARTHEST_EXPONENT, far, (1.0 - rate + rate * advantage.exp()).log())
 
 
 def _is_shut_down(log_weights: Tensor, shutdown: float) -> Tensor:

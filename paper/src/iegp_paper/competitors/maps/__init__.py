@@ -1,7 +1,7 @@
 """Competitors for maps: online PCA, kernel PCA, and three Gaussian process latent variable models.
 
-Each has ``fit_transform(X)``, which returns where the rows of X lie in the plane. Rows are centred and divided by one
-scale, as IE-GPLVM does it. GPLVM and varGPLVM are GPy's (``pip install GPy``), imported when they are asked for.
+Each has ``fit_transform(X)``, which returns the positions of the rows of X in the plane. Rows are centred and divided
+by one scale, as in IE-GPLVM. GPLVM and varGPLVM are GPy's (``pip install GPy``), imported on first use.
 """
 
 from iegp_paper.competitors.maps.gplvm import GPLVM, VarGPLVM

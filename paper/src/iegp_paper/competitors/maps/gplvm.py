@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from iegp._imports import optional
 from iegp.typing import Float
-from iegp_paper.competitors.maps.rows import principal_picture, scaled_rows
+from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 
 
 class _FromGPy:
@@ -23,10 +23,10 @@ class _FromGPy:
         self.random_state = random_state
 
     def fit_transform(self, X: ArrayLike) -> Float:
-        """All rows laid out together."""
+        """Embed all rows together."""
         rows = scaled_rows(X, 3)
-        begin = principal_picture(rows, self.n_components)
-        # GPy draws inducing points from NumPy's global generator, and warns of its own doings.
+        begin = principal_map(rows, self.n_components)
+        # GPy draws inducing points from NumPy's global generator, and emits warnings of its own.
         before = np.random.get_state()  # noqa: NPY002
         np.random.seed(self.random_state)  # noqa: NPY002
         try:

@@ -1,4 +1,4 @@
-"""Kernel PCA at the kernel that suits the labels best, as the paper grants it."""
+"""Kernel PCA with the kernel that gives the smallest error, as in the paper."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BestKernelPCA:
         self.random_state = random_state
 
     def fit_transform(self, X: ArrayLike) -> Float:
-        """The map of the best kernel; ``variance_`` says which, ``seconds_`` how much processor time it took."""
+        """Return the map of the best kernel; ``variance_`` names it, ``seconds_`` is its processor time."""
         rows = scaled_rows(X, self.n_components + 1)
         best, chosen = np.inf, np.zeros((len(rows), self.n_components))
         for variance in self.variances:

@@ -1,4 +1,4 @@
-"""onGPLVM: a GPLVM that learns by stochastic steps on neighbourhoods, and takes in new rows batch by batch."""
+"""onGPLVM: a GPLVM that learns by stochastic steps on neighbourhoods, and adds new rows batch by batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from iegp.core.compute.threads import one_blas_thread
 from iegp.typing import Float, Int
 from iegp_paper.competitors.maps.neighbourhood import negative_log_likelihood
-from iegp_paper.competitors.maps.rows import principal_picture, scaled_rows
+from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 
 # Where the logs of signal variance, length scale and noise variance begin, and between what they stay.
 _START = np.log([1.0, 1.0, 0.1])
@@ -38,7 +38,7 @@ class OnGPLVM:
     steps_per_row : float, default=1.0
         Steps for each new row.
     rate, hyper_rate, momentum : float, default=0.1, 0.002 and 0.5
-        Of the steps, whose gradient is per column of the data. A row moves by at most a tenth of the length scale.
+        Of the steps; gradients are per column of the data. A row moves by at most a tenth of the length scale.
     hold : float, default=1.0
         Weight of half the squared distance of an old row from where it was.
     random_state : int, default=0
@@ -75,14 +75,14 @@ class OnGPLVM:
         self.random_state = random_state
 
     def fit_transform(self, X: ArrayLike) -> Float:
-        """Take the rows in, in order; where all of them are at the end."""
+        """Learn the rows in order; return the final positions of all of them."""
         self._rows = scaled_rows(X, 3)
         n = len(self._rows)
         n_first = min(n, max(self.n_components + 1, round(self.first_share * n)))
         self._rng = np.random.default_rng(self.random_state)
         self._squares = np.sum(self._rows**2, axis=1)
         self._positions, self._speed = np.zeros((n, self.n_components)), np.zeros((n, self.n_components))
-        self._positions[:n_first] = principal_picture(self._rows[:n_first], self.n_components)
+        self._positions[:n_first] = principal_map(self._rows[:n_first], self.n_components)
         self.hyper_, self._hyper_speed = _START.copy(), np.zeros(3)
         with one_blas_thread():
             self._improve(np.arange(n_first), n_first, self.n_steps, n_first)
@@ -101,9 +101,9 @@ class OnGPLVM:
         self._improve(np.arange(begin, end), end, n_steps, begin)
 
     def _improve(self, centres: Int, n: int, n_steps: int, n_old: int) -> None:
-        """Stochastic steps around rows of ``centres``; rows before ``n_old`` are held where they are now.
+        """Make stochastic steps around rows of ``centres``; rows before ``n_old`` are held where they are now.
 
-        In the first layout nothing is old: the positions that it starts from deserve no loyalty.
+        In the first layout no row is held.
         """
         is_first = n_old == n
         anchor = None if is_first else self._positions[:n_old].copy()

@@ -24,7 +24,7 @@ class OnlinePCA:
         self.batch_size = batch_size
 
     def fit_transform(self, X: ArrayLike) -> Float:
-        """Learn the rows batch by batch; all rows on the components of the end."""
+        """Learn the rows batch by batch; return all rows on the final components."""
         rows = scaled_rows(X, self.n_components)
         model = IncrementalPCA(self.n_components, batch_size=max(self.batch_size, self.n_components))
         found: Float = model.fit_transform(rows)

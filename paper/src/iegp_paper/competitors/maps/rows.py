@@ -1,4 +1,4 @@
-"""How rows come in, and the picture that latent variable models begin from."""
+"""Scaling of the rows of a map, and the initial map of latent variable models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iegp_paper.competitors.rows import checked_x
 
 
 def scaled_rows(X: ArrayLike, least: int = 2) -> Float:
-    """Rows centred and divided by one scale, so that their average variance per column is one."""
+    """Centre rows and divide them by one scale, so that their average variance per column is one."""
     rows = checked_x(X, None)
     if len(rows) < least:
         raise InputError(f"X has {len(rows)} rows; a map needs at least {least}")
@@ -23,8 +23,8 @@ def scaled_rows(X: ArrayLike, least: int = 2) -> Float:
     return np.asarray(centred / scale)
 
 
-def principal_picture(rows: Float, n_components: int) -> Float:
-    """Principal components with variance one each: the latent means of probabilistic PCA, up to their scale."""
+def principal_map(rows: Float, n_components: int) -> Float:
+    """Compute principal components of variance one: the latent means of probabilistic PCA, up to their scale."""
     positions = PCA(n_components, svd_solver="full" if min(rows.shape) < 500 else "randomized", random_state=0)
     found: Float = positions.fit_transform(rows)
     return np.asarray(found / np.maximum(found.std(axis=0), np.finfo(np.float64).tiny))

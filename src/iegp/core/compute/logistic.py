@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.likelihoods.normal import normal_cdf
+from iegp.core.compute.normal import normal_cdf
 from iegp.typing import Float
 
 
@@ -123,3 +123,9 @@ def log_expected_interval(low: float, high: float, var: float) -> float:
         low, high = -high, -low
     larger, smaller = log_expected_sigmoid(high, var), log_expected_sigmoid(low, var)
     return larger + math.log(max(-math.expm1(smaller - larger), 1.0e-300))
+
+
+@compiled
+def probit_shrinkage(var: float) -> float:
+    """The paper's probit approximation: a sigmoid under a Gaussian is close to a sigmoid of a shrunk mean."""
+    return 1.0 / math.sqrt(1.0 + math.pi * var / 8.0)

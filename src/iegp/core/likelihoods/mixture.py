@@ -1,0 +1,108 @@
+"""The predictive distribution of numbers under any likelihood: a mixture over the latent values of the experts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp._compile import compiled
+from iegp.core.compute.logistic import hermite
+from iegp.core.likelihoods.sites import LabelModel, label_model_of, log_predictive, of_belief
+from iegp.errors import InputError
+from iegp.typing import Float
+
+if TYPE_CHECKING:
+    from iegp.core.likelihoods.protocol import Likelihood
+
+_NODES, _WEIGHTS = hermite(40)
+
+
+class Latent(NamedTuple):
+    """Latent values that M experts predict for n rows, and the weights of the experts; arrays (n, M)."""
+
+    weights: Float
+    means: Float
+    variances: Float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LatentMixture:
+    """Predictive distribution of n labels under a likelihood: M experts, each with a Gaussian latent value.
+
+    What it can say follows from the likelihood: mean and standard deviation from its method ``moments``, the density
+    from its derivatives. Results have shape (n,).
+    """
+
+    likelihood: Likelihood
+    latent: Latent
+    link: Float
+    """(M, P): parameters of the likelihood."""
+    exposure: Float
+    """(n,)"""
+
+    def __len__(self) -> int:
+        return len(self.exposure)
+
+    def __repr__(self) -> str:
+        n, n_experts = self.latent.weights.shape
+        return f"LatentMixture({self.likelihood.name}, {n} row{'s' * (n != 1)}, {n_experts} experts)"
+
+    @property
+    def mean(self) -> Float:
+        """Mean of the label."""
+        return self.moments()[0]
+
+    @property
+    def std(self) -> Float:
+        """Standard deviation of the label."""
+        return np.sqrt(self.moments()[1])
+
+    def moments(self) -> tuple[Float, Float]:
+        """Mean and variance of the label, by quadrature over the latent values."""
+        weights, means, variances = self.latent
+        z = means[..., None] + np.sqrt(variances)[..., None] * _NODES
+        exposure = np.broadcast_to(self.exposure[:, None, None], z.shape)
+        centres, spreads = self.likelihood.moments(z, self.link.T[:, None, :, None], exposure)
+        centre = (weights * (np.broadcast_to(centres, z.shape) @ _WEIGHTS)).sum(axis=1)
+        squares = np.broadcast_to(spreads + np.square(centres - centre[:, None, None]), z.shape)
+        return centre, (weights * (squares @ _WEIGHTS)).sum(axis=1)
+
+    def logpdf(self, y: ArrayLike) -> Float:
+        """Log density (or probability) of ``y``, a number or one per row."""
+        labels = np.column_stack([np.broadcast_to(np.asarray(y, dtype=np.float64), (len(self),)), self.exposure])
+        self.likelihood.check(labels, 0)
+        labels_model = label_model_of(self.likelihood, "quadrature", np.ascontiguousarray(self.link), np.zeros((1, 0)))
+        logs = _log_table(labels_model, np.ascontiguousarray(labels), self.latent)
+        self.likelihood.require_sound(logs)
+        with np.errstate(divide="ignore"):
+            logs = logs + np.log(self.latent.weights)
+        top = logs.max(axis=1)
+        return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+
+    def interval(self, level: float = 0.95) -> NoReturn:
+        """Not known: a likelihood gives a density, and no distribution function."""
+        raise InputError(
+            f"level={level!r}: the likelihood {self.likelihood.name!r} has no distribution function, so that there are "
+            "no intervals; use mean and std"
+        )
+
+    def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
+        """Ends of central intervals and probabilities of smaller labels, all unknown: NaN."""
+        del level, y
+        unknown = np.full(len(self), np.nan)
+        return unknown, unknown, unknown
+
+
+@compiled
+def _log_table(labels: LabelModel, y: Float, latent: Latent) -> Float:
+    """Log predictive densities (n, M) of labels (n, 2)."""
+    _, means, variances = latent
+    out, none = np.empty(means.shape), np.empty(0)
+    for e in range(means.shape[1]):
+        own = of_belief(labels, e)
+        for t in range(means.shape[0]):
+            out[t, e] = log_predictive(own, y[t], means[t, e : e + 1].copy(), variances[t, e], none)
+    return out

@@ -1,0 +1,28 @@
+"""The weights of the experts: one file per rule, a table of them, and the meta-learner that runs them."""
+
+from __future__ import annotations
+
+from iegp.core.weights.learning import diffuse, is_dropped, transition_matrix, weigh_rows
+from iegp.core.weights.logs import log_add_exp, log_sum_exp
+from iegp.core.weights.protocol import Rule, WeightRule
+from iegp.core.weights.table import RULES, TABLE, rule_named
+
+BAYES, SWITCHING, STACKING = range(3)
+"""Places of the rules in the table."""
+
+__all__ = [
+    "BAYES",
+    "RULES",
+    "STACKING",
+    "SWITCHING",
+    "TABLE",
+    "Rule",
+    "WeightRule",
+    "diffuse",
+    "is_dropped",
+    "log_add_exp",
+    "log_sum_exp",
+    "rule_named",
+    "transition_matrix",
+    "weigh_rows",
+]
