@@ -13,7 +13,7 @@ import re
 import shutil
 from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 LINK = re.compile(r"\[([^]]*)\]\(#[^)]*\)")
 
 
