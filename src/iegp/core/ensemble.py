@@ -199,9 +199,9 @@ def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
 
 def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
     predictions = allocate_predictions(ensemble, len(x))
-    work = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
-    _require_sound(ensemble, state, work)
-    return completed(ensemble, work, predictions, level)
+    experts = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    _require_sound(ensemble, state, experts)
+    return completed(ensemble, experts, y, predictions, level)
 
 
 def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Predictions:
@@ -212,14 +212,15 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
-    _require_sound(ensemble, state, work)
-    return completed(ensemble, work, predictions, options.level)
+    experts = expert_predictions(work)
+    _require_sound(ensemble, state, experts)
+    return completed(ensemble, experts, y, predictions, options.level)
 
 
-def _require_sound(ensemble: Ensemble, state: State, work: Workspace) -> None:
+def _require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
     """A likelihood of a user may have failed; the state is then of no use."""
     if ensemble.likelihood != GAUSSIAN:
-        likelihood_of(ensemble.likelihood).require_sound(work.belief_scores, state.vector, state.matrix)
+        likelihood_of(ensemble.likelihood).require_sound(experts.belief_scores, state.vector, state.matrix)
 
 
 def labels_of(ensemble: Ensemble) -> LabelModel | None:
@@ -230,16 +231,26 @@ def labels_of(ensemble: Ensemble) -> LabelModel | None:
     return None if ensemble.likelihood == GAUSSIAN else label_model(ensemble)
 
 
+class ExpertPredictions(NamedTuple):
+    """What the beliefs and experts predict of n rows, for the mixture of it; fields as in :class:`Workspace`."""
+
+    means: Float
+    variances: Float
+    belief_scores: Float
+    scales: Float
+    dof: Float
+
+
 @compiled
 def learn_rows(
     ensemble: Ensemble, state: State, labels: LabelModel | None, x: Float, y: Float, predictions: Predictions
-) -> Workspace:
+) -> ExpertPredictions:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     active = active_experts(ensemble, state)
     work = allocate_workspace(ensemble, active, x, y, predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
-    return work
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 @compiled
@@ -307,32 +318,39 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
             std[t, d] = math.sqrt(spread)
 
 
-def completed(ensemble: Ensemble, work: Workspace, predictions: Predictions, level: float | None) -> Predictions:
+def expert_predictions(work: Workspace) -> ExpertPredictions:
+    """What is left of a workspace after its rows have been weighed."""
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+def completed(
+    ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
+) -> Predictions:
     """Predictions of rows that have been weighed, with what follows from the whole mixture."""
     if ensemble.n_classes:
         return predictions
     if ensemble.likelihood != GAUSSIAN:
-        return _completed_numbers(ensemble, work, predictions, level)
+        return _completed_numbers(ensemble, experts, y, predictions, level)
     if level is None:
         return predictions
-    shape = work.scales.shape
-    components = Components(predictions.weights, np.empty(shape), work.scales, np.empty(shape))
-    expand_components(work, components)
-    return with_intervals(predictions, components, work.y, level)
+    shape = experts.scales.shape
+    components = Components(predictions.weights, np.empty(shape), experts.scales, np.empty(shape))
+    expand_components(experts, components)
+    return with_intervals(predictions, components, y, level)
 
 
 @compiled
-def expand_components(work: Workspace, components: Components) -> None:
+def expand_components(experts: ExpertPredictions, components: Components) -> None:
     """Centres, scales and degrees of freedom of every row's mixture, each (n, n_experts, D)."""
     _, loc, scales, dof = components
     n, n_experts, n_outputs = loc.shape
-    n_noise = work.dof.shape[1]
+    n_noise = experts.dof.shape[1]
     for t in range(n):
         for e in range(n_experts):
             for d in range(n_outputs):
-                loc[t, e, d] = work.means[e // n_noise, t, d]
-                scales[t, e, d] = work.scales[t, e, d]
-                dof[t, e, d] = work.dof[t, e % n_noise]
+                loc[t, e, d] = experts.means[e // n_noise, t, d]
+                scales[t, e, d] = experts.scales[t, e, d]
+                dof[t, e, d] = experts.dof[t, e % n_noise]
 
 
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
@@ -343,14 +361,14 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
 
 
 def _completed_numbers(
-    ensemble: Ensemble, work: Workspace, predictions: Predictions, level: float | None
+    ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
 ) -> Predictions:
-    dist = _numbers(ensemble, predictions.weights, Ahead(work.means, work.variances), work.y[:, 1])
+    dist = _numbers(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
     mean, var = dist.moments()
     predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
     if level is None:
         return predictions
-    lower, upper, pit = dist.with_intervals(level, work.y[:, 0])
+    lower, upper, pit = dist.with_intervals(level, y[:, 0])
     return predictions._replace(lower=lower[:, None], upper=upper[:, None], pit=pit[:, None])
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS
-from iegp.core.ensemble import expand_components, predict_into, weigh
-from iegp.core.expert.sweep import Span, Workspace, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.ensemble import ExpertPredictions, expand_components, predict_into, weigh
+from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.predictions import Predictions, some_rows
 from iegp.core.predictive.components import Components
 from iegp.core.state import Ensemble, State, active_experts
@@ -72,13 +72,13 @@ def _learn_key(
     for begin in range(rows.edges[i], rows.edges[i + 1], CHUNK_ROWS):
         stop = min(rows.edges[i + 1], begin + CHUNK_ROWS)
         predictions = some_rows(out, begin, stop)
-        work = _learn_chunk(ensemble, state, rows.x[begin:stop], rows.y[begin:stop], predictions)
+        experts = _learn_chunk(ensemble, state, rows.x[begin:stop], rows.y[begin:stop], predictions)
         if mixture.weights.shape[0] > 0:
-            expand_components(work, _some_components(mixture, begin, stop))
+            expand_components(experts, _some_components(mixture, begin, stop))
 
 
 @compiled
-def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions) -> Workspace:
+def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions) -> ExpertPredictions:
     n = x.shape[0]
     # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
     zero = n - n
@@ -89,7 +89,7 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
         for kernel in range(ensemble.layout.beliefs.size - 1):
             sweep_kernel(ensemble, state, None, work, Span(kernel, zero, n))
     weigh(ensemble, state, None, work, predictions)
-    return work
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 @compiled
