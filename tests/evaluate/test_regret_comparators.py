@@ -144,7 +144,7 @@ def test_regret_is_a_difference_of_sums():
     assert switching_regret(losses, table, 2) >= switching_regret(losses, table, 1)
     with pytest.raises(InputError, match="same rows"):
         static_regret(losses[:5], own)
-    with pytest.raises(InputError, match="no table"):
+    with pytest.raises(InputError, match="not a table"):
         best_switching_sequence(losses, 1)
     with pytest.raises(InputError, match="NaN at row 0, expert 1"):
         best_switching_sequence(np.array([[0.0, np.nan]]), 1)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iegp import Fleet
-from iegp.errors import InputError, ModelFileError, ShardError
+from iegp.errors import InputError, MissingPackageError, ModelFileError, ShardError
 from iegp.fleet import RayFleet, RayOptions, pages
 from iegp.fleet.cluster import checkpoint
 from iegp.fleet.cluster.batch import Batch
@@ -171,7 +171,7 @@ def test_folders_that_a_machine_does_not_see(tmp_path, monkeypatch):
 
 def test_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"pip install 'iegp\[ray\]'"):
+    with pytest.raises(MissingPackageError, match=r'pip install "iegp\[ray\]"'):
         RayFleet(template(), 2, tmp_path)
 
 

@@ -15,7 +15,7 @@ from iegp import IEGPRegressor
 from iegp.core.ensemble import learn, start
 from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.core.state import belief_at
-from iegp.errors import InputError
+from iegp.errors import InputError, MissingPackageError
 from iegp.history import fit_history
 from iegp.kernels import RBF
 
@@ -168,5 +168,5 @@ def test_bad_files_are_named(tmp_path):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"pip install 'iegp\[ray\]'"):
+    with pytest.raises(MissingPackageError, match=r'pip install "iegp\[ray\]"'):
         fit_history((X, Y), fresh(), engine="ray", n_workers=1)

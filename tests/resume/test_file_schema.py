@@ -123,7 +123,9 @@ def test_weights_that_are_none(refused):
 )
 def test_beliefs_that_cannot_be(refused, belief, place, value):
     """Zero factors, what is not triangular, what is no covariance."""
-    assert "state.matrix" in refused(ladder(), "state.matrix", value, (belief, *place))
+    n_features = 2 * SHAPE["n_frequencies"]
+    flat = np.ravel_multi_index((belief, *place), (belief + 1, n_features, n_features))
+    assert "state.matrix" in refused(ladder(), "state.matrix", value, flat)
 
 
 def test_links_that_cannot_be(refused):

@@ -107,8 +107,8 @@ Piece(task=2, begin=0, stop=100)]]
             plan[-1].append(Piece(task, max(cut, 0), n_rows))
         if cut > 0:
             plan.append([Piece(task, 0, min(cut, n_rows))])
-            room += length
-        room -= cost
+            space += length
+        space -= cost
     return plan
 
 
