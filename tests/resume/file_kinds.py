@@ -97,7 +97,7 @@ def use_classifier(model: Any) -> Answered:
 def use_counts(model: iegp.IEGPCountRegressor) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
-    y, exposure = np.arange(9), np.ones(9) if model._has_exposure else None
+    y, exposure = np.arange(9), np.ones(9) if model.labels_.has_exposure else None
     mean = model.predict(MORE, exposure=exposure)
     model.partial_fit(MORE[:2], y[:2], exposure=None if exposure is None else exposure[:2])
     model.partial_fit(MORE, y, exposure=exposure)
