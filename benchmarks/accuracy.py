@@ -47,7 +47,7 @@ MODELS: dict[str, Callable[..., IEGPRegressor]] = {
     "nodrift": partial(IEGPRegressor, drift_var=0.0),
     "alike": partial(IEGPRegressor, KERNELS[5:]),
     "percolumn": partial(IEGPRegressor, KERNELS[:5]),
-    "noproduct": partial(IEGPRegressor, [k for k in KERNELS if not k.is_product]),
+    "noproduct": partial(IEGPRegressor, [k for k in KERNELS if not getattr(k, "is_product", False)]),
     "plain": partial(IEGPRegressor, features="random"),
     "nf50": partial(IEGPRegressor, n_frequencies=50),
 }

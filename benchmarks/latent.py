@@ -24,7 +24,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from iegp import IEGPLVM, presets
 from iegp import datasets as streams
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.latent import blocks as latent_blocks
 from iegp.core.latent import embedder as latent
 from iegp.core.latent.neighbours import Neighbours
@@ -118,7 +118,7 @@ def parts_of_a_row(model: IEGPLVM, rows: Float) -> dict[str, float]:
     )
     # Every start, every step and the first evaluation need the features of a position.
     asked = np.tile(positions[:64], (settings.n_neighbors + settings.n_steps + 1, 1))
-    waves = _fastest(lambda: feature_rows(asked, problem.frequencies))
+    waves = _fastest(lambda: fourier_rows(asked, problem.frequencies))
     return {"products": full - narrow, "steps": narrow - no_steps, "rest": no_steps, "of these for features": waves}
 
 

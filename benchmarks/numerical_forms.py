@@ -16,7 +16,7 @@ import numpy as np
 
 from iegp.core import ensemble as ens
 from iegp.core.expert import sweep
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows, waves
 from iegp.core.state import active_experts, layout_of
 from iegp.core.weights import BAYES
 from iegp.typing import Float
@@ -89,8 +89,9 @@ def _block_density(lower: Float, residual: Float) -> float:
 def ours(x: Float, y: Float, frequencies: Float, ratio: float, drift: float, by_row: bool) -> float:
     none, one = np.full(1, np.nan), np.ones(1)
     layout = layout_of([len(frequencies)], 1)
+    basis, drifts = waves(frequencies), np.full(2 * len(frequencies), drift)
     ensemble = ens.Ensemble(
-        frequencies, layout, drift * one, ratio * one, np.ones((1, 1)), none, none, BAYES, np.ones((1, 1)), 1.0, 0.0
+        basis, layout, drifts, ratio * one, np.ones((1, 1)), none, none, BAYES, np.ones((1, 1)), 1.0, 0.0
     )
     state = ens.start(ensemble)
     work = sweep.allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
@@ -106,7 +107,7 @@ def main() -> None:
     x = rng.standard_normal((N_ROWS, N_COLUMNS))
     y = np.sin(x[:, :1]) * 3.0 + 0.3 * rng.standard_normal((N_ROWS, 1))
     frequencies = rng.standard_normal((N_FREQUENCIES, N_COLUMNS)) / 10.0
-    phi = feature_rows(x, frequencies)
+    phi = fourier_rows(x, frequencies)
     rows = 2 * N_FREQUENCIES
     names = ("covariance", "block Chol.", "stacked QR", "iegp, blocks", "iegp, rows", "drift, blocks", "drift, rows")
     print(f"error of the log evidence in nats, {N_ROWS} rows, F = {rows}, RBF of length scale 10\n")

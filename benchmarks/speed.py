@@ -27,7 +27,7 @@ from sklearn.utils.validation import validate_data
 
 from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows, joined, waves
 from iegp.core.fitting import evidence
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.state import layout_of
@@ -57,9 +57,9 @@ def problem(n_rows: int, n_features: int, drift_ratio: float) -> tuple[ens.Ensem
     scales = 10.0 ** np.linspace(0.0, 1.5, M)
     frequencies = rng.standard_normal((M, n_features // 2, D_IN)) / scales[:, None, None]
     ensemble = ens.Ensemble(
-        frequencies=frequencies.reshape(-1, D_IN),
+        basis=joined([waves(own) for own in frequencies]),
         layout=layout_of([n_features // 2] * M, 1),
-        drift_ratio=np.full(M, drift_ratio),
+        drift=np.full(M * n_features, drift_ratio),
         prior_ratio=np.full(M, 100.0),
         noise_var=np.full((M, 1), 0.05),
         forgetting=np.array([np.nan]),
@@ -125,7 +125,7 @@ def against_plain(n_rows: int) -> None:
         one = replay_seconds(ensemble, x, y) / n_rows
         two = replay_seconds(ensemble, x, y, 2) / n_rows
         few = 1000
-        rows = x[:few], y[:few], ensemble.frequencies.reshape(M, -1, D_IN), 100.0, drift
+        rows = x[:few], y[:few], ensemble.basis.frequencies.reshape(M, -1, D_IN), 100.0, drift
         printed, batched = seconds_per_row(row_by_row.as_printed, rows), seconds_per_row(row_by_row.batched, rows)
         print(f"  {name:12} ours, one thread              {one * 1e6:7.1f} µs/row")
         print(f"  {'':12} Algorithm 1 row by row, NumPy {printed * 1e6:7.1f} µs/row: {printed / one:5.1f} x (target 8)")
@@ -213,7 +213,7 @@ def evidence_seconds() -> None:
 
     def fit_all() -> None:
         for f in frequencies:
-            evidence.fit(evidence.spectrum(feature_rows(x, f), y))
+            evidence.fit(evidence.spectrum(fourier_rows(x, f), y))
 
     print(f"\nEvidence, 11 experts on 1,000 rows: {best(fit_all):.3f} s (target 0.2)")
 

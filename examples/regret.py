@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from iegp import IEGPRegressor
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.weights import SWITCHING, WeightRule, transition_matrix, weigh_rows
 from iegp.evaluate import regret
 from iegp.kernels import RBF
@@ -53,7 +53,7 @@ def static(path: Path) -> None:
     y = np.sin(2 * x[:, 0]) + np.sin(3 * x[:, 0]) + 0.1 * rng.standard_normal(n)
     model = fixed_ensemble([0.1, 0.3, 1.0], 15, noise_var)
     losses = -model.prequential(x, y).log_score
-    features = [feature_rows(x, np.ascontiguousarray(expert.frequencies)) for expert in model.experts_]
+    features = [fourier_rows(x, np.ascontiguousarray(expert.frequencies)) for expert in model.experts_]
     rows = [100 * 2**k for k in range(8)]
     curve = regret.static_curve(losses, features, y, [1.0] * 3, [regret.gaussian(noise_var)] * 3, rows)
     print("\nstatic regret against the best random-feature parameter (n_RF = 15)\n")
@@ -83,7 +83,7 @@ def theorem() -> None:
         losses = -model.prequential(x, y).log_score
         own = [regret.best_function(RBF(scale)(x), y, likelihood) for scale in scales]
         m = regret.best_expert(own)
-        best, phi = own[m], feature_rows(x, np.ascontiguousarray(list(model.experts_)[m].frequencies))
+        best, phi = own[m], fourier_rows(x, np.ascontiguousarray(list(model.experts_)[m].frequencies))
         alpha_norm, epsilon = float(np.abs(best.coefficients).sum()), regret.kernel_error(phi, RBF(scales[m])(x))
         twin = phi @ regret.random_feature_twin(phi, best.coefficients, 1.0)
         loose, tight = (

@@ -1,7 +1,33 @@
-"""Kernels that an expert can have. The first argument of each is ``length_scale``."""
+"""Kernels that an expert can have: terms, and sums of them such as ``RBF(2.0) + Linear() + Constant()``."""
 
 from __future__ import annotations
 
-from iegp.core.kernels import RBF, Cauchy, Kernel, Laplace, Matern
+from iegp.core.kernels import (
+    RBF,
+    Cauchy,
+    Constant,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    Stationary,
+    Sum,
+    Term,
+    register,
+)
 
-__all__ = ["RBF", "Cauchy", "Kernel", "Laplace", "Matern"]
+__all__ = [
+    "RBF",
+    "Cauchy",
+    "Constant",
+    "Kernel",
+    "Laplace",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Stationary",
+    "Sum",
+    "Term",
+    "register",
+]

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import iegp
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPRegressor, likelihoods
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.likelihoods import LIKELIHOODS
 from iegp.errors import InputError, UnregisteredLikelihoodError
 from iegp.fleet import Fleet
@@ -139,7 +139,7 @@ def test_geometric_counts_are_those_of_a_slow_oracle():
     assert abs(offset - math.log(y[:40].mean())) < 1.0
     found = [model.prequential(X[40:70], y[40:70]).log_score]
     found += [model.prequential(X[i : i + 1], y[i : i + 1]).log_score for i in range(70, 90)]
-    phi = feature_rows(X, model.experts_[0].frequencies)
+    phi = fourier_rows(X, model.experts_[0].frequencies)
     wanted = slow_scores(phi, y, 2.0, offset)
     assert_allclose(np.concatenate(found), wanted[40:], rtol=1e-8, atol=1e-8)
 

@@ -103,7 +103,7 @@ with warnings.catch_warnings(record=True) as caught:
 said = [str(warning.message) for warning in caught if "NUMBA_CACHE_DIR" in str(warning.message)]
 assert len(said) == 1, said
 sines, cosines = np.empty((2, 1))
-sincos(np.ones(1), 1.0, sines, cosines)
+sincos(np.ones(1), np.ones(1), sines, cosines)
 np.testing.assert_allclose([sines[0], cosines[0]], [np.sin(1.0), np.cos(1.0)])
 print(sys.modules["iegp"].__file__)
 """

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import iegp
 from iegp import RandomFourierFeatures
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.errors import InputError
 from iegp.kernels import RBF, Cauchy, Laplace, Matern
 
@@ -107,7 +107,7 @@ def test_features_are_those_of_the_first_expert(kernel, features, seed):
     model = RandomFourierFeatures(kernel, **options).fit(rows)
     assert same_bits(model.frequencies_, expert.frequencies)
     scaled = StandardScaler().fit_transform(rows)
-    assert same_bits(model.transform(scaled), feature_rows(scaled, expert.frequencies))
+    assert same_bits(model.transform(scaled), fourier_rows(scaled, expert.frequencies))
 
 
 def test_only_the_number_of_columns_matters_when_fitting():

@@ -14,8 +14,10 @@ from iegp.core import ensemble as ens
 from iegp.core import weights
 from iegp.core.ensemble import Ensemble, State
 from iegp.core.expert import noise
+from iegp.core.features import joined, waves
 from iegp.core.predictions import Predictions
 from iegp.core.state import layout_of
+from iegp.typing import Float
 
 Array = NDArray[np.float64]
 Rung = float | None | tuple[float, float]  # conjugate, fixed, or heavy-tailed (forgetting, degrees of freedom)
@@ -71,10 +73,11 @@ def build(kind: Kind) -> Ensemble:
     if kind.rule == "switching":
         switch = skewed_matrix(n_experts) if isinstance(kind.switch, str) else kind.switch
         transitions = weights.transition_matrix(switch, n_experts)
+    layout = layout_of([kind.n_frequencies] * kind.n_kernels, len(kind.drifts))
     return Ensemble(
-        frequencies=np.concatenate(frequencies),
-        layout=layout_of([kind.n_frequencies] * kind.n_kernels, len(kind.drifts)),
-        drift_ratio=np.tile(np.array(kind.drifts), kind.n_kernels),
+        basis=joined([waves(own) for own in frequencies]),
+        layout=layout,
+        drift=np.repeat(np.tile(np.array(kind.drifts), kind.n_kernels), layout.n_features),
         prior_ratio=kind.prior_ratio * (1.0 + 0.5 * np.arange(n_beliefs)),
         noise_var=0.1 * (1.0 + 0.3 * np.arange(n_beliefs))[:, None] * (1.0 + np.arange(kind.n_outputs)),
         forgetting=np.array([np.nan if r is None else r[0] if isinstance(r, tuple) else r for r in kind.forgetting]),
@@ -88,7 +91,13 @@ def build(kind: Kind) -> Ensemble:
 
 def arrays_of(ensemble: Ensemble) -> list[Any]:
     """All that an ensemble consists of, those of its layout included."""
-    return [*ensemble.layout, *(value for name, value in ensemble._asdict().items() if name != "layout")]
+    rest = (value for name, value in ensemble._asdict().items() if name not in ("basis", "layout"))
+    return [*ensemble.basis, *ensemble.layout, *rest]
+
+
+def belief_drifts(ensemble: Ensemble) -> Float:
+    """(n_beliefs,): the drift that all features of a belief share."""
+    return ensemble.drift[ensemble.layout.features[:-1]]
 
 
 def start_shape(forgetting: float) -> float:
@@ -99,12 +108,12 @@ def start_shape(forgetting: float) -> float:
 def twins(ensemble: Ensemble) -> list[oracle.Expert]:
     """The oracle's experts, in the order the library promises: kernel, then drift, then noise model."""
     experts = []
-    for b, drift in enumerate(ensemble.drift_ratio):
+    for b, drift in enumerate(belief_drifts(ensemble)):
         for value in ensemble.forgetting:
             learned = not np.isnan(value)
             experts.append(
                 oracle.Expert(
-                    ensemble.kernel_frequencies(ensemble.layout.kernel_of[b]),
+                    ensemble.kernel_basis(ensemble.layout.kernel_of[b]).frequencies,
                     float(ensemble.prior_ratio[b]),
                     float(drift),
                     ensemble.noise_var[b],

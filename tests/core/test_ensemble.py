@@ -197,7 +197,7 @@ def test_intervals_cover_as_often_as_they_say(level):
     ensemble = build(Kind(n_kernels=1, n_frequencies=8))
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2000, 2))
-    angles = x @ ensemble.kernel_frequencies(0).T
+    angles = x @ ensemble.kernel_basis(0).frequencies.T
     phi = np.concatenate([np.sin(angles), np.cos(angles)], axis=1) / np.sqrt(8)
     noise_var = ensemble.noise_var[0, 0]
     theta = np.sqrt(ensemble.prior_ratio[0] * noise_var) * rng.normal(size=(16, 1))

@@ -244,7 +244,7 @@ def test_sums_for_evidence(device):
     scaling, ensemble = base.model_.scaling, base.model_.experts.ensemble
     targets = (y - scaling.y_mean) / scaling.y_scale
     for k in range(ensemble.n_kernels):
-        own = ensemble.kernel_frequencies(k)
+        own = ensemble.kernel_basis(k).frequencies
         angles = ((X - scaling.x_mean) / scaling.x_scale) @ own.T
         phi = np.hstack([np.sin(angles), np.cos(angles)]) / np.sqrt(len(own))
         assert_same(gram.features[k].cpu(), phi.T @ phi)

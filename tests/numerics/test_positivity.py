@@ -59,7 +59,7 @@ RATIOS = [1e12, 1e8, 1.0, 1e-6]  # prior over noise: noise over prior from 1e-12
 def one_expert(prior_ratio, drift, flatness=1.0):
     ensemble = build(Kind(n_kernels=1, drifts=(drift,)))
     return ensemble._replace(
-        frequencies=flatness * ensemble.frequencies,
+        basis=ensemble.basis._replace(frequencies=flatness * ensemble.basis.frequencies),
         prior_ratio=np.array([prior_ratio]),
         noise_var=np.array([[NOISE_VAR]]),
     )
@@ -71,7 +71,7 @@ def assert_positive(ensemble, state, trace):
     assert np.all(trace.std**2 >= NOISE_VAR * (1.0 - 1e-12)), "less than the noise"
     matrix = belief_at(ensemble.layout, state, 0).matrix
     assert np.all(np.isfinite(matrix))
-    if ensemble.drift_ratio[0] > 0.0:
+    if ensemble.drifts[0]:
         assert_array_equal(matrix, matrix.T)
         assert np.linalg.eigvalsh(matrix)[0] > 0.0
     else:

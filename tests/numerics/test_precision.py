@@ -10,7 +10,7 @@ from oracles import precise
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
 from iegp.core.expert import belief
 from iegp.core.expert import gaussian_block as blocks
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 
 NOISE_VAR = np.array([0.01])
 # How flat the kernel is: at 0.01 the sixteen features span three or four directions in double precision.
@@ -20,7 +20,7 @@ FLATNESS = [1.0, 0.1, 0.01]
 def rows(flatness, n=80, n_frequencies=6, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 2))
-    phi = feature_rows(x, flatness * rng.normal(size=(n_frequencies, 2)))
+    phi = fourier_rows(x, flatness * rng.normal(size=(n_frequencies, 2)))
     return phi, np.sin(x[:, :1]) + 0.1 * rng.normal(size=(n, 1))
 
 
@@ -103,7 +103,7 @@ def test_a_surprising_row_late_in_the_stream_takes_the_row_path_and_stays_exact(
     rng = np.random.default_rng(4)
     x = 0.1 * rng.normal(size=(60, 2))
     x[45] = 30.0
-    phi = feature_rows(x, 0.3 * rng.normal(size=(6, 2)))
+    phi = fourier_rows(x, 0.3 * rng.normal(size=(6, 2)))
     y = rng.normal(size=(60, 1))
     wanted = precise.run(phi, y, 1e7, 0.0, NOISE_VAR)
     assert wanted.variance[45] > MAX_BLOCK_LEVERAGE

@@ -20,7 +20,7 @@ def test_one_expert_without_drift_is_the_batch_random_feature_predictor(learn, n
     ensemble = build(Kind(n_kernels=1, n_outputs=n_outputs))
     x, y = stream(50, 2, n_outputs)
     trace, state = learn(ensemble, x, y)
-    phi = features.features(x, ensemble.kernel_frequencies(0))
+    phi = features.features(x, ensemble.kernel_basis(0).frequencies)
     ratio = float(ensemble.prior_ratio[0])
     new = np.random.default_rng(9).normal(size=(5, 2))
     mixture = ens.predict(ensemble, state, new)
@@ -30,7 +30,7 @@ def test_one_expert_without_drift_is_the_batch_random_feature_predictor(learn, n
             mean, variance = batch.rf_predictor(phi[:t], y[:t, d], phi[t : t + 1], ratio * noise_var, noise_var)
             assert trace.mean[t, d] == pytest.approx(mean[0], rel=1e-8, abs=1e-9)
             assert trace.std[t, d] ** 2 == pytest.approx(variance[0], rel=1e-8)
-        phi_new = features.features(new, ensemble.kernel_frequencies(0))
+        phi_new = features.features(new, ensemble.kernel_basis(0).frequencies)
         mean, variance = batch.rf_predictor(phi, y[:, d], phi_new, ratio * noise_var, noise_var)
         assert_close(mixture.mean[:, d], mean)
         assert_close(mixture.std[:, d] ** 2, variance)
@@ -98,7 +98,7 @@ def test_equal_drifts_are_equal_experts():
     both, _ = at_once(ensemble, x, y)
     one = ensemble._replace(
         layout=layout_of([5], 1),
-        drift_ratio=ensemble.drift_ratio[:1],
+        drift=ensemble.drift[:10],
         prior_ratio=ensemble.prior_ratio[:1],
         noise_var=ensemble.noise_var[:1],
     )

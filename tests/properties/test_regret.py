@@ -58,7 +58,7 @@ def test_lemma_1_holds_with_its_proof_s_constant(name, same_input):
     trace, _ = at_once(ensemble, x, y)
     loss = -float(trace.log_score.sum())
     for m in range(3):
-        phi = features.features(x, ensemble.kernel_frequencies(m))
+        phi = features.features(x, ensemble.kernel_basis(m).frequencies)
         noise_var, ratio = ensemble.noise_var[m], float(ensemble.prior_ratio[m])
         for theta in comparators(phi, y, ratio):
             bound = regret.lemma1(theta, ratio * noise_var, noise_var, len(y), 3)
@@ -70,7 +70,7 @@ def test_lemma_1_holds_for_several_outputs():
     x, y = stream(N, 2, 3)
     loss = -float(at_once(ensemble, x, y)[0].log_score.sum())
     for m in range(3):
-        phi = features.features(x, ensemble.kernel_frequencies(m))
+        phi = features.features(x, ensemble.kernel_basis(m).frequencies)
         ratio = float(ensemble.prior_ratio[m])
         for theta in comparators(phi, y, ratio):
             bound = regret.lemma1(theta, ratio * ensemble.noise_var[m], ensemble.noise_var[m], len(y), 3)
@@ -86,7 +86,7 @@ def test_lemma_1_is_nearly_attained_and_needs_the_constant():
         prior_ratio=np.array([200.0]),
         noise_var=np.array([[0.01]]),
     )
-    phi = features.features(x, ensemble.kernel_frequencies(0))
+    phi = features.features(x, ensemble.kernel_basis(0).frequencies)
     y = phi @ np.random.default_rng(0).normal(size=(8, 1))
     loss = -float(at_once(ensemble, x, y)[0].log_score.sum())
     theta = next(comparators(phi, y, 200.0))

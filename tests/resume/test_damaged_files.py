@@ -108,8 +108,8 @@ def test_huge_declared_header(content, length, refused):
 TENSORS = [
     "scaling.x_mean",
     "scaling.y_scale",
-    "ensemble.frequencies",
-    "ensemble.drift_ratio",
+    "ensemble.basis.frequencies",
+    "ensemble.drift",
     "ensemble.noise_var",
     "ensemble.prior_ratio",
     "ensemble.forgetting",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iegp.core.editing.columns import FIRST_NAMED, column_key
+from iegp.core.column_keys import FIRST_NAMED, column_key
 from iegp.errors import InputError
 from iegp.labels import as_float
 from iegp.typing import Float

@@ -37,7 +37,7 @@ from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_sc
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
-from iegp.core.state import Ensemble, State, active_experts, belief_at, label_model, weight_rule
+from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -48,10 +48,12 @@ def start(ensemble: Ensemble) -> State:
     """The state before any row: prior beliefs, equal weights."""
     layout, n_outputs = ensemble.layout, ensemble.noise_var.shape[1]
     # Compiled code trusts the layout.
-    if (layout.frequencies[-1], layout.n_beliefs) != (len(ensemble.frequencies), ensemble.n_beliefs):
+    sizes = len(ensemble.basis.amplitudes), len(ensemble.basis.slopes), len(ensemble.drift), ensemble.n_beliefs
+    expected = layout.waves[-1], layout.affine[-1], layout.features[-1], layout.n_beliefs
+    if sizes != tuple(map(int, expected)):
         raise InputError(
-            f"the layout is of {layout.frequencies[-1]} frequencies and {layout.n_beliefs} beliefs, but there are "
-            f"{len(ensemble.frequencies)} and {ensemble.n_beliefs}; make it with layout_of"
+            f"the layout is of {expected} waves, affine features, drifts and beliefs, but there are {sizes}; "
+            "make it with layout_of"
         )
     levels = noise.start(ensemble.forgetting, ensemble.tails, ensemble.noise_of, ensemble.noise_var[ensemble.belief_of])
     state = State(
@@ -61,9 +63,8 @@ def start(ensemble: Ensemble) -> State:
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(1),
     )
-    for b, (prior_ratio, drift_ratio) in enumerate(zip(ensemble.prior_ratio, ensemble.drift_ratio, strict=True)):
-        own = belief_at(layout, state, b)
-        own.matrix[...] = belief.prior(prior_ratio, drift_ratio, *own.vector.shape).matrix
+    for b, prior_ratio in enumerate(ensemble.prior_ratio):
+        belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
     return state
 
 
@@ -87,7 +88,7 @@ def predict_into(ensemble: Ensemble, state: State, x: Float, components: Compone
 @compiled
 def _predict_beliefs(ensemble: Ensemble, state: State, x: Float) -> Ahead:
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
-    n, n_beliefs, n_outputs = x.shape[0], ensemble.drift_ratio.size, ensemble.noise_var.shape[1]
+    n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
     predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead)
     return ahead

@@ -1,28 +1,86 @@
-"""Random Fourier features: the map from a row to its F = 2 n_frequencies sines and cosines."""
+"""The features of a row under a kernel: waves (sines and cosines of angles), and columns or constants as they are."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.linalg import matmul_transposed
 from iegp.core.compute.sincos import sincos
-from iegp.typing import Float
+from iegp.core.compute.tolerances import FARTHEST_LINEAR
+from iegp.typing import Float, Int
+
+
+class Basis(NamedTuple):
+    """What makes the features of one kernel. In this order: all sines, all cosines, what is affine."""
+
+    frequencies: Float
+    """(n_waves, d)"""
+    amplitudes: Float
+    """(n_waves,): factor of the sine and the cosine of each frequency."""
+    columns: Int
+    """(n_affine,): column of each affine feature; -1 is a constant."""
+    slopes: Float
+    """(n_affine,): factor of the column, or the constant itself."""
+
+
+def waves(frequencies: Float) -> Basis:
+    """Random Fourier features (eq:phi_x): of norm one, so that their products approximate the kernel (eq:kern_est)."""
+    n = len(frequencies)
+    return Basis(frequencies, np.full(n, 1.0 / math.sqrt(n)), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def affine(columns: Int, slopes: Float, n_columns: int) -> Basis:
+    """Columns, or constants where the column is -1."""
+    return Basis(np.empty((0, n_columns)), np.empty(0), columns.astype(np.int64), slopes)
+
+
+def placed(basis: Basis, places: Int, n_columns: int) -> Basis:
+    """The basis of a term that sees some columns, as one of rows with all of them."""
+    frequencies = np.zeros((len(basis.frequencies), n_columns))
+    frequencies[:, places] = basis.frequencies
+    columns = np.where(basis.columns < 0, -1, places[basis.columns]) if len(places) else basis.columns
+    return basis._replace(frequencies=frequencies, columns=columns)
+
+
+def joined(bases: Sequence[Basis]) -> Basis:
+    """The basis of a sum of terms."""
+    return Basis(*(np.concatenate(arrays) for arrays in zip(*bases, strict=True)))
+
+
+def term_of_features(bases: Sequence[Basis]) -> Int:
+    """(F,): to which of the terms each feature of their sum belongs."""
+    of_waves = np.repeat(np.arange(len(bases)), [len(basis.amplitudes) for basis in bases])
+    of_affine = np.repeat(np.arange(len(bases)), [len(basis.slopes) for basis in bases])
+    return np.concatenate([of_waves, of_waves, of_affine])
 
 
 @compiled
-def feature_rows(x: Float, frequencies: Float) -> Float:
-    """Compute ``phi_v`` of every row (eq:phi_x), shape (n, 2 n_frequencies): all sines, then all cosines.
-
-    Every row has norm one, so that ``phi(x)·phi(x')`` approximates the standardised kernel (eq:kern_est).
-    """
-    n, n_frequencies = x.shape[0], frequencies.shape[0]
-    angles = np.empty((n, n_frequencies))
-    matmul_transposed(x, frequencies, angles)
-    phi = np.empty((n, 2 * n_frequencies))
-    scale = 1.0 / math.sqrt(n_frequencies)
+def feature_rows(x: Float, basis: Basis) -> Float:
+    """Features (n, F) of every row of ``x`` (n, d)."""
+    n, n_waves, n_affine = x.shape[0], basis.amplitudes.size, basis.slopes.size
+    phi = np.empty((n, 2 * n_waves + n_affine))
+    if n_waves > 0:
+        angles = np.empty((n, n_waves))
+        matmul_transposed(x, basis.frequencies, angles)
+        for t in range(n):
+            sincos(angles[t], basis.amplitudes, phi[t, :n_waves], phi[t, n_waves : 2 * n_waves])
     for t in range(n):
-        sincos(angles[t], scale, phi[t, :n_frequencies], phi[t, n_frequencies:])
+        for i in range(n_affine):
+            c = basis.columns[i]
+            # Farther out, squares of features would overflow.
+            value = 1.0 if c < 0 else min(max(x[t, c], -FARTHEST_LINEAR), FARTHEST_LINEAR)
+            phi[t, 2 * n_waves + i] = basis.slopes[i] * value
     return phi
+
+
+@compiled
+def fourier_rows(x: Float, frequencies: Float) -> Float:
+    """Random Fourier features (n, 2 n_frequencies) of norm one."""
+    n = frequencies.shape[0]
+    nothing = np.empty(0)
+    return feature_rows(x, Basis(frequencies, np.full(n, 1.0 / math.sqrt(n)), nothing.astype(np.int64), nothing))

@@ -12,14 +12,17 @@ less.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from iegp.core.compute.tolerances import LEAST_UNIFORM
-from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.typing import Float
+
+if TYPE_CHECKING:
+    from iegp.core.kernels.stationary import Stationary
 
 METHODS = ("orthogonal", "random")
 
@@ -28,7 +31,7 @@ _NORMS, _COLUMNS, _DIRECTIONS = 0, 1, 2
 
 
 def draw_frequencies(
-    kernel: Kernel,
+    kernel: Stationary,
     n_frequencies: int,
     n_columns: int,
     method: str,
@@ -39,7 +42,8 @@ def draw_frequencies(
 
     ``keys`` identify the columns of plain features; they are 0, 1, 2, ... if not given.
 
-    >>> draw_frequencies(Kernel(), 0, 3, "sobol", (0,))
+    >>> from iegp.core.kernels import RBF
+    >>> draw_frequencies(RBF(), 0, 3, "sobol", (0,))
     Traceback (most recent call last):
     iegp.errors.InputError: features='sobol' is not known; use 'orthogonal' or 'random'
     """
@@ -56,7 +60,7 @@ def draw_frequencies(
     raise InputError(f"features={method!r} is not known; use 'orthogonal' or 'random'")
 
 
-def _plain(kernel: Kernel, n: int, keys: Sequence[int], seed: tuple[int, ...]) -> Float:
+def _plain(kernel: Stationary, n: int, keys: Sequence[int], seed: tuple[int, ...]) -> Float:
     columns = [np.random.default_rng([*seed, _COLUMNS, key]).standard_normal(n) for key in keys]
     normal = np.ascontiguousarray(np.stack(columns, axis=1))
     if kernel.is_product:
@@ -65,7 +69,7 @@ def _plain(kernel: Kernel, n: int, keys: Sequence[int], seed: tuple[int, ...]) -
     return normal * kernel.radial_scale(n, rng)[:, None]
 
 
-def _orthogonal(kernel: Kernel, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
+def _orthogonal(kernel: Stationary, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
     directions = _orthogonal_directions(n, n_columns, np.random.default_rng([*seed, _DIRECTIONS]))
     uniform = _stratified(n, np.random.default_rng([*seed, _NORMS]))
     if kernel.is_product:

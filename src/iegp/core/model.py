@@ -18,6 +18,7 @@ from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, PREDICT_ROWS
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
+from iegp.core.kernels import Inputs
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
@@ -60,6 +61,11 @@ class Online:
         return len(self.scaling.x_mean)
 
     @property
+    def inputs(self) -> Inputs:
+        """What kernels have to know of the columns."""
+        return Inputs(self.column_keys, self.scaling.x_scale)
+
+    @property
     def n_outputs(self) -> int:
         """Outputs of a regression, classes of a classification, 1 for counts."""
         return self.experts.ensemble.n_classes or self.state.vector.shape[1]
@@ -79,11 +85,12 @@ def begin(
 ) -> Online:
     """A model that has seen nothing; ``n_outputs`` is the number of classes where labels are classes."""
     keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
-    experts = default_experts(settings, keys, n_outputs)
     n_labels = label_columns(settings, n_outputs)
+    scaling = scale.identity(n_columns, n_labels)
+    experts = default_experts(settings, Inputs(keys, scaling.x_scale), n_outputs)
     return Online(
         settings=settings,
-        scaling=scale.identity(n_columns, n_labels),
+        scaling=scaling,
         experts=experts,
         state=ens.start(experts.ensemble),
         kept_x=np.empty((0, n_columns)),
@@ -247,8 +254,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
-    keys, n_outputs = model.column_keys, model.n_outputs
-    experts = fit_experts(settings, keys, x, y, n_outputs) if fit else default_experts(settings, keys, n_outputs, y)
+    inputs, n_outputs = Inputs(model.column_keys, scaling.x_scale), model.n_outputs
+    experts = fit_experts(settings, inputs, x, y, n_outputs) if fit else default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
     equal_weights = state.log_weights.copy()
     # No expert may be shut down by rows that its hyperparameters were fitted to.

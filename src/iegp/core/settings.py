@@ -15,7 +15,10 @@ from iegp.core.weights import RULES
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# One rung of the noise ladder: fixed, a forgetting factor, or a forgetting factor with degrees of freedom.
+# A variance of the standardised target per row, or a share of a term's initial prior variance per row.
+DRIFT_UNITS = ("target", "prior")
+
+# A noise model: fixed, a forgetting factor, or a forgetting factor with degrees of freedom.
 Rung = float | tuple[float, float] | None
 
 
@@ -42,6 +45,7 @@ class Settings:
     integration: str = "quadrature"
     sharpness: tuple[float, ...] = (1.0,)
     overdispersion: float | None = None
+    drift_units: str = "target"
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
@@ -49,6 +53,7 @@ class Settings:
         check_choice("weights", self.weights, RULES)
         if self.likelihood != "gaussian":
             named(self.likelihood)
+        check_choice("drift_units", self.drift_units, DRIFT_UNITS)
         check_choice("integration", self.integration, INTEGRATIONS)
         check_whole("n_frequencies", self.n_frequencies, 1)
         check_whole("warmup", self.warmup, 0)

@@ -18,6 +18,7 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.expert.belief import Belief
+from iegp.core.features import Basis, joined
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
 from iegp.core.weights import WeightRule, is_dropped
@@ -32,8 +33,10 @@ class Layout(NamedTuple):
 
     beliefs: Int
     """(n_kernels + 1,): first belief of each kernel."""
-    frequencies: Int
-    """(n_kernels + 1,): first row of each kernel in ``Ensemble.frequencies``."""
+    waves: Int
+    """(n_kernels + 1,): first wave of each kernel, a row of ``Ensemble.frequencies``."""
+    affine: Int
+    """(n_kernels + 1,): first affine feature of each kernel, an entry of ``Ensemble.slopes``."""
     features: Int
     """(n_beliefs + 1,): first row of each belief in ``State.vector``."""
     matrix: Int
@@ -62,21 +65,17 @@ class Layout(NamedTuple):
         return " to ".join(str(n) for n in sorted({int(self.n_features.min()), int(self.n_features.max())}))
 
 
-def layout_of(n_frequencies: Sequence[int], n_drifts: int) -> Layout:
-    """Layout of kernels with these numbers of frequencies, each with as many beliefs as there are drifts.
+def layout_of(n_waves: Sequence[int], n_drifts: int, n_affine: Sequence[int] | None = None) -> Layout:
+    """Layout of kernels with these numbers of waves and affine features, each with a belief for every drift.
 
-    >>> layout_of([2, 3], 1)
-    Layout(beliefs=array([0, 1, 2]), frequencies=array([0, 2, 5]), features=array([ 0,  4, 10]), matrix=array([ 0, 16, \
-52]))
+    >>> layout_of([2, 3], 1, [0, 1]).n_features
+    array([4, 7])
     """
-    counts = np.asarray(n_frequencies, dtype=np.int64)
-    n_features = np.repeat(2 * counts, n_drifts)
-    return Layout(
-        np.arange(len(counts) + 1, dtype=np.int64) * n_drifts,
-        _starts(counts),
-        _starts(n_features),
-        _starts(n_features**2),
-    )
+    waves = np.asarray(n_waves, dtype=np.int64)
+    affine = np.zeros_like(waves) if n_affine is None else np.asarray(n_affine, dtype=np.int64)
+    n_features = np.repeat(2 * waves + affine, n_drifts)
+    beliefs = np.arange(len(waves) + 1, dtype=np.int64) * n_drifts
+    return Layout(beliefs, _starts(waves), _starts(affine), _starts(n_features), _starts(n_features**2))
 
 
 def _starts(sizes: Int) -> Int:
@@ -86,11 +85,12 @@ def _starts(sizes: Int) -> Int:
 class Ensemble(NamedTuple):
     """What the experts are."""
 
-    frequencies: Float
-    """(frequencies of all kernels, d), in standardised inputs."""
+    basis: Basis
+    """Of all kernels, one after another, in standardised inputs. Amplitudes and slopes hold the share of each term in
+    the prior variance of its kernel, so that all features of a belief have the same prior variance."""
     layout: Layout
-    drift_ratio: Float
-    """(n_beliefs,): random-walk variance per row over the noise variance; 0 is static."""
+    drift: Float
+    """(sum of F over beliefs,): random-walk variance per row and feature over the noise variance; 0 is static."""
     prior_ratio: Float
     """(n_beliefs,): prior variance over the noise variance."""
     noise_var: Float
@@ -120,7 +120,12 @@ class Ensemble(NamedTuple):
 
     @property
     def n_beliefs(self) -> int:
-        return len(self.drift_ratio)
+        return len(self.prior_ratio)
+
+    @property
+    def drifts(self) -> Bool:
+        """(n_beliefs,): whether a belief drifts, in some feature at least."""
+        return np.logical_or.reduceat(self.drift > 0.0, self.layout.features[:-1])
 
     @property
     def n_drifts(self) -> int:
@@ -128,7 +133,7 @@ class Ensemble(NamedTuple):
 
     @property
     def n_experts(self) -> int:
-        return len(self.drift_ratio) * len(self.forgetting)
+        return len(self.prior_ratio) * len(self.forgetting)
 
     @property
     def is_ordinal(self) -> bool:
@@ -142,31 +147,49 @@ class Ensemble(NamedTuple):
     @property
     def belief_of(self) -> Int:
         """(n_experts,): belief of each expert."""
-        return _places(len(self.drift_ratio), len(self.forgetting))[0]
+        return _places(len(self.prior_ratio), len(self.forgetting))[0]
 
     @property
     def noise_of(self) -> Int:
         """(n_experts,): noise model of each expert."""
-        return _places(len(self.drift_ratio), len(self.forgetting))[1]
+        return _places(len(self.prior_ratio), len(self.forgetting))[1]
 
-    def kernel_frequencies(self, kernel: int) -> Float:
-        """(n_frequencies, d): those of one kernel; a view."""
-        return self.frequencies[self.layout.frequencies[kernel] : self.layout.frequencies[kernel + 1]]
+    def kernel_basis(self, kernel: int) -> Basis:
+        """That of one kernel; views."""
+        basis: Basis = basis_at(self.layout, self.basis, kernel)
+        return basis
 
     def part(self, kernels: Int) -> Ensemble:
         """Some kernels with all their experts. Without a meaning for the weights, which need all experts."""
         layout = self.layout
         beliefs = np.concatenate([np.arange(layout.beliefs[k], layout.beliefs[k + 1]) for k in kernels])
-        own = layout_of(np.diff(layout.frequencies)[kernels].tolist(), self.n_drifts)
+        features = np.concatenate([np.arange(layout.features[b], layout.features[b + 1]) for b in beliefs])
+        n_waves, n_affine = np.diff(layout.waves)[kernels], np.diff(layout.affine)[kernels]
         return self._replace(
-            frequencies=np.concatenate([self.kernel_frequencies(k) for k in kernels]),
-            layout=own,
-            drift_ratio=self.drift_ratio[beliefs],
+            basis=joined([self.kernel_basis(k) for k in kernels]),
+            layout=layout_of(n_waves.tolist(), self.n_drifts, n_affine.tolist()),
+            drift=self.drift[features],
             prior_ratio=self.prior_ratio[beliefs],
             noise_var=self.noise_var[beliefs],
             link=self.link[beliefs] if len(self.link) else self.link,
             transitions=np.ones((1, 1)),
         )
+
+
+@compiled
+def basis_at(layout: Layout, basis: Basis, kernel: int) -> Basis:
+    """The basis of one kernel: views."""
+    first, last = layout.waves[kernel], layout.waves[kernel + 1]
+    begin, end = layout.affine[kernel], layout.affine[kernel + 1]
+    return Basis(
+        basis.frequencies[first:last], basis.amplitudes[first:last], basis.columns[begin:end], basis.slopes[begin:end]
+    )
+
+
+@compiled
+def drift_at(ensemble: Ensemble, number: int) -> Float:
+    """Drift of each feature of one belief: a view."""
+    return ensemble.drift[ensemble.layout.features[number] : ensemble.layout.features[number + 1]]
 
 
 @lru_cache(maxsize=32)
@@ -228,7 +251,7 @@ class Active(NamedTuple):
 @compiled
 def active_experts(ensemble: Ensemble, state: State) -> Active:
     """Experts that have not been shut down, which only some weight rules do."""
-    n_beliefs, n_noise = ensemble.drift_ratio.size, ensemble.forgetting.size
+    n_beliefs, n_noise = ensemble.prior_ratio.size, ensemble.forgetting.size
     experts = np.ones(n_beliefs * n_noise, np.bool_)
     beliefs = np.zeros(n_beliefs, np.bool_)
     for b in range(n_beliefs):

@@ -7,10 +7,13 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 
 from iegp.core.expert import noise
+from iegp.core.features import term_of_features
+from iegp.core.fitting.experts import term_bases, term_shares
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.settings import Rung
+from iegp.core.state import drift_at
 from iegp.typing import Float
 
 
@@ -23,8 +26,8 @@ class Expert(NamedTuple):
     prior_var: float | Float
     noise_var: float | Float
     """Where the noise is learned: its present level; NaN for labels that have no noise (classes, counts)."""
-    drift_var: float
-    """Random-walk variance per row; 0 is static."""
+    drift_var: float | tuple[float, ...]
+    """Random-walk variance per row, for each term of the kernel if it has several; 0 is static."""
     noise_forgetting: Rung
     """``None``: the noise is fixed; a pair: heavy-tailed noise, (forgetting, degrees of freedom)."""
     weight: float
@@ -35,7 +38,7 @@ class Expert(NamedTuple):
         noise = "" if np.isnan(np.mean(self.noise_var)) else f", noise_var={np.mean(self.noise_var):.3g}"
         sharpness = "" if self.sharpness == 1.0 else f", sharpness={self.sharpness:g}"
         return (
-            f"Expert({self.kernel.short()}, weight={self.weight:.3g}, drift_var={self.drift_var:g}, "
+            f"Expert({self.kernel.short()}, weight={self.weight:.3g}, drift_var={_numbers(self.drift_var)}, "
             f"prior_var={np.mean(self.prior_var):.3g}{noise}{sharpness}, {len(self.frequencies)} frequencies)"
         )
 
@@ -53,7 +56,7 @@ class ExpertTable(tuple[Expert, ...]):
             if labels:
                 noise = f"{e.sharpness:10.3g}"
             lines.append(
-                f"{e.weight:7.3f}  {e.drift_var:9.3g}  {noise}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
+                f"{e.weight:7.3f}  {_numbers(e.drift_var):>9}  {noise}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
             )
         if len(ranked) > 12:
             rest = sum(expert.weight for expert in ranked[12:])
@@ -74,22 +77,41 @@ def experts_of(model: Online) -> ExpertTable:
     is_gaussian = ensemble.likelihood == GAUSSIAN
     if not is_gaussian:
         prior, levels = prior[:, :1], np.full((len(levels), 1), np.nan)
+    drifts = [_drift_var(model, b) for b in range(ensemble.n_beliefs)]
     table = []
     for e, (b, k) in enumerate(zip(ensemble.belief_of, ensemble.noise_of, strict=True)):
-        kernel, drift = divmod(int(b), ensemble.n_drifts)
+        kernel = int(b) // ensemble.n_drifts
         table.append(
             Expert(
                 kernel=model.experts.kernels[kernel],
-                frequencies=ensemble.kernel_frequencies(kernel).copy(),
+                frequencies=ensemble.kernel_basis(kernel).frequencies.copy(),
                 prior_var=_plain(prior[b]),
                 noise_var=_plain(levels[e]),
-                drift_var=model.settings.drift_var[drift],
+                drift_var=drifts[int(b)],
                 noise_forgetting=model.settings.noise_forgetting[k] if is_gaussian else None,
                 weight=float(weights[e]),
                 sharpness=float(ensemble.sharpness[k]),
             )
         )
     return ExpertTable(table)
+
+
+def _drift_var(model: Online, b: int) -> float | tuple[float, ...]:
+    """Random-walk variance per row, in units of the standardised target, of each term."""
+    ensemble, kernel = model.experts.ensemble, model.experts.kernels[b // model.experts.ensemble.n_drifts]
+    bases = term_bases(model.settings, kernel, b // ensemble.n_drifts, model.inputs)
+    term_of, own = term_of_features(bases), drift_at(ensemble, b)
+    first = [int(np.argmax(term_of == k)) for k in range(len(bases))]
+    values = own[first] * term_shares(kernel) * ensemble.noise_var[b].mean()
+    if len(values) == 1 and model.settings.drift_units == "target":
+        # As it was given, without rounding.
+        given = kernel.terms[0].drift_var
+        return model.settings.drift_var[b % ensemble.n_drifts] if given is None else given
+    return float(values[0]) if len(values) == 1 else tuple(values.tolist())
+
+
+def _numbers(values: float | tuple[float, ...]) -> str:
+    return f"{values:.3g}" if isinstance(values, float) else ", ".join(f"{value:.3g}" for value in values)
 
 
 def _plain(values: Float) -> float | Float:

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
@@ -223,7 +223,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
             )
         model = self._embedder()
         m = model.trusted
-        phi = feature_rows(positions, model.experts.frequencies[m])
+        phi = fourier_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
         mean: Float = (phi @ model.experts.inverse[m]) @ model.experts.cross[m] * scale + model.scaling.mean
         if not return_std:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.fitting.experts import default_experts
-from iegp.core.kernels import RBF, Kernel
+from iegp.core.kernels import RBF, Inputs, Kernel, Stationary
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.estimators import parameters
@@ -88,16 +88,15 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         with unchanged_on_error(self):
             n_columns = check_x(self, X, reset=True).shape[1]
             # By the way an expert gets them, so that they are the same.
-            self.frequencies_: Float = default_experts(
-                self._settings(), range(n_columns), 1
-            ).ensemble.kernel_frequencies(0)
+            inputs = Inputs(tuple(range(n_columns)), np.ones(n_columns))
+            self.frequencies_: Float = default_experts(self._settings(), inputs, 1).ensemble.basis.frequencies
         return self
 
     def transform(self, X: ArrayLike) -> Float:
         """Features (n, 2 n_frequencies) of every row, float64: all sines, then all cosines, of norm one together."""
         check_is_fitted(self)
         rows = check_x(self, X)
-        phi = feature_rows(rows, self.frequencies_)
+        phi = fourier_rows(rows, self.frequencies_)
         if not np.isfinite(phi.sum()):
             row = int(np.flatnonzero(~np.isfinite(phi).all(axis=1))[0])
             raise InputError(
@@ -122,11 +121,13 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         return parameters.settings_from(alike.get_params(deep=False), ())
 
 
-def _checked(kernel: Any) -> Kernel:
+def _checked(kernel: Any) -> Stationary:
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise InputError(f"kernel is the class {kernel.__name__}; did you mean {kernel.__name__}()?")
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel={kernel!r:.80} is not a kernel; give one of those in iegp.kernels, such as RBF(1.0)")
+    if not isinstance(kernel, Stationary):
+        raise InputError(f"kernel={kernel!r} has other than random features; give one term, such as RBF(1.0)")
     if kernel.is_fitted_to_data:
         raise InputError(
             f"kernel={kernel!r} has a length scale that is fitted to labels, which a transformer does not have; give a "

@@ -49,6 +49,6 @@ def rehearse(ensemble: Ensemble) -> None:
     shard = Shard(one, start(one))
     active = np.ones(one.n_beliefs, dtype=bool)
     for n in (1, FEW_ROWS + 1):
-        x, y = np.zeros((n, one.frequencies.shape[1])), np.zeros((n, one.noise_var.shape[1]))
+        x, y = np.zeros((n, one.basis.frequencies.shape[1])), np.zeros((n, one.noise_var.shape[1]))
         shard.predict(x, active)
         shard.learn(x, y, active)

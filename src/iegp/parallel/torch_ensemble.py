@@ -82,16 +82,16 @@ class TorchEnsemble:
 
         O(F²) per row and kernel, nearly all of it in one large product per kernel.
         """
-        fleet, frequencies = self.fleet, self.fleet.frequencies
+        fleet, basis = self.fleet, self.fleet.basis
         x, targets = fleet.standardised(X, y)
-        n_features = 2 * frequencies.shape[1]
+        n_kernels, n_features = len(basis.slopes), basis.n_features
         if into is None:
-            shape, n_outputs = (len(frequencies), n_features), targets.shape[1]
+            shape, n_outputs = (n_kernels, n_features), targets.shape[1]
             into = Gram(x.new_zeros((*shape, n_features)), x.new_zeros((*shape, n_outputs)), x.new_zeros(n_outputs), 0)
         for i in range(0, len(x), GRAM_ROWS):
             rows, labels = x[None, i : i + GRAM_ROWS], targets[i : i + GRAM_ROWS]
-            for k in range(len(frequencies)):
-                phi = features(rows, frequencies[k : k + 1], None, torch.float64)[0, 0]
+            for k in range(n_kernels):
+                phi = features(rows, basis.part(k, k + 1), None, torch.float64)[0, 0]
                 into.features[k].addmm_(phi.mT, phi)
                 into.labels[k].addmm_(phi.mT, labels)
         into.squares.add_(targets.square().sum(0))

@@ -72,7 +72,7 @@ def _do(task: str, n: int, shard: Shard, connection: Connection) -> None:
         send_beliefs(connection, shard.ensemble.layout, shard.state, range(shard.ensemble.n_beliefs))
         return
     active = receive_flags(connection, shard.ensemble.n_beliefs)
-    x = receive_floats(connection, n, shard.ensemble.frequencies.shape[1])
+    x = receive_floats(connection, n, shard.ensemble.basis.frequencies.shape[1])
     if task == LEARN:
         y = receive_floats(connection, n, shard.state.vector.shape[1])
         means, variances = shard.learn(x, y, active)

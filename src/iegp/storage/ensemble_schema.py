@@ -1,8 +1,8 @@
 """The schema of a model in the middle of a stream: what follows from its settings, and what beliefs can be.
 
-Features have norm one, so that rows bound the beliefs about them. With ``n`` rows of curvature at most ``h`` (one for
-Gaussian labels) the information of a static expert, ``R'R``, lies between ``I / prior_ratio`` and
-``(1 / prior_ratio + n h) I``, and the covariance of a drifting one, S, below ``(prior_ratio + n drift_ratio) I``.
+Features have a norm of at most ``p``, so that rows bound the beliefs about them. With ``n`` rows of curvature at most
+``h`` (one for Gaussian labels) the information of a static expert, ``R'R``, lies between ``I / prior_ratio`` and
+``(1 / prior_ratio + n h p²) I``, and the covariance of a drifting one, S, below ``(prior_ratio + n max(drift)) I``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import LARGEST_FREQUENCY, N_DRAWS
+from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, N_DRAWS
 from iegp.core.expert import noise
-from iegp.core.fitting.experts import noise_numbers
+from iegp.core.features import Basis
+from iegp.core.fitting.experts import layout_for, noise_numbers
+from iegp.core.kernels import Inputs, Kernel
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
-from iegp.core.state import Layout, layout_of
+from iegp.core.state import Layout, basis_at
 from iegp.core.weights import rule_named, transition_matrix
 from iegp.storage import schema
 from iegp.storage.schema import LARGEST_FLOAT, Field, Rule
@@ -41,9 +43,7 @@ class Sizes(NamedTuple):
     """How many of what, from the settings and the shapes of a few arrays."""
 
     n_columns: int
-    n_kernels: int
-    n_frequencies: int
-    n_beliefs: int
+    layout: Layout
     n_noise: int
     n_latents: int
     n_labels: int
@@ -53,17 +53,26 @@ class Sizes(NamedTuple):
     n_link: int
 
     @property
+    def n_beliefs(self) -> int:
+        return self.layout.n_beliefs
+
+    @property
     def n_experts(self) -> int:
         return self.n_beliefs * self.n_noise
 
 
-def layout(settings: Settings) -> Layout:
-    """Where the beliefs and frequencies of a model with these settings lie."""
-    return layout_of([settings.n_frequencies] * len(settings.kernels), len(settings.drift_var))
+class Header(NamedTuple):
+    """What a file says of a model before its arrays are looked at."""
+
+    settings: Settings
+    kernels: tuple[Kernel, ...]
+    """Those of the experts: numbers in place of words."""
+    column_keys: tuple[int, ...]
 
 
-def sizes(settings: Settings, arrays: Arrays) -> Sizes:
+def sizes(header: Header, arrays: Arrays) -> Sizes:
     """All sizes that there are; arrays must then have them."""
+    settings = header.settings
     gaussian = settings.likelihood == "gaussian"
     n_columns, n_latents = arrays["scaling.x_mean"].shape[-1], arrays["state.vector"].shape[-1]
     n_outputs, n_labels, n_link = n_latents, n_latents, 0
@@ -76,33 +85,26 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
         n_latents, n_labels = likelihood.n_latents(n_outputs), likelihood.label_columns
     if n_outputs < 1:
         raise ValueError("state.vector is of no outputs")
-    n_kernels = len(settings.kernels)
     noise_models = settings.noise_forgetting if gaussian else settings.sharpness
-    n_beliefs = n_kernels * len(settings.drift_var)
-    return Sizes(
-        n_columns,
-        n_kernels,
-        settings.n_frequencies,
-        n_beliefs,
-        len(noise_models),
-        n_latents,
-        n_labels,
-        n_outputs,
-        n_link,
-    )
+    if len(header.column_keys) != n_columns:
+        raise ValueError(f"column_keys are not {n_columns} different whole numbers")
+    layout = layout_for(settings, header.kernels, Inputs(header.column_keys, np.ones(n_columns)))
+    return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link)
 
 
-def check(settings: Settings, arrays: Arrays) -> Sizes:
+def check(header: Header, arrays: Arrays) -> Sizes:
     """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
+    settings = header.settings
     numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
     if numbers and any(power != 1.0 for power in settings.sharpness):
         raise ValueError("counts have no classes whose probabilities could be sharpened")
-    own = sizes(settings, arrays)
+    own = sizes(header, arrays)
     schema.check_arrays(_scaling(settings, own) | _ensemble(settings, own), arrays)
     ensemble = {name.removeprefix("ensemble."): array for name, array in arrays.items()}
     schema.check_arrays({"state.rows": ROWS}, arrays)
     n_rows = float(arrays["state.rows"][0])
-    described = Described(settings, own, ensemble["drift_ratio"], ensemble["prior_ratio"])
+    basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
+    described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
     schema.check_arrays(schema.under("state.", state_schema(described, n_rows)), arrays)
     return own
 
@@ -128,11 +130,13 @@ def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
     models = _noise_models(settings, own)
     n_draws = N_DRAWS if not gaussian and settings.integration == "monte-carlo" else 0
     noise_var = Field((n_beliefs, own.n_latents), 1e-120, 1e302)
+    n_waves, n_affine = int(own.layout.waves[-1]), int(own.layout.affine[-1])
     return {
-        "ensemble.frequencies": Field(
-            (int(layout(settings).frequencies[-1]), own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY
-        ),
-        "ensemble.drift_ratio": Field((n_beliefs,), 0.0, _RATIO[1]),
+        "ensemble.basis.frequencies": Field((n_waves, own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
+        "ensemble.basis.amplitudes": Field((n_waves,), 0.0, 1.0 + _SLACK),
+        "ensemble.basis.columns": Field((n_affine,), -1, own.n_columns - 1, np.int64),
+        "ensemble.basis.slopes": Field((n_affine,), 0.0, 1.0 + _SLACK),
+        "ensemble.drift": Field((int(own.layout.features[-1]),), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
         "ensemble.noise_var": noise_var if gaussian else noise_var._replace(low=1.0, high=1.0),
         "ensemble.forgetting": Field((own.n_noise,), gaps=True, rules=(schema.equals(models[:, 0]),)),
@@ -177,7 +181,8 @@ class Described(NamedTuple):
 
     settings: Settings
     sizes: Sizes
-    drift_ratio: Float
+    basis: Basis
+    drift: Float
     prior_ratio: Float
 
     @classmethod
@@ -185,15 +190,28 @@ class Described(NamedTuple):
         """Those of a model that was checked."""
         ensemble = model.experts.ensemble
         known = {"scaling.x_mean": model.scaling.x_mean, "state.vector": model.state.vector}
-        own = sizes(model.settings, known | {"ensemble.link": ensemble.link})
-        return cls(model.settings, own, ensemble.drift_ratio, ensemble.prior_ratio)
+        header = Header(model.settings, model.experts.kernels, model.column_keys)
+        own = sizes(header, known | {"ensemble.link": ensemble.link})
+        return cls(model.settings, own, ensemble.basis, ensemble.drift, ensemble.prior_ratio)
+
+    def largest_drift(self) -> Float:
+        """(n_beliefs,)"""
+        return np.maximum.reduceat(self.drift, self.sizes.layout.features[:-1])
+
+    def largest_square(self) -> Float:
+        """(n_beliefs,): squared norm that features cannot exceed."""
+        layout, kernels = self.sizes.layout, range(self.sizes.layout.n_kernels)
+        own = [basis_at(layout, self.basis, k) for k in kernels]
+        farthest = [np.where(b.columns < 0, 1.0, FARTHEST_LINEAR) for b in own]
+        squares = [np.sum(b.amplitudes**2) + np.sum((b.slopes * f) ** 2) for b, f in zip(own, farthest, strict=True)]
+        return np.array(squares)[layout.kernel_of]
 
 
 def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -> dict[str, Field]:
     """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many."""
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
-    gaussian, places = settings.likelihood == "gaussian", layout(settings)
+    gaussian, places = settings.likelihood == "gaussian", own.layout
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
@@ -216,11 +234,12 @@ def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int
 
 def _matrix(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
     """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
-    places, is_static = layout(experts.settings), experts.drift_ratio == 0.0
+    places, drift = experts.sizes.layout, experts.largest_drift()
+    is_static = drift == 0.0
     likelihood = experts.settings.likelihood
     curvature = 1.0 if likelihood == "gaussian" else named(likelihood).max_curvature
-    information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature)
-    covariance = experts.prior_ratio + n_rows * experts.drift_ratio
+    information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature * experts.largest_square())
+    covariance = experts.prior_ratio + n_rows * drift
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
     least = np.where(is_static, _SLACK / np.sqrt(experts.prior_ratio), 0.0)
     static, drifting = np.flatnonzero(is_static), np.flatnonzero(~is_static)

@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts
-from iegp.core.kernels import kernel_from_config
+from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
 from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, State
+from iegp.core.state import Ensemble, Layout, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
+from iegp.storage.ensemble_schema import Header
 from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("layout", "rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -38,6 +40,7 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
+    arrays |= {f"ensemble.basis.{name}": array for name, array in ensemble.basis._asdict().items()}
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
@@ -50,9 +53,14 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
-        arrays = _one_after_another(arrays)
-        sizes = ensemble_schema.check(settings, arrays)
-        model = _model(settings, config, arrays)
+        arrays = _with_basis(settings, _one_after_another(arrays))
+        keys = config.get("column_keys", range(len(arrays["scaling.x_mean"])))
+        kernels = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
+        if len(kernels) != len(settings.kernels):
+            raise ValueError("the numbers of kernels differ")
+        header = Header(settings, kernels, tuple(keys))
+        sizes = ensemble_schema.check(header, arrays)
+        model = _model(header, sizes.layout, config, arrays)
         _check_header(model)
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
@@ -73,9 +81,11 @@ def _require_likelihood(config: dict[str, Any]) -> None:
         )
 
 
-def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online:
+def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Arrays) -> Online:
+    settings = header.settings
     ensemble = Ensemble(
-        layout=ensemble_schema.layout(settings),
+        basis=Basis(*(arrays[f"ensemble.basis.{name}"] for name in Basis._fields)),
+        layout=layout,
         rule=RULES.index(settings.weights),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
@@ -87,12 +97,12 @@ def _model(settings: Settings, config: dict[str, Any], arrays: Arrays) -> Online
     model = Online(
         settings=settings,
         scaling=scaling,
-        experts=Experts(tuple(kernel_from_config(kernel) for kernel in config["kernels"]), ensemble),
+        experts=Experts(header.kernels, ensemble),
         state=State(*(arrays[f"state.{name}"] for name in State._fields)),
         kept_x=arrays["kept.x"],
         kept_y=arrays["kept.y"],
         is_warming_up=config["is_warming_up"],
-        column_keys=tuple(config.get("column_keys", range(len(scaling.x_mean)))),
+        column_keys=header.column_keys,
         fills_gaps=config.get("fills_gaps", False),
         n_warmup_learned=0,
     )
@@ -125,6 +135,18 @@ def _one_after_another(arrays: Arrays) -> Arrays:
     return arrays | later
 
 
+def _with_basis(settings: Settings, arrays: Arrays) -> Arrays:
+    """Features and drifts of formats 1 to 3, which had a single term in each kernel."""
+    if "ensemble.frequencies" not in arrays:
+        return arrays
+    n = settings.n_frequencies
+    basis = waves(arrays["ensemble.frequencies"])._replace(
+        amplitudes=np.full(len(arrays["ensemble.frequencies"]), 1.0 / math.sqrt(n))
+    )
+    named = {f"ensemble.basis.{name}": array for name, array in basis._asdict().items()}
+    return arrays | named | {"ensemble.drift": np.repeat(arrays["ensemble.drift_ratio"], 2 * n)}
+
+
 def _check_header(model: Online) -> None:
     settings, keys = model.settings, model.column_keys
     for name in ("learn_warmup", "standardize"):
@@ -133,10 +155,12 @@ def _check_header(model: Online) -> None:
     flag("fills_gaps", model.fills_gaps)
     count("n_warmup_learned", model.n_warmup_learned, high=model.n_seen)
     count("the seed", settings.seed, high=math.inf)
-    if len(model.experts.kernels) != len(settings.kernels):
-        raise ValueError("the numbers of kernels differ")
     for kernel in model.experts.kernels:
-        kernel.scales(model.n_columns)  # complains if there are not as many as columns
+        for term in kernel.terms:
+            if isinstance(term, Stationary):
+                term.scales(len(term.places(model.inputs)))  # complains if there are not as many as columns
+            if len(kernel.terms) > 1 and term.prior_var is None:
+                raise ValueError(f"the term {term} of a sum has no prior variance")
     if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):
         raise ValueError(f"column_keys are not {model.n_columns} different whole numbers")
 

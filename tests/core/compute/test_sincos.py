@@ -13,7 +13,7 @@ from iegp.core.compute.tolerances import REDUCTION_LIMIT
 
 def pair(angles, scale=1.0):
     sines, cosines = np.empty_like(angles), np.empty_like(angles)
-    sincos(angles, scale, sines, cosines)
+    sincos(angles, np.full(len(angles), scale), sines, cosines)
     return sines, cosines
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iegp.core import model as online
 from iegp.core import scaling
 from iegp.core.editing import columns
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import RBF, Cauchy, Laplace, Matern
 from iegp.core.settings import Settings
@@ -170,11 +170,11 @@ def test_a_new_column_leaves_the_past_as_it_was(n):
     assert (wider.n_columns, model.n_columns, wider.n_seen) == (4, 2, n)
     gaps = np.column_stack([x, np.full((n, 2), np.nan)])
     for kernel in range(model.experts.ensemble.n_kernels):
-        mine, theirs = (m.experts.ensemble.kernel_frequencies(kernel) for m in (wider, model))
+        mine, theirs = (m.experts.ensemble.kernel_basis(kernel).frequencies for m in (wider, model))
         assert_array_equal(mine[:, :2], theirs)
         z = scaling.identity(2, 1).standardise_x(x)
         assert_allclose(
-            feature_rows(np.column_stack([z, np.zeros((n, 2))]), mine), feature_rows(z, theirs), rtol=0, atol=1e-12
+            fourier_rows(np.column_stack([z, np.zeros((n, 2))]), mine), fourier_rows(z, theirs), rtol=0, atol=1e-12
         )
     before, after = online.predict(model, x), online.predict(wider, gaps)
     assert_allclose(after.mean, before.mean, rtol=1e-12)
@@ -203,7 +203,7 @@ def test_a_new_column_has_the_geometric_mean_of_the_length_scales():
     assert fitted[0] != fitted[1]
     for number, kernel in enumerate(wider.experts.kernels):
         drawn = draw_frequencies(kernel, 6, 3, "random", (7, number), [0, 1, 7]) / kernel.scales(3)
-        assert_array_equal(wider.experts.ensemble.kernel_frequencies(number), drawn)
+        assert_array_equal(wider.experts.ensemble.kernel_basis(number).frequencies, drawn)
 
 
 @pytest.mark.parametrize("after", [10, 60])
@@ -236,7 +236,7 @@ def test_after_the_warm_up_nothing_but_the_new_column_changes():
     x, y = rows(50, 3, seed=1)
     online.absorb(wider, x, y)
     assert_array_equal(wider.scaling.x_mean[:2], model.scaling.x_mean)
-    assert_array_equal(wider.experts.ensemble.frequencies[:, :2], model.experts.ensemble.frequencies)
+    assert_array_equal(wider.experts.ensemble.basis.frequencies[:, :2], model.experts.ensemble.basis.frequencies)
 
 
 @pytest.mark.parametrize("n", [20, 100])

@@ -106,7 +106,7 @@ def test_weights_are_marginal_likelihoods_of_all_rows():
     rows, labels = (X - scaling.x_mean) / scaling.x_scale, (y - scaling.y_mean) / scaling.y_scale
     wanted = []
     for kernel, (ratio, noise) in enumerate(zip(ensemble.prior_ratio, ensemble.noise_var[:, 0], strict=True)):
-        Phi = features(rows, ensemble.kernel_frequencies(kernel))
+        Phi = features(rows, ensemble.kernel_basis(kernel).frequencies)
         covariance = noise * (ratio * Phi @ Phi.T + np.eye(len(X)))
         wanted.append(gaussian_log_density(labels, np.zeros(len(X)), covariance))
         # Ten rows' worth of belief in the warm-up's noise level.

@@ -17,7 +17,7 @@ from iegp.core.expert.belief import moments
 from iegp.core.kernels import RBF
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.settings import Settings
-from iegp.core.state import belief_at
+from iegp.core.state import belief_at, drift_at
 from iegp.errors import InputError
 from iegp.storage import ensemble_state as snapshot
 
@@ -74,8 +74,9 @@ def learned(settings, n_classes, n=150, seed=0):
 
 def beliefs(model):
     """Mean (F, L) and covariance (F, F) of every belief."""
-    layout, drift_ratio = model.experts.ensemble.layout, model.experts.ensemble.drift_ratio
-    return [moments(belief_at(layout, model.state, b), drift) for b, drift in enumerate(drift_ratio)]
+    ensemble = model.experts.ensemble
+    drifts = [drift_at(ensemble, b) for b in range(ensemble.n_beliefs)]
+    return [moments(belief_at(ensemble.layout, model.state, b), drift) for b, drift in enumerate(drifts)]
 
 
 def assert_same(model, other):
@@ -131,7 +132,7 @@ def test_two_classes_become_two_functions_with_the_same_difference(name):
         assert_allclose(new_mean[:, 1], -new_mean[:, 0], rtol=1e-12)
         # Variances of independent functions add up.
         assert_allclose(2.0 * new_covariance, covariance, rtol=1e-10, atol=1e-12 * np.abs(covariance).max())
-    for field in ("drift_ratio", "prior_ratio"):
+    for field in ("drift", "prior_ratio"):
         assert_array_equal(2.0 * getattr(grown.experts.ensemble, field), getattr(model.experts.ensemble, field))
     assert model.experts.ensemble.likelihood == likelihood_code("bernoulli-logit")
     assert grown.experts.ensemble.likelihood == likelihood_code("categorical")

@@ -10,7 +10,7 @@ from history.static_models import assert_same_model, stream, taught, warmed_up
 
 from iegp import load
 from iegp.core.expert.belief import moments
-from iegp.core.state import belief_at
+from iegp.core.state import belief_at, drift_at
 from iegp.errors import InputError
 
 X, Y = stream(300)
@@ -23,8 +23,8 @@ def test_every_drifting_expert_starts_from_the_static_posterior():
     assert new.experts.ensemble.n_experts == 3 * 3 * 2
     for b in range(9):
         before, after = old.experts.ensemble, new.experts.ensemble
-        wanted = moments(belief_at(before.layout, old.state, b // 3), before.drift_ratio[b // 3])
-        got = moments(belief_at(after.layout, new.state, b), after.drift_ratio[b])
+        wanted = moments(belief_at(before.layout, old.state, b // 3), drift_at(before, b // 3))
+        got = moments(belief_at(after.layout, new.state, b), drift_at(after, b))
         for one, two in zip(got, wanted, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
     assert live.get_params()["drift_var"] == (0.0, 1e-3, 1e-2)

@@ -22,7 +22,7 @@ from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
 from iegp.core.expert import laplace_block as site_blocks
 from iegp.core.expert import sweep
 from iegp.core.expert.belief import Belief
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows, joined, waves
 from iegp.core.likelihoods import likelihood_code, sites
 from iegp.core.state import Active, Ensemble, State, belief_at, layout_of
 
@@ -66,10 +66,11 @@ def start(name, x, y, frequencies, prior_vars, drifts, link):
     case, n_beliefs = TABLE[name], len(drifts)
     n_latents, n_outcomes = case.n_latents(link), case.n_outcomes(link)
     labels = case.label_model(link)._replace(link=np.tile(link, (n_beliefs, 1)))
+    layout = layout_of([len(own) for own in frequencies], n_beliefs // len(frequencies))
     ensemble = Ensemble(
-        frequencies=np.concatenate(frequencies),
-        layout=layout_of([len(own) for own in frequencies], n_beliefs // len(frequencies)),
-        drift_ratio=np.array(drifts),
+        basis=joined([waves(own) for own in frequencies]),
+        layout=layout,
+        drift=np.repeat(np.array(drifts, dtype=float), layout.n_features),
         prior_ratio=np.array(prior_vars),
         noise_var=np.ones((n_beliefs, n_latents)),
         forgetting=np.full(1, np.nan),
@@ -157,7 +158,7 @@ N_ROWS = 11  # one full block of eight, and a part of one
 def oracle(name, prior_var, drift):
     """Latent means (n, L), variances, log scores (if any), and the final belief's mean (F, L) and covariance."""
     x, frequencies = inputs(N_ROWS, 3)
-    phi, y = feature_rows(x, frequencies), any_labels(name, N_ROWS)
+    phi, y = fourier_rows(x, frequencies), any_labels(name, N_ROWS)
     if name == "categorical":
         run = laplace.replay_categorical(phi, y[:, 0], LINK[name], prior_var, drift, scored=False)
         return run.latent_mean, run.latent_var, None, run.mean.T, run.covariance
@@ -193,7 +194,7 @@ def test_scores_of_classes_are_those_of_the_oracle(how, drift):
     x, frequencies = inputs(5, 2)
     y, link = any_labels("categorical", 5), LINK["categorical"]
     run = how("categorical", x, y, frequencies, 2.5, drift, link)
-    wanted = laplace.replay_categorical(feature_rows(x, frequencies), y[:, 0], link, 2.5, drift)
+    wanted = laplace.replay_categorical(fourier_rows(x, frequencies), y[:, 0], link, 2.5, drift)
     assert_allclose(np.exp(run.outcomes), wanted.probabilities, rtol=1e-5)
     assert_allclose(run.log_scores, wanted.log_scores, atol=1e-5)
 
@@ -276,7 +277,7 @@ def test_a_block_of_great_leverage_is_learned_row_by_row():
     y = huge_counts(x)
     blocks, rows = (how("poisson", x, y, frequencies, 3.0, 0.0, LINK["poisson"]) for how in (by_blocks, by_rows))
     assert np.max(rows.variances[:20]) * np.max(y) > MAX_BLOCK_LEVERAGE
-    phi = feature_rows(x[:20], frequencies)
+    phi = fourier_rows(x[:20], frequencies)
     direct = finished(start("poisson", x[:20], y[:20], [frequencies], [3.0], [0.0], LINK["poisson"]))
     for t in range(20):
         label_model = TABLE["poisson"].label_model(LINK["poisson"])

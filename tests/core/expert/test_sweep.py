@@ -33,8 +33,8 @@ def test_a_sweep_of_a_kernel_shares_features_and_skips_the_inactive(drift):
     work.means[:], work.variances[:] = 7.0, 7.0
     sweep.sweep_kernel(ensemble, state, None, work, sweep.Span(0, 0, 60))
     for b in (0, 2):
-        phi = feature_rows(x, ensemble.kernel_frequencies(0))
-        wanted = expert.run(phi, y, ensemble.prior_ratio[b], ensemble.drift_ratio[b])
+        phi = feature_rows(x, ensemble.kernel_basis(0))
+        wanted = expert.run(phi, y, ensemble.prior_ratio[b], ensemble.drift[ensemble.layout.features[b]])
         assert_close(work.means[b], wanted.mean, 1e-10)
         assert_close(work.variances[b], wanted.variance, 1e-10)
     assert np.all(work.means[1] == 7.0)

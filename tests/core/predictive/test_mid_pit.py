@@ -9,7 +9,7 @@ from oracles import mid_pit as oracle
 from scipy import stats
 
 from iegp.core import ensemble as ens
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.predictive.classes import mid_pit_rows
 from iegp.core.predictive.count_cdf import mid_cdf
@@ -53,7 +53,7 @@ def model_of(likelihood, drift=0.0):
 def drawn(ensemble, likelihood, n, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 2))
-    f = feature_rows(x, ensemble.kernel_frequencies(0)) @ rng.normal(scale=np.sqrt(PRIOR_VAR), size=16)
+    f = fourier_rows(x, ensemble.kernel_basis(0).frequencies) @ rng.normal(scale=np.sqrt(PRIOR_VAR), size=16)
     if likelihood == "poisson":
         exposure = rng.uniform(0.5, 2.0, size=n)
         return x, np.column_stack([rng.poisson(exposure * np.exp(OFFSET + f)), exposure]).astype(float)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iegp.core.kernels import Kernel
+from iegp.core.kernels import Stationary
 from iegp.typing import Float
 from iegp_paper.competitors import rows
 from iegp_paper.competitors.ada_descent import Hierarchy, ada_raker_rows, look, start_intervals
@@ -82,7 +82,7 @@ class AdaRaker(RegressionBaseline, _AdaRaker):
 
     def __init__(
         self,
-        kernels: Sequence[Kernel] = PAPER_KERNELS,
+        kernels: Sequence[Stationary] = PAPER_KERNELS,
         *,
         n_frequencies: int = 50,
         features: str = "random",
@@ -125,7 +125,7 @@ class AdaRakerClassifier(ClassificationBaseline, _AdaRaker):
 
     def __init__(
         self,
-        kernels: Sequence[Kernel] = PAPER_KERNELS,
+        kernels: Sequence[Stationary] = PAPER_KERNELS,
         *,
         n_frequencies: int = 15,
         features: str = "random",

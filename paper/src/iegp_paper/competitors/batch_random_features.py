@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.typing import Float
 from iegp_paper.competitors.base import Expected
 from iegp_paper.competitors.issgpr import SpectrumGP
@@ -26,7 +26,7 @@ class BatchRandomFeatureGP(SpectrumGP):
         self._target = np.zeros(n_features)
 
     def _step(self, x: Float, y: Float) -> Expected:
-        phi = feature_rows(x, self._frequencies)
+        phi = fourier_rows(x, self._frequencies)
         mean, variance = np.empty(len(y)), np.empty(len(y))
         for t, row in enumerate(phi):
             mean[t : t + 1], variance[t : t + 1] = self._solve(row[None, :])
@@ -35,7 +35,7 @@ class BatchRandomFeatureGP(SpectrumGP):
         return Expected(mean, variance, np.ones((len(y), 1)))
 
     def _expect(self, x: Float) -> Expected:
-        return Expected(*self._solve(feature_rows(x, self._frequencies)), np.ones((len(x), 1)))
+        return Expected(*self._solve(fourier_rows(x, self._frequencies)), np.ones((len(x), 1)))
 
     def _solve(self, phi: Float) -> tuple[Float, Float]:
         """Mean and variance (noise included) of rows: one solve for both."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.expert.belief import Ahead, Belief, predict_static, static_row
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels import RBF
 from iegp.typing import Float
@@ -91,12 +91,12 @@ class ISSGPR(SpectrumGP):
 
     def _step(self, x: Float, y: Float) -> Expected:
         ahead = Ahead(np.empty((len(x), 1)), np.empty(len(x)))
-        _rows(self._belief, feature_rows(x, self._frequencies), y, ahead)
+        _rows(self._belief, fourier_rows(x, self._frequencies), y, ahead)
         return self._expected(*ahead)
 
     def _expect(self, x: Float) -> Expected:
         ahead = Ahead(np.empty((len(x), 1)), np.empty(len(x)))
-        predict_static(self._belief, feature_rows(x, self._frequencies), ahead)
+        predict_static(self._belief, fourier_rows(x, self._frequencies), ahead)
         return self._expected(*ahead)
 
     def _expected(self, means: Float, variances: Float) -> Expected:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from iegp.core.kernels import Kernel
+from iegp.core.kernels import Stationary
 from iegp.errors import InputError
 from iegp.typing import Float
 from iegp_paper.competitors import rows
@@ -24,7 +24,7 @@ CHUNK_ROWS = 256
 class MultiKernel(Baseline):
     """Base class of Raker and AdaRaker: the dictionary and the rules of a learner."""
 
-    kernels: Sequence[Kernel]
+    kernels: Sequence[Stationary]
     n_frequencies: int
     features: str
     penalty: float
@@ -144,7 +144,7 @@ class Raker(RegressionBaseline, _Raker):
 
     def __init__(
         self,
-        kernels: Sequence[Kernel] = PAPER_KERNELS,
+        kernels: Sequence[Stationary] = PAPER_KERNELS,
         *,
         n_frequencies: int = 50,
         features: str = "random",
@@ -181,7 +181,7 @@ class RakerClassifier(ClassificationBaseline, _Raker):
 
     def __init__(
         self,
-        kernels: Sequence[Kernel] = PAPER_KERNELS,
+        kernels: Sequence[Stationary] = PAPER_KERNELS,
         *,
         n_frequencies: int = 15,
         features: str = "random",

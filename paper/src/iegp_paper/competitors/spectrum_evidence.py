@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from iegp.core.compute.tolerances import MAX_NOISE_VAR, MIN_NOISE_VAR
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.typing import Float
 
 _LOG_SIGNAL_BOUNDS = (np.log(1e-4), np.log(1e4))
@@ -32,7 +32,7 @@ def negative_log_evidence(draws: Float, x: Float, y: Float, parameters: Float) -
     n, n_columns = x.shape
     frequencies = draws / np.exp(parameters[:n_columns])
     signal, noise = np.exp(parameters[n_columns:])
-    phi = feature_rows(x, np.ascontiguousarray(frequencies))
+    phi = fourier_rows(x, np.ascontiguousarray(frequencies))
     n_frequencies, n_features = len(draws), phi.shape[1]
     normal = phi.T @ phi
     normal[np.diag_indices(n_features)] += noise / signal

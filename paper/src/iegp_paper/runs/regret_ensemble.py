@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iegp import IEGPRegressor
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.kernels import RBF
 from iegp.typing import Float
 
@@ -33,4 +33,4 @@ def ensemble(
 
 def features_of(model: IEGPRegressor, x: Float) -> list[Float]:
     """Compute the features (T, F) of each expert."""
-    return [feature_rows(x, expert.frequencies) for expert in model.experts_]
+    return [fourier_rows(x, expert.frequencies) for expert in model.experts_]

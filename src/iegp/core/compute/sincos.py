@@ -76,7 +76,7 @@ def _polynomials(r: float) -> tuple[float, float]:
 
 
 @compiled
-def _fast(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
+def _fast(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
     for i in range(angles.size):
         x = angles[i]
         k = (x * _TWO_OVER_PI + _ROUND) - _ROUND
@@ -86,24 +86,24 @@ def _fast(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
         swapped = (quadrant & 1) == 1
         s = cosine if swapped else sine
         c = sine if swapped else cosine
-        sines[i] = -scale * s if (quadrant & 2) != 0 else scale * s
-        cosines[i] = -scale * c if ((quadrant + 1) & 2) != 0 else scale * c
+        sines[i] = -scales[i] * s if (quadrant & 2) != 0 else scales[i] * s
+        cosines[i] = -scales[i] * c if ((quadrant + 1) & 2) != 0 else scales[i] * c
 
 
 @compiled
-def _library(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
+def _library(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
     for i in range(angles.size):
-        sines[i] = scale * math.sin(angles[i])
-        cosines[i] = scale * math.cos(angles[i])
+        sines[i] = scales[i] * math.sin(angles[i])
+        cosines[i] = scales[i] * math.cos(angles[i])
 
 
 @compiled
-def sincos(angles: Float, scale: float, sines: Float, cosines: Float) -> None:
-    """Compute ``sines = scale * sin(angles)`` and ``cosines = scale * cos(angles)`` for 1-D arrays of one length."""
+def sincos(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
+    """Compute ``sines = scales * sin(angles)`` and ``cosines = scales * cos(angles)`` for 1-D arrays of one length."""
     largest = 0.0
     for i in range(angles.size):
         largest = max(largest, abs(angles[i]))
     if largest < REDUCTION_LIMIT:
-        _fast(angles, scale, sines, cosines)
+        _fast(angles, scales, sines, cosines)
     else:
-        _library(angles, scale, sines, cosines)
+        _library(angles, scales, sines, cosines)

@@ -49,6 +49,14 @@ FIRST_FIT = 32
 
 # Angles up to here: k = round(2x/π) is below 2^20, so that k times each 33-bit part of π/2 is exact.
 REDUCTION_LIMIT = 1.0e6
+# Linear features take inputs as far as this (standardised units): squares of larger ones would drown all else.
+FARTHEST_LINEAR = 1.0e6
+# Columns of a linear term, which has a feature for each: the matrix of such a belief has 8 MB.
+MAX_LINEAR_COLUMNS = 1000
+# Share of a periodic kernel's variance that may be lost with the harmonics left out.
+PERIODIC_REST = 1.0e-3
+# A term's prior variance is at least this share of its kernel's: what the warm-up rows do not need can matter later.
+LEAST_TERM_SHARE = 1.0e-3
 # Quantiles of frequencies are taken at uniform numbers at least this far from 0 and 1, where they are infinite.
 LEAST_UNIFORM = 1.0e-12
 
@@ -119,6 +127,8 @@ MAX_LOG_RATE_VAR = 10.0
 # The log of the ratio is looked for on a grid, because the evidence may have two peaks, then to this resolution.
 EVIDENCE_GRID_POINTS = 65
 EVIDENCE_RESOLUTION = 1.0e-4
+# Steps of L-BFGS towards the prior variances of a sum of terms, from each start.
+EVIDENCE_STEPS = 30
 # From here on four terms of Stirling's series are exact to 1e-15.
 STIRLING_FROM = 100.0
 

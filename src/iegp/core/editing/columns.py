@@ -2,44 +2,24 @@
 
 Each column's frequencies are drawn by its own key, and an absent value counts as the centre of its column, which is
 zero once standardised. So a column that was never seen adds nothing to the angle of any feature: a model may grow one
-at any time and every past feature vector stays what it was. Beliefs and weights need not change at all.
+at any time and every past feature vector stays what it was. Beliefs and weights need not change at all. Terms with a
+feature for each column (linear, periodic) keep the columns they have.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 
-from iegp.core.fitting.experts import Experts, expert_frequencies
-from iegp.core.kernels import Kernel
+from iegp.core.features import joined
+from iegp.core.fitting.experts import Experts, kernel_basis
+from iegp.core.kernels import Constant, Inputs, Kernel, Stationary, Sum, Term
 from iegp.core.model import Online
 from iegp.core.scaling import Scaling, magnitude
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# Keys of names that are not numbers lie above, those of numbers below.
-FIRST_NAMED = 2**62
-
-
-def column_key(name: Hashable) -> int:
-    """The number by which a column of this name is known, in every process and version.
-
-    A whole number that is not negative is its own key, so that ``{0: ..., 1: ...}`` has the columns of an array. All
-    other names get 62 bits of a hash.
-
-    >>> column_key(3), column_key("3") > 2**62, column_key("3") == column_key("4")
-    (3, True, False)
-    """
-    if isinstance(name, Real) and 0 <= name < FIRST_NAMED and name == int(name):
-        return int(name)
-    # Names that are equal as keys of a dictionary must be equal here, whatever their type shows.
-    text = f"text {name}" if isinstance(name, str) else f"other {name!r}"
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return FIRST_NAMED + (int.from_bytes(digest[:8], "big") >> 2)
 
 
 def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Online:
@@ -54,26 +34,37 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     if len(set(keys)) != len(keys) or not set(keys).isdisjoint(model.column_keys):
         raise InputError(f"columns {list(keys)!r:.80} are not all new and different; add each column once")
     all_keys = (*model.column_keys, *keys)
-    kernels = tuple(_with_columns(kernel, model.n_columns, len(keys)) for kernel in model.experts.kernels)
-    frequencies = [expert_frequencies(model.settings, kernel, i, all_keys) for i, kernel in enumerate(kernels)]
-    ensemble = model.experts.ensemble._replace(frequencies=np.concatenate(frequencies))
+    scaling = _with_values(model.scaling, np.asarray(first_values), model.settings.standardize)
+    inputs = Inputs(all_keys, scaling.x_scale)
+    kernels = tuple(_with_columns(kernel, model.inputs, len(keys)) for kernel in model.experts.kernels)
+    bases = [kernel_basis(model.settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]
+    ensemble = model.experts.ensemble._replace(basis=joined(bases))
     gap = np.full((len(model.kept_x), len(keys)), np.nan)
     return replace(
         model,
-        scaling=_with_values(model.scaling, np.asarray(first_values), model.settings.standardize),
+        scaling=scaling,
         experts=Experts(kernels, ensemble),
         kept_x=np.concatenate([model.kept_x, gap], axis=1),
         column_keys=all_keys,
     )
 
 
-def _with_columns(kernel: Kernel, n_columns: int, n_new: int) -> Kernel:
+def _with_columns(kernel: Kernel, inputs: Inputs, n_new: int) -> Kernel:
     """A kernel with numbers for length scales, and as many as there will be columns."""
-    if isinstance(kernel.length_scale, float):
-        return kernel
-    scales = kernel.scales(n_columns)
+    terms = tuple(_term_with_columns(term, inputs, n_new) for term in kernel.terms)
+    return terms[0] if len(terms) == 1 else Sum(terms)
+
+
+def _term_with_columns(term: Term, inputs: Inputs, n_new: int) -> Term:
+    if term.columns is not None or term.lags == "only":
+        return term
+    if not isinstance(term, Stationary):
+        return term if isinstance(term, Constant) else replace(term, columns=inputs.keys)
+    if isinstance(term.length_scale, float):
+        return term
+    scales = term.scales(inputs.n_columns)
     typical = np.exp(np.log(scales).mean())
-    return replace(kernel, length_scale=(*scales.tolist(), *[float(typical)] * n_new), stretch=1.0)
+    return replace(term, length_scale=(*scales.tolist(), *[float(typical)] * n_new), stretch=1.0)
 
 
 def _with_values(scaling: Scaling, values: Float, standardize: bool) -> Scaling:

@@ -99,7 +99,7 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     with one_blas_thread():
         for b, kernel in enumerate(ensemble.layout.kernel_of):
             whole = factor_at(ensemble, before, b)
-            left = remove(whole, feature_rows(x, ensemble.kernel_frequencies(kernel)), y)
+            left = remove(whole, feature_rows(x, ensemble.kernel_basis(kernel)), y)
             _check_left(b, left.share_left, left.factor, float(ensemble.prior_ratio[b]))
             _write(factor_at(ensemble, result, b), left.factor)
             log_det[b] = whole.log_det() - left.factor.log_det()
@@ -157,7 +157,7 @@ def _sum_of_weights(first: State, second: State, origin: State) -> Float:
 def _check_ancestor(ensemble: Ensemble, origin: State, *states: State) -> None:
     """Whoever learned all that the ancestor learned has at least its information, in every direction."""
     for state in states:
-        for b in range(len(ensemble.drift_ratio)):
+        for b in range(ensemble.n_beliefs):
             common, own = (factor_at(ensemble, s, b) for s in (origin, state))
             if not share_of(common, own) <= 1.0 + ANCESTOR_SLACK:
                 raise InputError(

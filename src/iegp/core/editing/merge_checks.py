@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from iegp.core.features import Basis
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.state import Layout
@@ -27,7 +28,7 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb}: the warm-up is not over ({len(model.kept_x)} of {settings.warmup} rows), and scaling and "
             "hyperparameters would still change. Call warm_up(X, y), or learn the remaining rows first"
         )
-    if np.any(ensemble.drift_ratio > 0.0):
+    if np.any(ensemble.drift > 0.0):
         raise InputError(
             f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "
             f"each row came. {use}, then go_live(drift_var=...)"
@@ -98,6 +99,10 @@ def _unequal(items: Iterable[tuple[str, object]], other: object) -> str:
     for name, value in items:
         if isinstance(value, Layout):
             continue  # follows from the settings
+        if isinstance(value, Basis):
+            if _unequal(value._asdict().items(), getattr(other, name)):
+                return name
+            continue
         if not np.array_equal(np.asarray(value), np.asarray(getattr(other, name)), equal_nan=True):
             return name
     return ""

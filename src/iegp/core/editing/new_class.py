@@ -40,16 +40,16 @@ def add_class(model: Online) -> Online:
 
 
 def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
-    drifting, layout = ensemble.drift_ratio > 0.0, ensemble.layout
+    drifting, layout = ensemble.drifts, ensemble.layout
     # A covariance is halved, a square-root information factor grows by sqrt(2), and so does its image of the mean.
     matrix = state.matrix * np.repeat(np.where(drifting, 0.5, np.sqrt(2.0)), np.diff(layout.matrix))
     half = state.vector * np.repeat(np.where(drifting, 0.5, np.sqrt(0.5)), layout.n_features)[:, None]
     grown = ensemble._replace(
         likelihood=likelihood_code("categorical"),
-        drift_ratio=0.5 * ensemble.drift_ratio,
+        drift=0.5 * ensemble.drift,
         prior_ratio=0.5 * ensemble.prior_ratio,
-        noise_var=np.ones((len(ensemble.drift_ratio), 2)),
-        link=np.zeros((len(ensemble.drift_ratio), 2)),
+        noise_var=np.ones((ensemble.n_beliefs, 2)),
+        link=np.zeros((ensemble.n_beliefs, 2)),
         nodes=_one_more_row(ensemble.nodes),
     )
     scale = np.ones((ensemble.n_experts, 2))
@@ -57,7 +57,7 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
 
 
 def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
-    n_beliefs = len(ensemble.drift_ratio)
+    n_beliefs = ensemble.n_beliefs
     grown = ensemble._replace(
         noise_var=np.concatenate([ensemble.noise_var, np.ones((n_beliefs, 1))], axis=1),
         link=np.concatenate([ensemble.link, np.zeros((n_beliefs, 1))], axis=1),

@@ -39,12 +39,12 @@ def gone_live(model: Online, settings: Settings) -> Online:
             f"cannot go live before the warm-up is over ({len(model.kept_x)} of {model.settings.warmup} rows): "
             "nothing is settled yet. Call warm_up(X, y), or learn the remaining rows first"
         )
-    if np.any(ensemble.drift_ratio > 0.0):
+    if np.any(ensemble.drift > 0.0):
         raise InputError(
             f"cannot go live: some experts drift already (drift_var={model.settings.drift_var}). Go live from a model "
             "with drift_var=0.0, or go on with this one"
         )
-    experts = with_other_ladders(settings, model.experts, model.column_keys, _noise_of_kernels(model))
+    experts = with_other_ladders(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
     return replace(model, settings=settings, experts=experts, state=state)
 
@@ -60,10 +60,10 @@ def _noise_of_kernels(model: Online) -> Float:
 
 def _state(ensemble: Ensemble, learned: State, live: Ensemble) -> State:
     state = ens.start(live)
-    for b, (kernel, drift) in enumerate(zip(live.layout.kernel_of, live.drift_ratio, strict=True)):
+    for b, (kernel, drifts) in enumerate(zip(live.layout.kernel_of, live.drifts, strict=True)):
         factor, vector = belief_at(ensemble.layout, learned, ensemble.layout.beliefs[kernel])
         own = belief_at(live.layout, state, b)
-        if drift > 0.0:
+        if drifts:
             inverse = solve_triangular(factor, np.eye(len(factor)))
             own.matrix[...] = inverse @ inverse.T
             own.vector[...] = inverse @ vector

@@ -8,8 +8,8 @@ Two forms, one for each dynamics (docs/design.md compares them):
 - a *static* expert keeps the square-root information factor: ``matrix`` is the upper triangular R with
   ``R'R = I / prior_ratio + sum of phi phi'`` and ``vector`` is ``z = R @ mean``. Rows are added by plane rotations:
   nothing is ever subtracted, so the belief is positive by construction.
-- a *drifting* expert (random walk) keeps the covariance S and the mean. The random walk floors the spectrum of S, and
-  the exact bound ``phi' S phi >= drift_ratio`` is enforced on every prediction.
+- a *drifting* expert (random walk) keeps the covariance S and the mean. The random walk, with variance ``q_i`` per row
+  in feature i, floors S, and the exact bound ``phi' S phi >= phi' diag(q) phi`` is enforced on every prediction.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ class Block(NamedTuple):
 
     phi: Float
     """(B, F)"""
-    gram: Float
-    """(B, B): lower triangle of ``Phi Phi'``; empty where no expert of the kernel drifts."""
     y: Float
     """(B, columns of y)"""
 
@@ -53,18 +51,39 @@ class Ahead(NamedTuple):
     """(n,), over the noise variance, or one such list per belief."""
 
 
-def prior(prior_ratio: float, drift_ratio: float, n_features: int, n_outputs: int) -> Belief:
-    """The belief before any row: mean zero, covariance ``prior_ratio * I`` (eq:p_theta, divided by the noise)."""
-    diagonal = prior_ratio if drift_ratio > 0.0 else 1.0 / math.sqrt(prior_ratio)
-    return Belief(diagonal * np.eye(n_features), np.zeros((n_features, n_outputs)))
+def prior(prior_ratio: float, drift: Float, n_outputs: int) -> Belief:
+    """The belief before any row: mean zero, covariance ``prior_ratio * I`` (eq:p_theta, divided by the noise).
+
+    ``drift`` (F,) says which form the belief has.
+    """
+    diagonal = prior_ratio if is_moving(drift) else 1.0 / math.sqrt(prior_ratio)
+    return Belief(diagonal * np.eye(len(drift)), np.zeros((len(drift), n_outputs)))
 
 
-def moments(belief: Belief, drift_ratio: float) -> tuple[Float, Float]:
+def moments(belief: Belief, drift: Float) -> tuple[Float, Float]:
     """Mean (F, D) and covariance (F, F), for looking at; nothing in the algorithm needs them."""
-    if drift_ratio > 0.0:
+    if is_moving(drift):
         return belief.vector.copy(), belief.matrix.copy()
     inverse = np.linalg.inv(np.triu(belief.matrix))
     return inverse @ belief.vector, inverse @ inverse.T
+
+
+@compiled
+def is_moving(drift: Float) -> bool:
+    """Whether a belief with these drifts per feature (F,) drifts at all."""
+    for value in drift:  # noqa: SIM110 - compiled code has no generators
+        if value > 0.0:
+            return True
+    return False
+
+
+@compiled
+def walked(drift: Float, phi: Float) -> float:
+    """``phi' diag(q) phi``: the variance that one step of the walk adds to a row's prediction."""
+    total = 0.0
+    for i in range(phi.size):
+        total += drift[i] * phi[i] * phi[i]
+    return total
 
 
 @compiled
@@ -79,14 +98,14 @@ def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
 
 
 @compiled
-def predict_drifting(belief: Belief, drift: float, phi: Float, ahead: Ahead) -> None:
+def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead) -> None:
     """The same for a random-walk expert, the next step of the walk included (eq:p_theta_pre)."""
     variances = ahead.variances
     weighted = np.empty_like(phi)
     matmul(phi, belief.matrix, weighted)
     matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
-        variances[t] = 1.0 + drift + max(0.0, np.dot(weighted[t], phi[t]))
+        variances[t] = 1.0 + walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
 
 
 @compiled
@@ -122,20 +141,20 @@ def static_row(belief: Belief, phi: Float, y: Float, mean: Float) -> float:
 
 
 @compiled_fast_sums
-def drifting_row(belief: Belief, drift: float, phi: Float, y: Float, mean: Float) -> float:
+def drifting_row(belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
     """The same for a random-walk expert: one step of the walk (eq:theta_s), predict, then learn."""
     covariance, vector = belief
     n, n_outputs = vector.shape
     gain = np.empty(n)
     latent = 0.0
     for i in range(n):
-        covariance[i, i] += drift
+        covariance[i, i] += drift[i]
         total = 0.0
         for j in range(n):
             total += covariance[i, j] * phi[j]
         gain[i] = total
         latent += total * phi[i]
-    variance = 1.0 + max(latent, drift)
+    variance = 1.0 + max(latent, walked(drift, phi))
     for d in range(n_outputs):
         total = 0.0
         for i in range(n):

@@ -25,7 +25,7 @@ from iegp.core.compute.linalg import (
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import BLOCK_FEATURES, MAX_BLOCK_LEVERAGE
 from iegp.core.expert.belief import Belief, static_row
-from iegp.core.features import feature_rows
+from iegp.core.features import Basis, feature_rows
 from iegp.core.fitting.noise_evidence import learned_evidence
 from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp
@@ -81,13 +81,13 @@ def absorb_block(belief: Belief, phi: Float, y: Float, misfit: Float) -> float:
 
 
 @compiled
-def absorb_kernel(x: Float, y: Float, frequencies: Float, belief: Belief, misfit: Float) -> float:
+def absorb_kernel(x: Float, y: Float, basis: Basis, belief: Belief, misfit: Float) -> float:
     """Learn all rows with one expert, block by block; returns how much ``log det R`` grew."""
     block = BLOCK_FEATURES * belief.vector.shape[0]
     log_det = 0.0
     for start in range(0, x.shape[0], block):
         rows = slice(start, min(x.shape[0], start + block))
-        log_det += absorb_block(belief, feature_rows(x[rows], frequencies), y[rows], misfit)
+        log_det += absorb_block(belief, feature_rows(x[rows], basis), y[rows], misfit)
     return log_det
 
 
@@ -102,7 +102,7 @@ def absorb_in_any_order(ensemble: Ensemble, state: State, x: Float, y: Float) ->
     with one_blas_thread():
         for b, kernel in enumerate(ensemble.layout.kernel_of):
             own = belief_at(ensemble.layout, state, b)
-            log_det[b] = absorb_kernel(x, y, ensemble.kernel_frequencies(kernel), own, misfit[b])
+            log_det[b] = absorb_kernel(x, y, ensemble.kernel_basis(kernel), own, misfit[b])
     learns = ~np.isnan(ensemble.forgetting)
     learned = learns[ensemble.noise_of, None]
     squares = misfit[ensemble.belief_of]

@@ -6,7 +6,7 @@ regression of row t on the rows before it. So one factorisation yields all one-s
 they are those of the row-by-row recursion, with no look ahead and no approximation.
 
     static:    K = U U'          with U = Phi inv(R)
-    drifting:  K = Phi S Phi' + q min(s, t) Phi Phi'      (q per row, rows counted from 1)
+    drifting:  K = Phi S Phi' + min(s, t) Phi diag(q) Phi'      (q per row and feature, rows counted from 1)
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
     is learned row by row instead, so that the condition number of R is never squared.
     """
     factor, vector = belief
-    phi, _, y = block
+    phi, y = block
     means, variances = ahead
     n, n_features = phi.shape
     whitened_phi = phi.copy()
@@ -88,22 +88,17 @@ def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
 
 
 @compiled
-def drifting_block(belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
-    """The same for a random-walk expert; the drifts of a kernel share ``block.gram``."""
+def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+    """The same for a random-walk expert."""
     covariance, vector = belief
-    phi, gram, y = block
+    phi, y = block
     means, variances = ahead
     n, n_features = phi.shape
     cross = np.empty((n, n_features))
-    matmul(phi, covariance, cross)
     lower = np.empty((n, n))
-    matmul_transposed(cross, phi, lower)
+    latent_covariance(covariance, drift, phi, cross, lower)
     for t in range(n):
-        for s in range(t + 1):
-            lower[t, s] += drift * (s + 1) * gram[t, s]
         lower[t, t] += 1.0
-        for i in range(n_features):
-            cross[t, i] += drift * (t + 1) * phi[t, i]
     if cholesky_lower(lower) != 0:
         for t in range(n):
             variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
@@ -113,8 +108,29 @@ def drifting_block(belief: Belief, drift: float, block: Block, ahead: Ahead) -> 
     one_step_ahead(lower, y, means, variances, whitened)
     solve_lower(lower, cross)
     add_transposed_matmul(cross, whitened, vector)
+    walk_and_subtract(covariance, drift, cross)
+
+
+@compiled
+def latent_covariance(covariance: Float, drift: Float, phi: Float, cross: Float, joint: Float) -> None:
+    """Covariances of a block's latent values with the parameters, ``cross`` (B, F), and with each other, ``joint``.
+
+    Of ``joint`` (B, B) the lower triangle holds: row s has walked s + 1 steps when it comes, and no more when a later
+    row looks back at it.
+    """
+    matmul(phi, covariance, cross)
+    for s in range(phi.shape[0]):
+        for i in range(phi.shape[1]):
+            cross[s, i] += (s + 1) * drift[i] * phi[s, i]
+    matmul_transposed(phi, cross, joint)
+
+
+@compiled
+def walk_and_subtract(covariance: Float, drift: Float, cross: Float) -> None:
+    """The covariance after a block: the walk of its rows, less what was learned, ``cross' cross``."""
+    n, n_features = cross.shape
     subtract_gram_of_columns(cross, covariance)
     for i in range(n_features):
-        covariance[i, i] += drift * n
+        covariance[i, i] += drift[i] * n
         for j in range(i):
             covariance[i, j] = covariance[j, i]

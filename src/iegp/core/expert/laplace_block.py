@@ -23,15 +23,14 @@ from iegp.core.compute.linalg import (
     gram_of_columns,
     gram_of_rows,
     matmul,
-    matmul_transposed,
     multiply_upper,
     solve_from_right,
     solve_lower,
     solve_upper_transposed,
-    subtract_gram_of_columns,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import Ahead, Belief, Block
+from iegp.core.expert.belief import Ahead, Belief, Block, walked
+from iegp.core.expert.gaussian_block import latent_covariance, walk_and_subtract
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, site
 from iegp.typing import Float
 
@@ -46,12 +45,12 @@ class Sites(NamedTuple):
 
 
 @compiled_fast_sums
-def assimilate(labels: LabelModel, y: Float, floor: float, joint: Float, ahead: Ahead, sites: Sites) -> None:
+def assimilate(labels: LabelModel, y: Float, floors: Float, joint: Float, ahead: Ahead, sites: Sites) -> None:
     """One pass over a block: its one-step-ahead predictions and its sites.
 
     ``joint`` (B, B) holds the lower triangle of the latent covariance and is overwritten: entry (t, j) becomes the
     covariance of rows t and j given the rows before j, times ``sqrt(h_j / (1 + h_j v_j))``. The means (B, L) come in as
-    of the block's start and leave as of just before each row; ``floor`` is what a variance cannot fall below.
+    of the block's start and leave as of just before each row; no variance falls below its entry of ``floors`` (B,).
     """
     means, variances = ahead
     slopes, curvatures = sites
@@ -69,7 +68,7 @@ def assimilate(labels: LabelModel, y: Float, floor: float, joint: Float, ahead: 
                 means[t, d] += covariance * slopes[j, d]
             row[j] = covariance * roots[j]
             variance -= row[j] * row[j]
-        variances[t] = max(variance, floor)
+        variances[t] = max(variance, floors[t])
         curvatures[t] = site(labels, y[t], means[t], variances[t], slopes[t])
         roots[t] = math.sqrt(curvatures[t] / (1.0 + curvatures[t] * variances[t]))
         row[t] = roots[t]
@@ -79,7 +78,7 @@ def assimilate(labels: LabelModel, y: Float, floor: float, joint: Float, ahead: 
 def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead) -> None:
     """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
     factor, vector = belief
-    phi, _, y = block
+    phi, y = block
     means, variances = ahead
     n, n_features = phi.shape
     whitened = phi.copy()
@@ -91,7 +90,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead)
         prior[t] = joint[t, t]
     matmul(whitened, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(labels, y, 0.0, joint, ahead, Sites(slopes, curvatures))
+    assimilate(labels, y, np.zeros(n), joint, ahead, Sites(slopes, curvatures))
     leverage = 0.0
     for t in range(n):
         leverage = max(leverage, prior[t] * curvatures[t])
@@ -118,24 +117,19 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead)
 
 
 @compiled
-def drifting_sites(labels: LabelModel, belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
+def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
     """The same for a random-walk expert."""
     covariance, vector = belief
-    phi, gram, y = block
+    phi, y = block
     means = ahead.means
     n, n_features = phi.shape
-    cross = np.empty((n, n_features))
-    matmul(phi, covariance, cross)
-    joint = np.empty((n, n))
-    matmul_transposed(cross, phi, joint)
+    cross, joint, floors = np.empty((n, n_features)), np.empty((n, n)), np.empty(n)
+    latent_covariance(covariance, drift, phi, cross, joint)
     for t in range(n):
-        for s in range(t + 1):
-            joint[t, s] += drift * (s + 1) * gram[t, s]
-        for i in range(n_features):
-            cross[t, i] += drift * (t + 1) * phi[t, i]
+        floors[t] = walked(drift, phi[t])
     matmul(phi, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
-    assimilate(labels, y, drift, joint, ahead, Sites(slopes, curvatures))
+    assimilate(labels, y, floors, joint, ahead, Sites(slopes, curvatures))
     roots = np.empty(n)
     for t in range(n):
         roots[t] = joint[t, t]
@@ -148,11 +142,7 @@ def drifting_sites(labels: LabelModel, belief: Belief, drift: float, block: Bloc
     add_transposed_matmul(cross, slopes, vector)
     for t in range(n):
         cross[t] *= roots[t]
-    subtract_gram_of_columns(cross, covariance)
-    for i in range(n_features):
-        covariance[i, i] += drift * n
-        for j in range(i):
-            covariance[i, j] = covariance[j, i]
+    walk_and_subtract(covariance, drift, cross)
 
 
 @compiled
@@ -212,20 +202,20 @@ def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: flo
 
 
 @compiled_fast_sums
-def drifting_site_row(labels: LabelModel, belief: Belief, drift: float, phi: Float, y: Float, mean: Float) -> float:
+def drifting_site_row(labels: LabelModel, belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
     """The same for a random-walk expert: one step of the walk, predict, then learn."""
     covariance, vector = belief
     n, n_latents = vector.shape
     gain = np.empty(n)
     latent = 0.0
     for i in range(n):
-        covariance[i, i] += drift
+        covariance[i, i] += drift[i]
         total = 0.0
         for j in range(n):
             total += covariance[i, j] * phi[j]
         gain[i] = total
         latent += total * phi[i]
-    variance = max(latent, drift)
+    variance = max(latent, walked(drift, phi))
     for d in range(n_latents):
         total = 0.0
         for i in range(n):

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.linalg import gram_of_rows
 from iegp.core.compute.threads import Piece, run_in_pieces, wrap_around
 from iegp.core.compute.tolerances import LEAST_BLOCK
 from iegp.core.expert.belief import (
@@ -20,6 +19,7 @@ from iegp.core.expert.belief import (
     Belief,
     Block,
     drifting_row,
+    is_moving,
     predict_drifting,
     predict_static,
     static_row,
@@ -35,7 +35,7 @@ from iegp.core.expert.laplace_block import (
 from iegp.core.features import feature_rows
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import LabelModel, of_belief
-from iegp.core.state import Active, Ensemble, State, belief_at
+from iegp.core.state import Active, Ensemble, State, basis_at, belief_at, drift_at
 from iegp.typing import Bool, Float
 
 
@@ -70,7 +70,7 @@ class Workspace(NamedTuple):
 def allocate_workspace(ensemble: Ensemble, active: Active, x: Float, y: Float, n_classes: int) -> Workspace:
     """A workspace for these rows."""
     n, n_outputs = x.shape[0], ensemble.noise_var.shape[1]
-    n_beliefs, n_experts, n_noise = ensemble.drift_ratio.size, active.experts.size, ensemble.forgetting.size
+    n_beliefs, n_experts, n_noise = ensemble.prior_ratio.size, active.experts.size, ensemble.forgetting.size
     n_gaussian = n if ensemble.likelihood == GAUSSIAN else 0
     n_other = n - n_gaussian
     return Workspace(
@@ -109,15 +109,14 @@ def block_rows(n_features: int, drifts: bool, is_gaussian: bool) -> int:
 @compiled
 def kernel_features(ensemble: Ensemble, kernel: int, x: Float) -> Float:
     """Features (n, F) of rows under one kernel."""
-    starts = ensemble.layout.frequencies
-    return feature_rows(x, ensemble.frequencies[starts[kernel] : starts[kernel + 1]])
+    return feature_rows(x, basis_at(ensemble.layout, ensemble.basis, kernel))
 
 
 @compiled
 def _drifts(ensemble: Ensemble, kernel: int, active: Bool) -> bool:
     """Whether an active belief of the kernel drifts."""
     for b in range(ensemble.layout.beliefs[kernel], ensemble.layout.beliefs[kernel + 1]):
-        if active[b] and ensemble.drift_ratio[b] > 0.0:
+        if active[b] and is_moving(drift_at(ensemble, b)):
             return True
     return False
 
@@ -136,13 +135,10 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
     for start in range(span.begin, span.stop, size):
         stop = min(span.stop, start + size)
         phi = kernel_features(ensemble, kernel, work.x[start:stop])
-        gram = np.empty((stop - start, stop - start) if drifts else (0, 0))
-        if drifts:
-            gram_of_rows(phi, gram)
-        block = Block(phi, gram, work.y[start:stop])
+        block = Block(phi, work.y[start:stop])
         for b in range(first, end):
             if work.active.beliefs[b]:
-                belief, drift = belief_at(layout, state, b), ensemble.drift_ratio[b]
+                belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b, start:stop], work.variances[b, start:stop])
                 if labels is None:
                     _learn_gaussian_block(belief, drift, block, ahead)
@@ -153,16 +149,16 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
 
 
 @compiled
-def _learn_gaussian_block(belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
-    if drift > 0.0:
+def _learn_gaussian_block(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+    if is_moving(drift):
         drifting_block(belief, drift, block, ahead)
     else:
         static_block(belief, block, ahead)
 
 
 @compiled
-def _learn_other_block(labels: LabelModel, belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
-    if drift > 0.0:
+def _learn_other_block(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+    if is_moving(drift):
         drifting_sites(labels, belief, drift, block, ahead)
     else:
         static_sites(labels, belief, block, ahead)
@@ -176,32 +172,32 @@ def sweep_rows(ensemble: Ensemble, state: State, labels: LabelModel | None, work
         phi = kernel_features(ensemble, kernel, work.x)
         for b in range(layout.beliefs[kernel], layout.beliefs[kernel + 1]):
             if work.active.beliefs[b]:
-                belief, drift = belief_at(layout, state, b), ensemble.drift_ratio[b]
+                belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b], work.variances[b])
                 if labels is None:
                     _learn_gaussian_rows(belief, drift, phi, work.y, ahead)
                 else:
                     own = of_belief(labels, b)
-                    _learn_other_rows(own, belief, drift, Block(phi, phi[:0], work.y), ahead)
+                    _learn_other_rows(own, belief, drift, Block(phi, work.y), ahead)
                     score_rows(own, work.y, ahead, work.belief_scores[b], work.outcomes[b])
 
 
 @compiled
-def _learn_gaussian_rows(belief: Belief, drift: float, phi: Float, y: Float, ahead: Ahead) -> None:
+def _learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahead: Ahead) -> None:
     means, variances = ahead
     for t in range(phi.shape[0]):
-        if drift > 0.0:
+        if is_moving(drift):
             variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
         else:
             variances[t] = static_row(belief, phi[t], y[t], means[t])
 
 
 @compiled
-def _learn_other_rows(labels: LabelModel, belief: Belief, drift: float, block: Block, ahead: Ahead) -> None:
+def _learn_other_rows(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
     means, variances = ahead
-    phi, _, y = block
+    phi, y = block
     for t in range(phi.shape[0]):
-        if drift > 0.0:
+        if is_moving(drift):
             variances[t] = drifting_site_row(labels, belief, drift, phi[t], y[t], means[t])
         else:
             variances[t] = static_site_row(labels, belief, phi[t], y[t], means[t])
@@ -215,9 +211,9 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
         phi = kernel_features(ensemble, kernel, x)
         for b in range(layout.beliefs[kernel], layout.beliefs[kernel + 1]):
             if active[b]:
-                belief, drift = belief_at(layout, state, b), ensemble.drift_ratio[b]
+                belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 own = Ahead(ahead.means[b], ahead.variances[b])
-                if drift > 0.0:
+                if is_moving(drift):
                     predict_drifting(belief, drift, phi, own)
                 else:
                     predict_static(belief, phi, own)
@@ -229,7 +225,7 @@ def sweep_blocks(
     """Predict then learn the rows of a workspace in blocks; threads share the kernels."""
     layout, active = ensemble.layout, work.active.beliefs
     n_active = np.add.reduceat(active.astype(np.float64), layout.beliefs[:-1])
-    drifts = np.logical_or.reduceat(active & (ensemble.drift_ratio > 0.0), layout.beliefs[:-1])
+    drifts = np.logical_or.reduceat(active & ensemble.drifts, layout.beliefs[:-1])
     kernels = np.flatnonzero(n_active)
     if not len(kernels):
         return

@@ -1,9 +1,13 @@
 """Maximum-evidence ``prior_var`` and ``noise_var`` of one expert from its warm-up rows.
 
-With ``ratio = prior_var / noise_var`` the evidence of rows y under ``prior_var Phi Phi' + noise_var I`` needs only the
-eigenvalues of ``Phi'Phi`` and the projections of ``Phi'y`` on its eigenvectors. One eigendecomposition, then O(F) per
-evaluation. Given the ratio the best noise is known in closed form, so one bounded search over log ratio finds
+*One term.* With ``ratio = prior_var / noise_var`` the evidence of rows y under ``prior_var Phi Phi' + noise_var I``
+needs only the eigenvalues of ``Phi'Phi`` and the projections of ``Phi'y`` on its eigenvectors. One eigendecomposition,
+then O(F) per evaluation. Given the ratio the best noise is known in closed form, so one bounded search over log ratio finds
 the global maximum: a grid first, because the evidence can have two humps (signal or noise).
+
+*A sum of terms.* Each has its own ratio, so there is no single eigendecomposition. With the ratios on the diagonal of D
+and ``A = I + D^½ Phi'Phi D^½``, one Cholesky factorisation of A gives the evidence and its gradient; a few dozen
+steps of L-BFGS from several starts find the maximum.
 """
 
 from __future__ import annotations
@@ -11,17 +15,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.linalg import lapack
+from scipy.optimize import minimize, minimize_scalar
 
 from iegp.core.compute.tolerances import (
     EVIDENCE_GRID_POINTS,
     EVIDENCE_RESOLUTION,
+    EVIDENCE_STEPS,
     MAX_NOISE_VAR,
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
     MIN_PRIOR_RATIO,
 )
-from iegp.typing import Float
+from iegp.typing import Float, Int
 
 
 class Spectrum(NamedTuple):
@@ -37,10 +43,12 @@ class Spectrum(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Hyperparameters of one expert: one prior-to-noise ratio, a noise level per output, and their log evidence."""
+    """Hyperparameters of one expert and their log evidence."""
 
-    prior_ratio: float
+    prior_ratios: Float
+    """(n_terms,): prior variance over noise variance."""
     noise_var: Float
+    """(D,)"""
     log_evidence: float
 
 
@@ -88,7 +96,7 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
 
     if prior_var is not None and noise_var is not None:
         ratio = prior_var / noise_var
-        return Fit(ratio, noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
+        return Fit(np.array([ratio]), noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
     # With the prior given it is the noise that the ratio stands for, and the noise that has bounds.
     low, high = MIN_PRIOR_RATIO, MAX_PRIOR_RATIO
     if prior_var is not None:
@@ -98,4 +106,98 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": EVIDENCE_RESOLUTION})
     ratio = float(np.exp(found.x))
-    return Fit(ratio, noise_at(ratio), -float(found.fun))
+    return Fit(np.array([ratio]), noise_at(ratio), -float(found.fun))
+
+
+class TermRows(NamedTuple):
+    """All that the evidence of a sum of terms needs to know of n rows."""
+
+    gram: Float
+    """(F, F): ``Phi'Phi``."""
+    projections: Float
+    """(F, D): ``Phi'y``."""
+    squares: Float
+    """(D,): ``y'y``."""
+    n_rows: int
+    term_of: Int
+    """(F,): term of each feature."""
+
+    @property
+    def n_terms(self) -> int:
+        return int(self.term_of.max()) + 1
+
+
+def term_rows(phi: Float, y: Float, term_of: Int) -> TermRows:
+    """Sum up rows ``phi`` (n, F) and ``y`` (n, D). O(n F²), once."""
+    return TermRows(phi.T @ phi, phi.T @ y, (y**2).sum(axis=0), len(y), term_of)
+
+
+def explained(rows: TermRows, ratios: Float) -> tuple[float, Float, Float, Float]:
+    """``log det(A)``, the misfit (D,), and the slopes of both in the logs of the ratios: (n_terms,), (n_terms, D)."""
+    root = np.sqrt(ratios)[rows.term_of]
+    whole = root[:, None] * rows.gram * root
+    whole[np.diag_indices_from(whole)] += 1.0
+    # A symmetric matrix is its own transpose: LAPACK works in place on the row-major array, seen as column-major.
+    lower, _ = lapack.dpotrf(whole.T, lower=1, overwrite_a=1)
+    scaled = root[:, None] * rows.projections
+    mean, _ = lapack.dpotrs(lower, scaled, lower=1)
+    misfit = np.maximum(rows.squares - (scaled * mean).sum(axis=0), 0.0)
+    log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
+    inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
+    own = np.eye(rows.n_terms)[rows.term_of]
+    return log_det, misfit, (1.0 - np.diagonal(inverse)) @ own, -(own.T @ mean**2)
+
+
+def term_evidence(rows: TermRows, ratios: Float, noise_var: Float) -> tuple[float, Float, Float]:
+    """Log evidence, and its slopes in the logs of the ratios (n_terms,) and of the noise (D,)."""
+    log_det, misfit, d_log_det, d_misfit = explained(rows, ratios)
+    n, n_outputs = rows.n_rows, len(rows.squares)
+    value = -0.5 * float(n_outputs * log_det + np.sum(n * np.log(2.0 * np.pi * noise_var) + misfit / noise_var))
+    return value, -0.5 * (n_outputs * d_log_det + d_misfit @ (1.0 / noise_var)), 0.5 * (misfit / noise_var - n)
+
+
+def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None) -> Fit:
+    """Maximise the evidence over the prior variances that are NaN and, if it is ``None``, over the noise.
+
+    Where prior variances are given, so is what the ratios stand for, and all outputs share one noise level.
+    """
+    free = np.isnan(prior_vars)
+    is_noise_searched = noise_var is None and not free.all()
+
+    def unpack(parameters: Float) -> tuple[Float, Float]:
+        ratios = np.empty(len(free))
+        ratios[free] = np.exp(parameters[: free.sum()])
+        if noise_var is not None or is_noise_searched:
+            level = float(np.exp(parameters[-1])) if noise_var is None else noise_var
+            ratios[~free] = prior_vars[~free] / level
+            return ratios, np.full(len(rows.squares), level)
+        return ratios, best_noise(explained(rows, ratios)[1], rows.n_rows)
+
+    def objective(parameters: Float) -> tuple[float, Float]:
+        ratios, noise = unpack(parameters)
+        value, slopes, d_noise = term_evidence(rows, ratios, noise)
+        # A given prior variance is a ratio that falls as the noise rises.
+        last = [-(d_noise.sum() - slopes[~free].sum())] if is_noise_searched else []
+        return -value, np.concatenate([-slopes[free], last])
+
+    ratio_bounds, noise_bounds = np.log([MIN_PRIOR_RATIO, MAX_PRIOR_RATIO]), np.log([MIN_NOISE_VAR, MAX_NOISE_VAR])
+    bounds = [ratio_bounds] * int(free.sum()) + [noise_bounds] * is_noise_searched
+    if not bounds:
+        ratios, noise = unpack(np.empty(0))
+        return Fit(ratios, noise, term_evidence(rows, ratios, noise)[0])
+    found = [
+        minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": EVIDENCE_STEPS})
+        for start in _starts(int(free.sum()), is_noise_searched)
+    ]
+    best = min(found, key=lambda one: float(one.fun))
+    return Fit(*unpack(best.x), -float(best.fun))
+
+
+def _starts(n_free: int, with_noise: bool) -> list[Float]:
+    """Logs of ratios to start from: all terms alike, and each alone with the others small; the noise at a tenth."""
+    ratios: list[Float] = [np.full(n_free, np.log(10.0))]
+    if n_free > 1:
+        alone = np.log(0.1) + np.log(1000.0) * np.eye(n_free)
+        ratios += list(alone[:2])
+    noise = np.log([0.1]) if with_noise else np.empty(0)
+    return [np.concatenate([start, noise]) for start in ratios]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, START_LATENT_VAR
-from iegp.core.features import feature_rows
+from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, LEAST_TERM_SHARE, START_LATENT_VAR
+from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
-from iegp.core.frequencies import draw_frequencies
-from iegp.core.kernels import Kernel
+from iegp.core.kernels import Draw, Inputs, Kernel, Stationary, Sum, Term
 from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import Rung, Settings
-from iegp.core.state import Ensemble, layout_of
+from iegp.core.state import Ensemble, Layout, layout_of
 from iegp.core.weights import RULES, rule_named, transition_matrix
-from iegp.typing import Float
+from iegp.typing import Float, Int
+
+# Numbers of kernels and of their terms share one number of a seed.
+_TERM_BITS = 20
 
 
 class Experts(NamedTuple):
-    """The experts, and the kernels they ended up with (numbers in place of words)."""
+    """The experts, and the kernels they ended up with: numbers in place of words, prior variances of terms included."""
 
     kernels: tuple[Kernel, ...]
     ensemble: Ensemble
@@ -32,73 +35,100 @@ class Experts(NamedTuple):
 class _Fit(NamedTuple):
     """Hyperparameters of the experts of one kernel."""
 
-    prior_ratio: float
+    prior_ratios: Float
+    """(n_terms,): prior variance over the noise variance."""
     noise_var: Float
     """(D,), or ones for the latent functions of labels that are not Gaussian."""
     link: Float
     """(P,) parameters of the likelihood."""
 
 
-def default_experts(settings: Settings, keys: Sequence[int], n_outputs: int, y: Float | None = None) -> Experts:
+def default_experts(settings: Settings, inputs: Inputs, n_outputs: int, y: Float | None = None) -> Experts:
     """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults.
 
-    ``keys`` are those of the columns, for drawing frequencies. ``n_outputs`` is the number of outputs, or of classes
-    where labels are classes. First labels ``y`` settle the average rate of counts and the frequencies of ordered
-    classes, if given.
+    ``n_outputs`` is the number of outputs, or of classes where labels are classes. First labels ``y`` settle the
+    average rate of counts and the frequencies of ordered classes, if given.
     """
-    n_columns = len(keys)
-    typical = np.full(n_columns, np.sqrt(n_columns))
-    kernels = tuple(kernel.resolved(n_columns, typical) for kernel in settings.kernels)
-    if settings.likelihood == "gaussian":
-        prior_var = DEFAULT_PRIOR_VAR if settings.prior_var is None else settings.prior_var
-        noise_var = DEFAULT_NOISE_VAR if settings.noise_var is None else settings.noise_var
-        fit = _Fit(prior_var / noise_var, np.full(n_outputs, noise_var), np.empty(0))
-    else:
-        likelihood = named(settings.likelihood)
-        known = np.empty((0, likelihood.label_columns)) if y is None else y
-        link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
-        prior_var = START_LATENT_VAR if settings.prior_var is None else settings.prior_var
-        fit = _latent_fit(likelihood, prior_var, link, n_outputs)
-    return Experts(kernels, _assemble(settings, kernels, [fit] * len(kernels), keys))
+    kernels = tuple(_resolved(kernel, inputs, _typical_length_scales) for kernel in settings.kernels)
+    is_gaussian = settings.likelihood == "gaussian"
+    fits = []
+    for kernel in kernels:
+        start = DEFAULT_PRIOR_VAR if is_gaussian else START_LATENT_VAR
+        given = _given_prior_vars(settings, kernel)
+        prior_vars = np.where(np.isnan(given), start / len(given), given)
+        if is_gaussian:
+            noise_var = DEFAULT_NOISE_VAR if settings.noise_var is None else settings.noise_var
+            fits.append(_Fit(prior_vars / noise_var, np.full(n_outputs, noise_var), np.empty(0)))
+        else:
+            likelihood = named(settings.likelihood)
+            known = np.empty((0, likelihood.label_columns)) if y is None else y
+            link = likelihood.link_from(known, n_outputs, settings.overdispersion).start
+            fits.append(_latent_fit(likelihood, prior_vars, link, n_outputs))
+    return _assemble(settings, kernels, fits, inputs)
 
 
-def fit_experts(settings: Settings, keys: Sequence[int], x: Float, y: Float, n_outputs: int) -> Experts:
+def fit_experts(settings: Settings, inputs: Inputs, x: Float, y: Float, n_outputs: int) -> Experts:
     """Experts fitted to standardised warm-up rows ``x`` (n, d) and their labels ``y``."""
     with one_blas_thread():
-        kernels = _fit_kernels(settings, x, _targets(settings, y, n_outputs))
+        kernels = _fit_kernels(settings, inputs, x, _targets(settings, y, n_outputs))
         fits = []
         for number, kernel in enumerate(kernels):
-            phi = feature_rows(x, expert_frequencies(settings, kernel, number, keys))
-            fits.append(_fit(settings, phi, y, n_outputs))
-        return Experts(kernels, _assemble(settings, kernels, fits, keys))
+            bases = term_bases(settings, kernel, number, inputs)
+            phi, term_of = feature_rows(x, joined(bases)), term_of_features(bases)
+            fits.append(_fit(settings, kernel, phi, term_of, y, n_outputs))
+        return _assemble(settings, kernels, fits, inputs)
 
 
-def with_other_ladders(settings: Settings, experts: Experts, keys: Sequence[int], noise_var: Float) -> Experts:
-    """Gaussian experts with the same kernels, frequencies and prior, and the drifts and noise models of ``settings``.
+def with_other_ladders(settings: Settings, experts: Experts, inputs: Inputs, noise_var: Float) -> Experts:
+    """Gaussian experts with the same kernels, features and prior, and the drifts and noise models of ``settings``.
 
     ``noise_var`` (n_kernels, D) is where the noise starts.
     """
     known = experts.ensemble
-    ratios = known.prior_ratio[:: known.n_drifts]
-    fits = [_Fit(float(ratio), level, np.empty(0)) for ratio, level in zip(ratios, noise_var, strict=True)]
-    ensemble = _assemble(settings, experts.kernels, fits, keys)
-    return Experts(experts.kernels, ensemble._replace(frequencies=known.frequencies))
+    fits = []
+    for k, (kernel, level) in enumerate(zip(experts.kernels, noise_var, strict=True)):
+        ratio = known.prior_ratio[k * known.n_drifts]
+        fits.append(_Fit(ratio * term_shares(kernel), level, np.empty(0)))
+    live = _assemble(settings, experts.kernels, fits, inputs).ensemble
+    if settings.drift_units == "prior":
+        # A share of the prior variance that the experts started with, in units of the noise as it is now.
+        before = known.noise_var[:: known.n_drifts].mean(axis=1)
+        factor = np.repeat(before / noise_var.mean(axis=1), live.n_drifts)
+        live = live._replace(drift=live.drift * np.repeat(factor, live.layout.n_features))
+    return Experts(experts.kernels, live._replace(basis=known.basis))
 
 
-def _fit(settings: Settings, phi: Float, y: Float, n_outputs: int) -> _Fit:
+def _given_prior_vars(settings: Settings, kernel: Kernel) -> Float:
+    """(n_terms,): prior variances that the user gave, NaN where they are to be found."""
+    found = np.nan if settings.prior_var is None else settings.prior_var
+    return np.array([found if term.prior_var is None else term.prior_var for term in kernel.terms])
+
+
+def _fit(settings: Settings, kernel: Kernel, phi: Float, term_of: Int, y: Float, n_outputs: int) -> _Fit:
     """Maximum evidence: exact for Gaussian labels, Laplace's for others."""
+    given = _given_prior_vars(settings, kernel)
     if settings.likelihood == "gaussian":
-        exact = evidence.fit(evidence.spectrum(phi, y), settings.prior_var, settings.noise_var)
-        return _Fit(exact.prior_ratio, exact.noise_var, np.empty(0))
+        if len(given) == 1:
+            prior_var = None if np.isnan(given[0]) else float(given[0])
+            exact = evidence.fit(evidence.spectrum(phi, y), prior_var, settings.noise_var)
+        else:
+            exact = evidence.fit_terms(evidence.term_rows(phi, y, term_of), given, settings.noise_var)
+        return _Fit(_with_floor(exact.prior_ratios, given), exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
     link = likelihood.link_from(y, n_outputs, settings.overdispersion)
-    found = laplace_evidence.fit(y, phi, link, settings.prior_var)
-    return _latent_fit(likelihood, found.prior_var, found.link, n_outputs)
+    found = laplace_evidence.fit(y, phi, term_of, link, given)
+    return _latent_fit(likelihood, _with_floor(found.prior_vars, given), found.link, n_outputs)
 
 
-def _latent_fit(likelihood: Likelihood, prior_var: float, link: Float, n_outputs: int) -> _Fit:
+def _with_floor(variances: Float, given: Float) -> Float:
+    """No term that was searched for falls below a small share of the whole."""
+    return np.where(np.isnan(given), np.maximum(variances, LEAST_TERM_SHARE * variances.sum()), variances)
+
+
+def _latent_fit(likelihood: Likelihood, prior_vars: Float, link: Float, n_outputs: int) -> _Fit:
     """In units of the latent function, as if the noise were one."""
-    return _Fit(prior_var, np.ones(likelihood.n_latents(n_outputs)), likelihood.finished_link(link, prior_var))
+    total = float(prior_vars.sum())
+    return _Fit(prior_vars, np.ones(likelihood.n_latents(n_outputs)), likelihood.finished_link(link, total))
 
 
 def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
@@ -113,50 +143,123 @@ def _targets(settings: Settings, y: Float, n_outputs: int) -> Float:
     return np.asarray((targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 
-def _fit_kernels(settings: Settings, x: Float, y: Float) -> tuple[Kernel, ...]:
-    """Replace words by numbers; kernels with the same relative share one fit."""
-    n_columns = x.shape[1]
-    known: dict[tuple[Kernel, bool], Float] = {}
-    kernels = []
-    for kernel in settings.kernels:
-        key = kernel.relative(), kernel.length_scale == "evidence"
-        if kernel.is_fitted_to_data and key not in known:
-            known[key] = fit_length_scales(key[0], x, y, shared=key[1])
-        kernels.append(kernel.resolved(n_columns, known.get(key, np.ones(n_columns))))
-    return tuple(kernels)
+def _fit_kernels(settings: Settings, inputs: Inputs, x: Float, y: Float) -> tuple[Kernel, ...]:
+    """Replace words by numbers; terms with the same relative and the same columns share one fit."""
+    known: dict[tuple[Stationary, bool, tuple[int, ...]], Float] = {}
+
+    def fitted(term: Stationary, places: Int) -> Float:
+        key = term.relative(), term.length_scale == "evidence", tuple(places.tolist())
+        if key not in known:
+            known[key] = fit_length_scales(key[0], np.ascontiguousarray(x[:, places]), y, shared=key[1])
+        return known[key]
+
+    return tuple(_resolved(kernel, inputs, fitted) for kernel in settings.kernels)
 
 
-def expert_frequencies(settings: Settings, kernel: Kernel, number: int, keys: Sequence[int]) -> Float:
-    """Frequencies of kernel ``number``, with numbers for length scales, in standardised inputs."""
-    n_columns = len(keys)
-    seed = settings.seed, number
-    base = draw_frequencies(kernel, settings.n_frequencies, n_columns, settings.features, seed, keys)
-    return np.ascontiguousarray(base / kernel.scales(n_columns))
+def _typical_length_scales(term: Stationary, places: Int) -> Float:
+    """Before there are rows to fit to: the typical distance between standardised rows."""
+    del term
+    return np.full(len(places), np.sqrt(len(places)))
 
 
-def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], keys: Sequence[int]) -> Ensemble:
+def _resolved(kernel: Kernel, inputs: Inputs, fitted: Callable[[Stationary, Int], Float]) -> Kernel:
+    """The kernel with numbers for length scales; ``fitted`` finds those that are words for it."""
+    terms: list[Term] = []
+    for term in kernel.terms:
+        places = term.places(inputs)
+        if isinstance(term, Stationary):
+            scales = fitted(term, places) if term.is_fitted_to_data else np.ones(len(places))
+            term = term.resolved(len(places), scales)
+        terms.append(term)
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+
+
+def term_bases(settings: Settings, kernel: Kernel, number: int, inputs: Inputs) -> list[Basis]:
+    """Features of each term of kernel ``number``, with numbers for length scales, in standardised inputs."""
+    bases = []
+    for k, term in enumerate(kernel.terms):
+        places = term.places(inputs)
+        keys = tuple(inputs.keys[c] for c in places)
+        if settings.features == "orthogonal" and inputs.has_numbered_columns:
+            keys = tuple(range(len(places)))
+        # The first term draws as a kernel of one term does.
+        seed = settings.seed, number + (k << _TERM_BITS)
+        own = term.basis(Draw(settings.n_frequencies, settings.features, seed, keys, inputs.scale[places]))
+        bases.append(placed(own, places, inputs.n_columns))
+    return bases
+
+
+def kernel_basis(settings: Settings, kernel: Kernel, number: int, inputs: Inputs) -> Basis:
+    """Features of a kernel, each term times the square root of its share in the prior variance."""
+    bases = term_bases(settings, kernel, number, inputs)
+    roots = np.sqrt(term_shares(kernel))
+    return joined(
+        [
+            basis._replace(amplitudes=root * basis.amplitudes, slopes=root * basis.slopes)
+            for root, basis in zip(roots, bases, strict=True)
+        ]
+    )
+
+
+def term_shares(kernel: Kernel) -> Float:
+    """(n_terms,): shares of the terms in the prior variance of a kernel of experts."""
+    if len(kernel.terms) == 1:
+        return np.ones(1)
+    prior_vars = np.array([term.prior_var for term in kernel.terms], dtype=np.float64)
+    return np.asarray(prior_vars / prior_vars.sum())
+
+
+def layout_for(settings: Settings, kernels: Sequence[Kernel], inputs: Inputs) -> Layout:
+    """Where the beliefs of these kernels lie."""
+    counts = [
+        np.sum([term.n_features(settings.n_frequencies, len(term.places(inputs))) for term in kernel.terms], axis=0)
+        for kernel in kernels
+    ]
+    return layout_of([n[0] for n in counts], len(settings.drift_var), [n[1] for n in counts])
+
+
+def _with_prior_vars(kernel: Kernel, fit: _Fit) -> Kernel:
+    """The terms of a sum with their prior variances; a single term has that of its experts."""
+    if len(kernel.terms) == 1:
+        return kernel
+    prior_vars = fit.prior_ratios * fit.noise_var.mean()
+    return Sum(tuple(replace(t, prior_var=float(v)) for t, v in zip(kernel.terms, prior_vars, strict=True)))
+
+
+def _drifts(settings: Settings, kernel: Kernel, fit: _Fit, term_of: Int) -> Float:
+    """(n_drifts, F): random-walk variance of each feature over the noise variance."""
+    values = np.array([[d if t.drift_var is None else t.drift_var for t in kernel.terms] for d in settings.drift_var])
+    if settings.drift_units == "prior":
+        ratios = values * fit.prior_ratios.sum()
+    else:
+        # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
+        ratios = values / fit.noise_var.mean() / term_shares(kernel)
+    return np.asarray(ratios[:, term_of])
+
+
+def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit], inputs: Inputs) -> Experts:
     """Every kernel with every drift, every such pair with every noise forgetting."""
-    drifts = np.array(settings.drift_var, dtype=np.float64)
-    noise_var = np.stack([fit.noise_var for fit in fits])
-    # One random walk for all outputs: in units of the standardised target it is as asked for on average over them.
-    drift_ratio = drifts[None, :] / noise_var.mean(axis=1, keepdims=True)
+    kernels = tuple(_with_prior_vars(kernel, fit) for kernel, fit in zip(kernels, fits, strict=True))
+    n_drifts, noise_var = len(settings.drift_var), np.stack([fit.noise_var for fit in fits])
+    drift = []
+    for number, (kernel, fit) in enumerate(zip(kernels, fits, strict=True)):
+        term_of = term_of_features(term_bases(settings, kernel, number, inputs))
+        drift.append(_drifts(settings, kernel, fit, term_of).ravel())
     noise = np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
         # No noise to learn; in place of noise models there are degrees of sharpness.
         sharpness = np.array(settings.sharpness, dtype=np.float64)
         noise = np.full((len(sharpness), 2), np.nan)
-    n_experts = drift_ratio.size * len(noise)
-    link = np.repeat(np.stack([fit.link for fit in fits]), len(drifts), axis=0)
     n_latents = noise_var.shape[1]
     switching = rule_named(settings.weights).has_transitions
-    frequencies = [expert_frequencies(settings, kernel, i, keys) for i, kernel in enumerate(kernels)]
-    return Ensemble(
-        frequencies=np.concatenate(frequencies),
-        layout=layout_of([len(own) for own in frequencies], len(drifts)),
-        drift_ratio=drift_ratio.ravel(),
-        prior_ratio=np.repeat([fit.prior_ratio for fit in fits], len(drifts)),
-        noise_var=np.repeat(noise_var, len(drifts), axis=0),
+    n_experts = len(kernels) * n_drifts * len(noise)
+    ensemble = Ensemble(
+        basis=joined([kernel_basis(settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]),
+        layout=layout_for(settings, kernels, inputs),
+        drift=np.concatenate(drift),
+        prior_ratio=np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts),
+        noise_var=np.repeat(noise_var, n_drifts, axis=0),
         forgetting=noise[:, 0].copy(),
         tails=noise[:, 1].copy(),
         rule=RULES.index(settings.weights),
@@ -165,10 +268,11 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         shutdown=settings.shutdown,
         likelihood=likelihood_code(settings.likelihood),
         integration=INTEGRATIONS.index(settings.integration),
-        link=link,
+        link=np.repeat(np.stack([fit.link for fit in fits]), n_drifts, axis=0),
         sharpness=sharpness,
         nodes=draws(settings.integration, n_latents, settings.seed),
     )
+    return Experts(kernels, ensemble)
 
 
 def noise_numbers(forgetting: Rung) -> tuple[float, float]:

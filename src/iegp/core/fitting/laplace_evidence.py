@@ -1,7 +1,8 @@
 """Maximum Laplace evidence of one expert on its warm-up rows: ``prior_var`` and the parameters of the likelihood.
 
-With ``B = sqrt(prior_var) Phi`` the parameters are ``a ~ N(0, I)`` and the latent values ``z = B a``. At the posterior
-mode of all rows together, slopes g and curvatures H of the likelihood give (Rasmussen & Williams, section 5.5.1)
+With ``B = Phi sqrt(V)``, V the prior variance of each feature's term on the diagonal, the parameters are
+``a ~ N(0, I)`` and the latent values ``z = B a``. At the posterior mode of all rows together, slopes g and curvatures H
+of the likelihood give (Rasmussen & Williams, section 5.5.1)
 
     log p(y) ≈ sum log p(y_t | z_t) - |a|²/2 - log det(A)/2,        A = I + B'HB.
 
@@ -35,14 +36,16 @@ from iegp.core.compute.tolerances import (
     SMALLEST,
     START_LATENT_VAR,
 )
+from iegp.core.fitting.evidence import fit_terms, term_rows
 from iegp.core.likelihoods.links import Link
-from iegp.typing import Float
+from iegp.typing import Float, Int
 
 
 class LaplaceFit(NamedTuple):
     """Hyperparameters of one expert and their log evidence."""
 
-    prior_var: float
+    prior_vars: Float
+    """(n_terms,)"""
     link: Float
     log_evidence: float
 
@@ -60,44 +63,46 @@ class _Mode(NamedTuple):
     """Cholesky factor of ``A``."""
 
 
-def fit(y: Float, phi: Float, link: Link, prior_var: float | None = None) -> LaplaceFit:
-    """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over ``prior_var`` (unless given) and the link."""
-    if link.likelihood.n_latents(3) > 1:
-        return _fit_categorical(y, phi, link.start, prior_var)
-    searched = Search(y, phi, link)
-    own_start = [np.log(START_LATENT_VAR)] if prior_var is None else []
-    own_bounds = [(np.log(MIN_LATENT_VAR), np.log(link.likelihood.max_prior_var))] if prior_var is None else []
-    n_own = len(own_start)
+def fit(y: Float, phi: Float, term_of: Int, link: Link, prior_vars: Float) -> LaplaceFit:
+    """Maximise the evidence of rows ``phi`` (n, F) and labels ``y`` over the prior variances that are NaN and the link.
 
-    def unpack(parameters: Float) -> tuple[float, Float]:
-        return float(parameters[0] if prior_var is None else np.log(prior_var)), parameters[n_own:]
+    ``term_of`` (F,) is the term of each feature, ``prior_vars`` has one entry per term.
+    """
+    if link.likelihood.n_latents(3) > 1:
+        return _fit_categorical(y, phi, term_of, link, prior_vars)
+    searched, free = Search(y, phi, term_of, link), np.isnan(prior_vars)
+    n_own = int(free.sum())
+
+    def unpack(parameters: Float) -> tuple[Float, Float]:
+        log_vars = np.log(np.where(free, 1.0, prior_vars))
+        log_vars[free] = parameters[:n_own]
+        return log_vars, parameters[n_own:]
 
     def objective(parameters: Float) -> tuple[float, Float]:
-        value, d_log_var, d_free = searched.evidence(*unpack(parameters))
+        value, d_log_vars, d_free = searched.evidence(*unpack(parameters))
         penalty, d_penalty = link.penalty(parameters[n_own:])
-        return penalty - value, np.concatenate([[-d_log_var][:n_own], d_penalty - d_free])
+        return penalty - value, np.concatenate([-d_log_vars[free], d_penalty - d_free])
 
-    begin = np.concatenate([own_start, link.free()])
-    if not begin.size:
-        return LaplaceFit(float(prior_var or START_LATENT_VAR), link.start, searched.evidence(*unpack(begin))[0])
-    options = {"maxiter": LAPLACE_MAX_SEARCH, "ftol": LAPLACE_SEARCH_TOLERANCE}
-    bounds = own_bounds + link.bounds()
-    found = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    log_var, free = unpack(found.x)
-    return LaplaceFit(float(np.exp(log_var)), link.parameters(free), searched.evidence(log_var, free)[0])
+    begin = np.concatenate([np.full(n_own, np.log(START_LATENT_VAR / len(free))), link.free()])
+    if begin.size:
+        bounds = [(np.log(MIN_LATENT_VAR), np.log(link.likelihood.max_prior_var))] * n_own + link.bounds()
+        options = {"maxiter": LAPLACE_MAX_SEARCH, "ftol": LAPLACE_SEARCH_TOLERANCE}
+        begin = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    log_vars, settled = unpack(begin)
+    return LaplaceFit(np.exp(log_vars), link.parameters(settled), searched.evidence(log_vars, settled)[0])
 
 
 class Search:
     """Evidence and gradient at one set of hyperparameters after another; each mode starts from the last."""
 
-    def __init__(self, y: Float, phi: Float, link: Link) -> None:
-        self.y, self.phi, self.link = y, phi, link
+    def __init__(self, y: Float, phi: Float, term_of: Int, link: Link) -> None:
+        self.y, self.phi, self.term_of, self.link = y, phi, term_of, link
         self.theta = np.zeros(phi.shape[1])
 
-    def evidence(self, log_var: float, free: Float) -> tuple[float, float, Float]:
-        """Log evidence, its slope in log(prior_var), and its slopes in the free numbers of the link."""
+    def evidence(self, log_vars: Float, free: Float) -> tuple[float, Float, Float]:
+        """Log evidence, its slopes in the logs of the prior variances, and in the free numbers of the link."""
         link = self.link.parameters(free)
-        root = float(np.exp(0.5 * log_var))
+        root = np.exp(0.5 * log_vars)[self.term_of]
         b = root * self.phi
         mode = _find_mode(self._rows, b, link, self.theta / root)
         self.theta = root * mode.a
@@ -111,16 +116,22 @@ class Search:
             d_z = b @ (whitened @ d_slope)
             return 0.5 * float(leverage @ (d_curvature + bend * d_z))
 
-        # The prior variance scales B: z moves by z/2 at fixed a.
-        half = 0.5 * mode.z
-        d_log_var = float(mode.slopes @ half) - 0.5 * float(leverage @ mode.curvatures)
-        moved = half + b @ (whitened @ (0.5 * mode.slopes - mode.curvatures * half))
-        d_log_var -= 0.5 * float(leverage @ (bend * moved))
+        d_log_vars = np.zeros(len(log_vars))
+        for k in range(len(log_vars)):
+            own = self.term_of == k
+            # The prior variance scales a term's part of B: z moves by half of that part at fixed a.
+            half = 0.5 * (b[:, own] @ mode.a[own])
+            d_log_vars[k] = mode.slopes @ half - 0.5 * (
+                np.einsum("tf,ft->t", b[:, own], whitened[own]) @ mode.curvatures
+            )
+            pull = np.where(own, 0.5 * mode.a, 0.0) - b.T @ (mode.curvatures * half)
+            moved = half + b @ cho_solve(mode.factor, pull, check_finite=False)
+            d_log_vars[k] -= 0.5 * (leverage @ (bend * moved))
         d_free = np.zeros(len(free))
         for j in range(len(free)):
             d_log, d_slope, d_curvature = self._change_with_link(mode.z, free, j)
             d_free[j] = d_log.sum() - through_mode(d_slope, d_curvature)
-        return value, d_log_var, d_free
+        return value, d_log_vars, d_free
 
     def _rows(self, z: Float, link: Float) -> Float:
         """Log probability, slope and curvature of every row: (3, n)."""
@@ -188,33 +199,49 @@ def derivative_rows(address: int, y: Float, z: Float, link: Float) -> Float:
     return out
 
 
-def _fit_categorical(y: Float, phi: Float, link: Float, prior_var: float | None) -> LaplaceFit:
+def _fit_categorical(y: Float, phi: Float, term_of: Int, link: Link, prior_vars: Float) -> LaplaceFit:
     """One variance for all classes, found by a bounded search.
 
     The evidence is that of the approximation the experts use: one covariance for all classes, sharpened by the average
-    curvature over the K - 1 contrasts. With two classes it is the binary evidence.
+    curvature over the K - 1 contrasts. With two classes it is the binary evidence. The shares of several terms in it
+    are those that a regression on the classes' indicators finds.
     """
     rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), LAPLACE_CLASS_ROWS)).astype(np.intp))
-    labels, phi = y[rows, 0].astype(np.intp), phi[rows]
-    known: list[Float] = [np.zeros((phi.shape[1], len(link)))]
+    labels, phi, offsets = y[rows, 0].astype(np.intp), phi[rows], link.start
+    root_shares = np.sqrt(_class_shares(labels, phi, term_of, prior_vars))[term_of]
+    known: list[Float] = [np.zeros((phi.shape[1], len(offsets)))]
 
     def evidence(log_var: float) -> float:
-        root = float(np.exp(0.5 * log_var))
+        root = float(np.exp(0.5 * log_var)) * root_shares
         b = root * phi
-        a, height = _categorical_mode(labels, b, link, known[-1] / root)
-        known.append(root * a)
-        curvatures = (1.0 - (_probabilities(b @ a, link) ** 2).sum(axis=1)) / (len(link) - 1)
+        a, height = _categorical_mode(labels, b, offsets, known[-1] / root[:, None])
+        known.append(root[:, None] * a)
+        curvatures = (1.0 - (_probabilities(b @ a, offsets) ** 2).sum(axis=1)) / (len(offsets) - 1)
         factor = _factor(b, np.maximum(curvatures, 0.0))
-        return height - (len(link) - 1) * float(np.log(np.diagonal(factor[0])).sum())
+        return height - (len(offsets) - 1) * float(np.log(np.diagonal(factor[0])).sum())
 
-    if prior_var is not None:
-        return LaplaceFit(prior_var, link, evidence(np.log(prior_var)))
+    if not np.isnan(prior_vars).any():
+        return LaplaceFit(prior_vars, offsets, evidence(float(np.log(prior_vars.sum()))))
     bounds = np.log(MIN_LATENT_VAR), np.log(MAX_LATENT_VAR)
     options = {"xatol": LATENT_VAR_RESOLUTION / 2.0}
     found = minimize_scalar(lambda log_var: -evidence(log_var), bounds=bounds, method="bounded", options=options)
     # Rounded, so that the order of classes or a scaling of columns, which change last digits, do not change the result.
     log_var = float(np.clip(LATENT_VAR_RESOLUTION * np.round(found.x / LATENT_VAR_RESOLUTION), *bounds))
-    return LaplaceFit(float(np.exp(log_var)), link, -float(found.fun))
+    total = np.exp(log_var) * np.square(root_shares[[int(np.argmax(term_of == k)) for k in range(len(prior_vars))]])
+    return LaplaceFit(np.where(np.isnan(prior_vars), total, prior_vars), offsets, -float(found.fun))
+
+
+def _class_shares(labels: NDArray[np.intp], phi: Float, term_of: Int, prior_vars: Float) -> Float:
+    """(n_terms,): shares of the terms in the prior variance."""
+    if len(prior_vars) == 1:
+        return np.ones(1)
+    if not np.isnan(prior_vars).any():
+        return np.asarray(prior_vars / prior_vars.sum())
+    targets = np.eye(int(labels.max()) + 1)[labels]
+    spread = targets.std(axis=0)
+    targets = (targets - targets.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    ratios = fit_terms(term_rows(phi, targets, term_of), np.full(len(prior_vars), np.nan)).prior_ratios
+    return np.asarray(ratios / ratios.sum())
 
 
 def _probabilities(z: Float, link: Float) -> Float:

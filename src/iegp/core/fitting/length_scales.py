@@ -27,14 +27,14 @@ from iegp.core.compute.tolerances import (
     MIN_SIGNAL_VAR,
     START_LENGTH_SCALE,
 )
-from iegp.core.kernels import Kernel
+from iegp.core.kernels import Stationary
 from iegp.typing import Float
 
 _LOG_SIGNAL_BOUNDS = (np.log(MIN_SIGNAL_VAR), np.log(MAX_SIGNAL_VAR))
 _LOG_NOISE_BOUNDS = (np.log(MIN_NOISE_VAR), np.log(MAX_NOISE_VAR))
 
 
-def fit_length_scales(kernel: Kernel, x: Float, y: Float, shared: bool) -> Float:
+def fit_length_scales(kernel: Stationary, x: Float, y: Float, shared: bool) -> Float:
     """Length scales (d,) that maximise the evidence of rows ``x`` (n, d), ``y`` (n, D); one for all if ``shared``.
 
     O(min(n, LENGTH_SCALE_ROWS)³) per step, a few dozen steps.
@@ -62,7 +62,7 @@ def fit_length_scales(kernel: Kernel, x: Float, y: Float, shared: bool) -> Float
 
 
 def negative_log_evidence(
-    kernel: Kernel, x: Float, y: Float, log_scales: Float, log_signal: float, log_noise: float
+    kernel: Stationary, x: Float, y: Float, log_scales: Float, log_signal: float, log_noise: float
 ) -> tuple[float, Float]:
     """Minus log evidence of exact GP regression and its gradient in all d + 2 logarithms, length scales first."""
     n, n_outputs = y.shape

@@ -21,7 +21,7 @@ from iegp.core.compute.tolerances import (
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
 )
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.typing import Float
 
 
@@ -73,7 +73,7 @@ def objective(
     n, d_outputs = len(positions), first.n_outputs
     n_frequencies = len(frequencies)
     noise, ratio = math.exp(log_noise), math.exp(log_noise - log_prior)
-    phi = feature_rows(positions, frequencies)
+    phi = fourier_rows(positions, frequencies)
     a = phi.T @ phi
     a[np.diag_indices_from(a)] += ratio
     factor = cho_factor(a, lower=True, overwrite_a=False, check_finite=False)

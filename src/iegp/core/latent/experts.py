@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.tolerances import FIRST_MAP_NOISE
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.latent.blocks import Belief, refresh
 from iegp.core.latent.evidence import Start, fit_start, leading_columns
@@ -102,7 +102,7 @@ def _after_first_rows(
         np.empty((n_experts, n_features, n_features)),
     )
     for m, start in enumerate(starts):
-        phi = feature_rows(start.positions, frequencies[m])
+        phi = fourier_rows(start.positions, frequencies[m])
         experts.gram[m], experts.cross[m] = phi.T @ phi, phi.T @ rows
         refresh(experts.belief(m), experts.ratio(m))
     return experts

@@ -102,7 +102,7 @@ def features_at(x: Float, frequencies: Float, angles: Float, phi: Float) -> None
         for c in range(d):
             angle += frequencies[i, c] * x[c]
         angles[i] = angle
-    sincos(angles, 1.0 / math.sqrt(n), phi[:n], phi[n:])
+    sincos(angles, np.full(n, 1.0 / math.sqrt(n)), phi[:n], phi[n:])
 
 
 class Row(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from iegp.core.frequencies import METHODS
-from iegp.core.kernels import Kernel, kernel_from_config
+from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.settings import check_choice, check_kernels, check_range, check_whole
 from iegp.core.weights import RULES, rule_named, transition_matrix
 from iegp.errors import InputError
@@ -20,7 +20,7 @@ class LatentSettings:
     """Checked settings; the estimator's documentation says what each one means."""
 
     n_components: int
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Stationary, ...]
     n_frequencies: int
     features: str
     warmup: int
@@ -41,6 +41,11 @@ class LatentSettings:
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
         for kernel in self.kernels:
+            if not isinstance(kernel, Stationary) or kernel.columns is not None:
+                raise InputError(
+                    f"kernels contains {kernel!r}; a map needs stationary kernels of one term over the whole latent "
+                    "space, such as RBF(0.5)"
+                )
             if kernel.is_fitted_to_data:
                 raise InputError(
                     f"kernels contains {kernel!r}, but its length scale is fitted to labels, and a map has none; "

@@ -11,21 +11,26 @@ from iegp.fleet.pytorch.static import Ahead
 
 
 def predict(covariance: Tensor, mean: Tensor, phi: Tensor, drift: Tensor) -> Ahead:
-    """Each row of ``phi`` (N, r, F) as if it came next, the next step of the walk included; ``drift`` is (N,)."""
+    """Each row of ``phi`` (N, r, F) as if it came next, the next step of the walk included; ``drift`` is (N, F)."""
     latent = (torch.bmm(phi, covariance) * phi).sum(-1)
-    return Ahead(torch.bmm(phi, mean), 1.0 + drift[:, None] + latent.clamp_min(0.0))
+    return Ahead(torch.bmm(phi, mean), 1.0 + _walked(phi, drift) + latent.clamp_min(0.0))
+
+
+def _walked(phi: Tensor, drift: Tensor) -> Tensor:
+    """(N, r): variance that one step of the walk adds to a row's prediction."""
+    return (phi.square() * drift[:, None]).sum(-1)
 
 
 def learn_row(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor) -> Ahead:
     """One step of the walk, predict, then learn one row per belief, in place.
 
-    ``drift`` (N,) is 0 where there is no row, only padding.
+    ``drift`` (N, F) is 0 where there is no row, only padding.
     """
     if fused.is_possible_for_beliefs(covariance):
         return Ahead(*fused.learn_row(covariance, mean, phi, y, drift))
-    covariance.diagonal(dim1=-2, dim2=-1).add_(drift[:, None])
+    covariance.diagonal(dim1=-2, dim2=-1).add_(drift)
     gain = torch.bmm(covariance, phi.mT)
-    variance = 1.0 + torch.maximum(torch.bmm(phi, gain), drift[:, None, None])
+    variance = 1.0 + torch.maximum(torch.bmm(phi, gain), _walked(phi, drift)[..., None])
     means = torch.bmm(phi, mean)
     mean.add_(gain * ((y - means) / variance))
     # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
@@ -38,22 +43,20 @@ def learn_block(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift:
     """Predict then learn r rows per belief, of which the first ``counts`` (N,) are real, in place."""
     r = phi.shape[1]
     steps = torch.arange(1, r + 1, dtype=phi.dtype, device=phi.device)
-    walked = drift[:, None, None] * steps[:, None]
-    cross = torch.bmm(phi, covariance)
-    latent = torch.bmm(cross, phi.mT)
-    latent += drift[:, None, None] * torch.minimum(steps[:, None], steps) * torch.bmm(phi, phi.mT)
+    # Row s has walked s + 1 steps when it comes, and no more when a later row looks back at it: the lower triangle.
+    cross = torch.bmm(phi, covariance) + steps[:, None] * drift[:, None] * phi
+    latent = torch.bmm(phi, cross.mT)
     latent.diagonal(dim1=-2, dim2=-1).add_(1.0)
     lower, inverse, _, is_bad = factors(latent, with_plus=False)
     rest = torch.nonzero(is_bad)[:, 0]
     kept = (covariance[rest], mean[rest]) if len(rest) else None
 
-    cross += walked * phi
     means = torch.bmm(phi, mean)
     cross, innovations = torch.bmm(inverse, cross), torch.bmm(inverse, y - means)
     means = torch.baddbmm(means, lower.tril(-1), innovations)
     mean.baddbmm_(cross.mT, innovations)
     covariance.baddbmm_(cross.mT, cross, alpha=-1.0)
-    covariance.diagonal(dim1=-2, dim2=-1).add_((drift * counts)[:, None])
+    covariance.diagonal(dim1=-2, dim2=-1).add_(drift * (counts[:, None] if isinstance(counts, Tensor) else counts))
     ahead = Ahead(means, lower.diagonal(dim1=-2, dim2=-1).square())
     if kept is not None:
         real = counts[rest] if isinstance(counts, Tensor) else torch.full_like(rest, counts)
@@ -68,7 +71,7 @@ def _learn_row_by_row(
     """Overwrite what became of the beliefs numbered ``rest``, from how they were before the block."""
     phi, y, drift = phi[rest], y[rest], drift[rest]
     for t in range(phi.shape[1]):
-        step = drift * (t < counts)
+        step = drift * (t < counts)[:, None]
         row = learn_row(kept_covariance, kept_mean, phi[:, t : t + 1], y[:, t : t + 1], step)
         ahead.means[rest, t] = row.means[:, 0]
         ahead.variances[rest, t] = row.variances[:, 0]

@@ -24,6 +24,7 @@ from iegp.fleet.pages import BELIEFS
 from iegp.fleet.pytorch import plan as planning
 from iegp.fleet.pytorch import rows as keyed_rows
 from iegp.fleet.pytorch.experts import experts_on
+from iegp.fleet.pytorch.features import DeviceBasis
 from iegp.fleet.pytorch.pages import DevicePages
 from iegp.fleet.pytorch.plan import Plan, Step
 from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording
@@ -105,9 +106,9 @@ class TorchFleet(LocalFleet):
         return f"{self.dtype} on {self.device}"
 
     @property
-    def frequencies(self) -> Tensor:
-        """(n_kernels, n_frequencies, d): of all experts, in standardised inputs."""
-        return self._experts.frequencies
+    def basis(self) -> DeviceBasis:
+        """What makes the features of all kernels, in standardised inputs."""
+        return self._experts.basis
 
     def standardised(self, X: Any, y: Any) -> tuple[Tensor, Tensor]:
         """Rows (n, d) and labels (n, D) on the device, in the units that experts work in."""

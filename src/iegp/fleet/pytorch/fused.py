@@ -125,17 +125,18 @@ def _drifting_row(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     belief = tl.program_id(0).to(tl.int64)
     matrix = covariance + belief * n * n
-    step = tl.load(drift + belief)
     j = tl.arange(0, SIZE)
+    step = tl.load(drift + belief * n + j, mask=j < n, other=0.0)
     whole = tl.load(phi + belief * n + j, mask=j < n, other=0.0)
     for start in range(0, n, TILE):
         i = start + tl.arange(0, TILE)
         tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=(i < n)[:, None] & (j < n)[None, :], other=0.0)
         f = tl.load(phi + belief * n + i, mask=i < n, other=0.0)
-        tl.store(gains + belief * n + i, tl.sum(tile * whole[None, :], axis=1) + step * f, mask=i < n)
+        walk = tl.load(drift + belief * n + i, mask=i < n, other=0.0)
+        tl.store(gains + belief * n + i, tl.sum(tile * whole[None, :], axis=1) + walk * f, mask=i < n)
     tl.debug_barrier()
     across = tl.load(gains + belief * n + j, mask=j < n, other=0.0)
-    variance = 1.0 + tl.maximum(tl.sum(across * whole, axis=0), step)
+    variance = 1.0 + tl.maximum(tl.sum(across * whole, axis=0), tl.sum(step * whole * whole, axis=0))
     scale = 1.0 / tl.sqrt(variance)
     across *= scale
     for start in range(0, n, TILE):
@@ -144,7 +145,7 @@ def _drifting_row(  # type: ignore[no-untyped-def]
         tile = tl.load(matrix + i[:, None] * n + j[None, :], mask=both, other=0.0)
         # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
         down = tl.load(gains + belief * n + i, mask=i < n, other=0.0) * scale
-        tile += tl.where(i[:, None] == j[None, :], step, 0.0)
+        tile += tl.where(i[:, None] == j[None, :], step[None, :], 0.0)
         tl.store(matrix + i[:, None] * n + j[None, :], tile - down[:, None] * across[None, :], mask=both)
     tl.store(variances + belief, variance)
     _learn_means(mean, phi, y, gains, means, belief, variance, n_outputs, n, SIZE)

@@ -62,7 +62,7 @@ def learn(
         y = y * valid[..., None]
     ahead = _joined_parts(
         [
-            _learn_beliefs(part, own, features(x, part.frequencies, valid, part.dtype), y.to(part.dtype), counts)
+            _learn_beliefs(part, own, features(x, part.basis, valid, part.dtype), y.to(part.dtype), counts)
             for part, own in _in_parts(experts, state, n * r)
         ]
     )
@@ -101,7 +101,7 @@ def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[Devi
     n, r, _ = x.shape
     ahead = _joined_parts(
         [
-            _predict_beliefs(part, own, features(x, part.frequencies, None, part.dtype))
+            _predict_beliefs(part, own, features(x, part.basis, None, part.dtype))
             for part, own in _in_parts(experts, state, n * r)
         ]
     )
@@ -172,7 +172,7 @@ def _learn_beliefs(experts: DeviceExperts, state: DeviceState, phi: Tensor, y: T
         parts.append(learn_static(_rows(state.static_root), _rows(state.static_mean), own_phi, own_y))
     if len(experts.drifting_beliefs):
         own_phi, own_y = _flat(experts, phi, y, False)
-        drift = experts.drift.repeat(n)
+        drift = experts.drift.repeat(n, 1)
         beliefs = _rows(state.drifting_covariance), _rows(state.drifting_mean), own_phi, own_y, drift
         if r == 1:
             parts.append(drifting.learn_row(*beliefs))
@@ -188,7 +188,7 @@ def _predict_beliefs(experts: DeviceExperts, state: DeviceState, phi: Tensor) ->
         parts.append(static.predict(_rows(state.static_root), _rows(state.static_mean), _flat_phi(experts, phi, True)))
     if len(experts.drifting_beliefs):
         beliefs = _rows(state.drifting_covariance), _rows(state.drifting_mean)
-        parts.append(drifting.predict(*beliefs, _flat_phi(experts, phi, False), experts.drift.repeat(n)))
+        parts.append(drifting.predict(*beliefs, _flat_phi(experts, phi, False), experts.drift.repeat(n, 1)))
     return _joined(experts, parts, n)
 
 

@@ -1,7 +1,6 @@
-"""Stationary kernels and the spectral densities that random features are drawn from (eq:kernel_psd, as3).
+"""Stationary terms and the spectral densities that random features are drawn from (eq:kernel_psd, as3).
 
-A kernel is *standardised*: its value at distance zero is one, and its magnitude is the expert's ``prior_var``. Each
-class implements the kernel's value for two sets of rows, and the map from standard normal vectors to frequencies
+Each class implements the kernel's value for two sets of rows, and the map from standard normal vectors to frequencies
 distributed as the spectral density at length scale one.
 """
 
@@ -9,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import special, stats
 from scipy.spatial.distance import cdist
 
+from iegp.core.features import Basis, waves
+from iegp.core.frequencies import draw_frequencies
+from iegp.core.kernels.base import Draw, Term
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -24,9 +26,9 @@ WORDS = (*FITTED, "dimension")
 LengthScale = float | Sequence[float] | str
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """Base class of all kernels: holds the length scale.
+@dataclass(frozen=True, repr=False)
+class Stationary(Term):
+    """Base class of terms whose value depends on the distance of two rows alone: holds the length scale.
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ class Kernel:
         per column, ``"dimension"`` is sqrt(number of columns), the typical distance between standardised rows.
     stretch : float, default=1.0
         Positive factor on the length scale, fitted or given.
+    prior_var, drift_var, columns, lags : optional
+        As in :class:`Term`. With ``columns``, there is one length scale for each of them.
     """
 
     length_scale: LengthScale = 1.0
@@ -45,6 +49,7 @@ class Kernel:
     is_product: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.stretch, int | float | np.number) or not 0.0 < self.stretch < np.inf:
             raise InputError(f"stretch={self.stretch!r} must be a positive finite number")
         if isinstance(self.length_scale, str):
@@ -59,8 +64,7 @@ class Kernel:
             raise InputError(
                 f"length_scale={self.length_scale!r} must be a positive finite number or one per input column"
             )
-        # Plain floats and tuples can be hashed, printed and compared.
-        object.__setattr__(self, "length_scale", float(values) if values.ndim == 0 else tuple(values.tolist()))
+        self._set("length_scale", float(values) if values.ndim == 0 else tuple(values.tolist()))
 
     @property
     def is_fitted_to_data(self) -> bool:
@@ -80,8 +84,8 @@ class Kernel:
 
         Returns
         -------
-        Kernel
-            Kernel of the same class with a numeric ``length_scale`` (one number if all columns agree) and stretch one.
+        Stationary
+            Term of the same class with a numeric ``length_scale`` (one number if all columns agree) and stretch one.
         """
         values = self.stretch * fitted if self.is_fitted_to_data else self.scales(n_columns)
         plain = float(values[0]) if np.all(values == values[0]) else tuple(values.tolist())
@@ -148,12 +152,12 @@ class Kernel:
         """
         raise NotImplementedError
 
-    def relative(self) -> Kernel:
+    def relative(self) -> Stationary:
         """Return the kernel used to fit length scales in place of this one.
 
         Returns
         -------
-        Kernel
+        Stationary
             A kernel close to this one, rotation invariant, and with an evidence that is smooth in the length scales.
         """
         return RBF()
@@ -227,51 +231,65 @@ class Kernel:
         del rng
         return np.ones(n)
 
-    def short(self) -> str:
-        """Describe the kernel in a few words, for tables and figures.
+    def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
+        """Count the features: as many waves as there are frequencies, nothing affine.
+
+        Parameters
+        ----------
+        n_frequencies : int
+            The model's number of frequencies.
+        n_columns : int
+            Number of columns that the term sees.
 
         Returns
         -------
-        str
-            Class and length scale; the smallest and largest length scale where they differ by column.
-
-        Examples
-        --------
-        >>> Matern(2.0, nu=2.5).short(), RBF((0.5, 2.0, 1.0)).short()
-        ('Matern-2.5 2', 'RBF 0.5 to 2')
+        n_waves : int
+            ``n_frequencies``.
+        n_affine : int
+            Zero.
         """
-        scale = self.length_scale
-        if isinstance(scale, tuple):
-            return f"{self._kind()} {min(scale):.3g} to {max(scale):.3g}"
-        return f"{self._kind()} {scale if isinstance(scale, str) else format(scale, '.3g')}"
+        del n_columns
+        return n_frequencies, 0
+
+    def basis(self, draw: Draw) -> Basis:
+        """Draw random Fourier features of this term.
+
+        Parameters
+        ----------
+        draw : Draw
+            Columns, number of frequencies, and where random numbers come from.
+
+        Returns
+        -------
+        Basis
+            Waves with amplitude ``1 / sqrt(n_frequencies)``, so that features have norm one.
+        """
+        base = draw_frequencies(self, draw.n_frequencies, draw.n_columns, draw.method, draw.seed, draw.keys)
+        return waves(np.ascontiguousarray(base / self.scales(draw.n_columns)))
 
     def _kind(self) -> str:
+        scale = self.length_scale
+        if isinstance(scale, tuple):
+            return f"{self._family()} {min(scale):.3g} to {max(scale):.3g}"
+        return f"{self._family()} {scale if isinstance(scale, str) else format(scale, '.3g')}"
+
+    def _family(self) -> str:
         return type(self).__name__
 
-    def to_config(self) -> dict[str, Any]:
-        """Return plain data from which :func:`kernel_from_config` makes an equal kernel.
 
-        Returns
-        -------
-        dict
-            Name of the class and its parameters, as strings, floats and lists that JSON can store.
-        """
-        scale = self.length_scale
-        plain = scale if isinstance(scale, str | float) else list(scale)
-        return {"kernel": type(self).__name__, "length_scale": plain, "stretch": self.stretch}
-
-
-@dataclass(frozen=True)
-class RBF(Kernel):
+@dataclass(frozen=True, repr=False)
+class RBF(Stationary):
     """Gaussian kernel ``exp(-|x - x'|² / (2 length_scale²))``; its frequencies are Gaussian.
 
     Parameters
     ----------
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
     stretch : float, default=1.0
         Positive factor on the length scale.
+    prior_var, drift_var, columns, lags : optional
+        As in :class:`Term`.
 
     Examples
     --------
@@ -334,19 +352,21 @@ class RBF(Kernel):
         return np.asarray(np.sqrt(stats.chi2.ppf(uniform, n_columns)))
 
 
-@dataclass(frozen=True)
-class Matern(Kernel):
+@dataclass(frozen=True, repr=False)
+class Matern(Stationary):
     """Matérn kernel: functions rougher than those of RBF; its frequencies are Student-t.
 
     Parameters
     ----------
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
     stretch : float, default=1.0
         Positive factor on the length scale.
+    prior_var, drift_var, columns, lags : optional
+        As in :class:`Term`.
 
     Examples
     --------
@@ -382,7 +402,7 @@ class Matern(Kernel):
         polynomial = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3.0}[self.nu]
         return np.asarray(polynomial * np.exp(-r))
 
-    def relative(self) -> Kernel:
+    def relative(self) -> Stationary:
         """Return the kernel used to fit length scales in place of this one.
 
         Returns
@@ -450,31 +470,23 @@ class Matern(Kernel):
         dof = 2.0 * self.nu
         return np.asarray(np.sqrt(dof / rng.chisquare(dof, n)))
 
-    def _kind(self) -> str:
+    def _family(self) -> str:
         return f"Matern-{self.nu:g}"
 
-    def to_config(self) -> dict[str, Any]:
-        """Return plain data from which :func:`kernel_from_config` makes an equal kernel.
 
-        Returns
-        -------
-        dict
-            Name of the class and its parameters, ``nu`` included.
-        """
-        return {**super().to_config(), "nu": self.nu}
-
-
-@dataclass(frozen=True)
-class Laplace(Kernel):
+@dataclass(frozen=True, repr=False)
+class Laplace(Stationary):
     """Laplace kernel, product form ``exp(-sum |x_i - x'_i| / length_scale_i)``; its frequencies are Cauchy.
 
     Parameters
     ----------
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
     stretch : float, default=1.0
         Positive factor on the length scale.
+    prior_var, drift_var, columns, lags : optional
+        As in :class:`Term`.
     """
 
     is_product: ClassVar[bool] = True
@@ -512,17 +524,19 @@ class Laplace(Kernel):
         return np.asarray(np.tan(0.5 * np.pi * special.erf(normal / np.sqrt(2.0))))
 
 
-@dataclass(frozen=True)
-class Cauchy(Kernel):
+@dataclass(frozen=True, repr=False)
+class Cauchy(Stationary):
     """Cauchy kernel, product form ``prod 1 / (1 + (x_i - x'_i)² / length_scale_i²)``; its frequencies are Laplace.
 
     Parameters
     ----------
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Kernel`.
+        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
     stretch : float, default=1.0
         Positive factor on the length scale.
+    prior_var, drift_var, columns, lags : optional
+        As in :class:`Term`.
     """
 
     is_product: ClassVar[bool] = True
@@ -561,15 +575,3 @@ class Cauchy(Kernel):
             Laplace-distributed frequencies.
         """
         return np.asarray(-np.sign(normal) * np.log(special.erfc(np.abs(normal) / np.sqrt(2.0))))
-
-
-KERNELS: dict[str, type[Kernel]] = {kind.__name__: kind for kind in (RBF, Matern, Laplace, Cauchy)}
-
-
-def kernel_from_config(config: dict[str, Any]) -> Kernel:
-    """Make a kernel from the output of :meth:`Kernel.to_config`."""
-    arguments = dict(config)
-    name = arguments.pop("kernel", None)
-    if name not in KERNELS:
-        raise InputError(f"kernel {name!r} is not known; expected one of {', '.join(KERNELS)}")
-    return KERNELS[name](**arguments)
