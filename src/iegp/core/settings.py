@@ -85,10 +85,12 @@ class Settings:
     @property
     def has_nothing_to_fit(self) -> bool:
         """Whether the warm-up rows would decide nothing: no scaling, no evidence."""
+        terms = [term for kernel in self.kernels for term in kernel.terms]
+        fixed = self.prior_var is not None or all(term.prior_var is not None for term in terms)
         if self.likelihood == "gaussian":
-            fixed = self.prior_var is not None and self.noise_var is not None
+            fixed = fixed and self.noise_var is not None
         else:
-            fixed = self.prior_var is not None and not named(self.likelihood).has_free_link
+            fixed = fixed and not named(self.likelihood).has_free_link
         return fixed and not self.standardize and not any(kernel.is_fitted_to_data for kernel in self.kernels)
 
     def switch_array(self) -> float | Float:

@@ -2,8 +2,8 @@
 
 *One term.* With ``ratio = prior_var / noise_var`` the evidence of rows y under ``prior_var Phi Phi' + noise_var I``
 needs only the eigenvalues of ``Phi'Phi`` and the projections of ``Phi'y`` on its eigenvectors. One eigendecomposition,
-then O(F) per evaluation. Given the ratio the best noise is known in closed form, so one bounded search over log ratio finds
-the global maximum: a grid first, because the evidence can have two humps (signal or noise).
+then O(F) per evaluation. Given the ratio the best noise is known in closed form, so one bounded search over log ratio
+finds the global maximum: a grid first, because the evidence can have two humps (signal or noise).
 
 *A sum of terms.* Each has its own ratio, so there is no single eigendecomposition. With the ratios on the diagonal of D
 and ``A = I + D^½ Phi'Phi D^½``, one Cholesky factorisation of A gives the evidence and its gradient; a few dozen
