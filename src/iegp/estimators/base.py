@@ -164,7 +164,7 @@ class StreamEstimator(ModelEstimator):
         if not self.__sklearn_is_fitted__():
             return self._begin(X, y, extra)
         if not check_input:
-            return np.asarray(X), self._encode(np.asarray(y), extra, trusted=True)
+            return np.asarray(X), self._encode(np.asarray(y), extra, unchecked=True)
         rows, labels = self._check(X, y, extra, reset=False)
         return rows, self._encode(labels, extra)
 
@@ -194,10 +194,10 @@ class StreamEstimator(ModelEstimator):
         """The codec of a model that starts with these labels."""
         raise NotImplementedError
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
         """Columns of numbers for the core."""
         del extra
-        return self.labels_.encode_trusted(labels) if trusted else self.labels_.encode(labels)
+        return self.labels_.encode_unchecked(labels) if unchecked else self.labels_.encode(labels)
 
     def _may_have(self, likelihood: str) -> bool:
         """Whether a model of this class may have the likelihood of this name: one of its own, or a user's of a kind."""

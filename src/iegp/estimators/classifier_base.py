@@ -120,15 +120,15 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         codec.require(2)
         return codec
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
-        if extra is not None and not trusted:
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
+        if extra is not None and not unchecked:
             again = ClassLabels.declared(extra).classes
             if set(again) != set(self.labels_.classes):
                 raise InputError(
                     f"classes={list(again)!r:.200} are not those this model started with "
                     f"({list(self.labels_.classes)!r:.200}); leave classes out, or call fit to start anew"
                 )
-        return super()._encode(labels, extra, trusted)
+        return super()._encode(labels, extra, unchecked)
 
     def _checked_link(self) -> str:
         """The way from a latent function to probabilities."""

@@ -207,5 +207,5 @@ class IEGPCountRegressor(NumberEstimator):
         has_exposure = bool(np.any(as_exposure(extra, len(labels)) != 1.0))
         return CountLabels(has_exposure, allows_negative=self._likelihood(1) != "poisson")
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
-        return self.labels_.encode_trusted(labels, extra) if trusted else self.labels_.encode(labels, extra)
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
+        return self.labels_.encode_unchecked(labels, extra) if unchecked else self.labels_.encode(labels, extra)

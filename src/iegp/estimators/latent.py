@@ -205,9 +205,9 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         """
         rows = self._rows_to_ask(X)
         model = self._embedder()
-        positions: Float = latent.place(model, rows, [model.trusted])[0][0]
+        positions: Float = latent.place(model, rows, [model.best_expert])[0][0]
         stored = model.memory.find(digests_of(rows))
-        positions[stored >= 0] = model.memory.positions[model.trusted][stored[stored >= 0]]
+        positions[stored >= 0] = model.memory.positions[model.best_expert][stored[stored >= 0]]
         return positions
 
     def inverse_transform(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
@@ -222,7 +222,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
                 f"X has {positions.shape[1]} columns, but a position has n_components={self.n_components} coordinates"
             )
         model = self._embedder()
-        m = model.trusted
+        m = model.best_expert
         phi = feature_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
         mean: Float = (phi @ model.experts.inverse[m]) @ model.experts.cross[m] * scale + model.scaling.mean
@@ -243,7 +243,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def embedding_(self) -> Float:
         """Stored rows where the expert trusted most now put them."""
         model = self._embedder()
-        return np.array(model.memory.positions[model.trusted])
+        return np.array(model.memory.positions[model.best_expert])
 
     @property
     def stitched_embedding_(self) -> Float:
@@ -296,7 +296,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert trusted most."""
         model = self._embedder()
-        return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])
+        return np.array((model.memory.positions if learned is None else learned.positions)[model.best_expert])
 
     def _rows_to_ask(self, X: ArrayLike) -> Float:
         self._fitted()

@@ -261,7 +261,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """The whole predictive distribution of each row: mean, std, quantile, interval, cdf, logpdf, crps, sample."""
         rows = self._rows_to_predict(X, check_input)
         dist = online.predict(self.model_, rows)
-        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
+        return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
 
     # -- private ---------------------------------------------------------------------------------------------------
 

@@ -154,7 +154,7 @@ class Fleet(LocalFleet):
                 parts = self._predict(np.maximum(slots[chosen], 0), x[chosen], pages)
                 for array, part in zip(whole, parts, strict=True):
                     array[chosen] = part
-        return to_user_mixture(self._model.scaling, Mixture.trusted(*whole, self.single_output))
+        return to_user_mixture(self._model.scaling, Mixture.unchecked(*whole, self.single_output))
 
     def _predict(self, slots: Int, x: Float, pages: list[State]) -> Components:
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)

@@ -137,7 +137,7 @@ class ProcessEnsemble:
         x = self._model.scaling.standardise_x(rows)
         parts = [self._predict(x[i : i + PREDICT_ROWS]) for i in range(0, max(len(x), 1), PREDICT_ROWS)]
         dist = to_user_mixture(self._model.scaling, Mixture.concatenate(parts))
-        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
+        return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
 
     def _predict(self, x: Float) -> Mixture:
         ensemble, state = self._model.experts.ensemble, self._model.state
@@ -148,7 +148,7 @@ class ProcessEnsemble:
         with self._one_at_a_time, interrupts_wait():
             self._team.predict(x, active_experts(ensemble, state).beliefs, ahead)
             ens.mix_into(ensemble, state, ahead, components)
-        return Mixture.trusted(*components, single_output=False)
+        return Mixture.unchecked(*components, single_output=False)
 
     # -- ending ----------------------------------------------------------------------------------------------------
 

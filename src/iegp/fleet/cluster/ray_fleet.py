@@ -234,7 +234,7 @@ class RayFleet(FleetBase):
         for shard, chosen in homes.items():
             for column, part in zip(whole, parts[shard], strict=True):
                 column[chosen] = part
-        return Mixture.trusted(*whole, self.single_output)
+        return Mixture.unchecked(*whole, self.single_output)
 
     # -- storing -----------------------------------------------------------------------------------------------------
 

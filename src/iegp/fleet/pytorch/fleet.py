@@ -273,7 +273,7 @@ class TorchFleet(LocalFleet):
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
         _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
-        return Mixture.trusted(used, loc, scales, dof, self.single_output)
+        return Mixture.unchecked(used, loc, scales, dof, self.single_output)
 
     def _predict(self, keys: Any, X: Any, keeps_mixture: bool) -> list[Float]:
         rows = self._rows(X)
