@@ -75,7 +75,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
         if len(X):
             self._learn(Columns.read_frame, X)
 
-    # -- predicting ---------------------------------------------------------------------------------------------------
+    # -- predicting ------------------------------------------------------------------------------------------------
 
     def transform_one(self, x: Features) -> dict[Hashable, float]:
         """Compute the position of a row on the map. Changes nothing.

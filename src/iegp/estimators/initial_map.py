@@ -20,7 +20,7 @@ _FEWEST = 16
 _LEADING, _PERPLEXITY, _ITERATIONS = 50, 30.0, 500
 
 
-def first_picture(init: Any, n_components: int, warmup: int, seed: int) -> FirstPicture:
+def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> FirstPicture:
     """The initial map that ``init`` asks for, checked."""
     if isinstance(init, str):
         if init not in INITS:

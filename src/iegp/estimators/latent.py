@@ -23,7 +23,7 @@ from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.base import ModelEstimator
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
-from iegp.estimators.initial_map import first_picture
+from iegp.estimators.initial_map import initial_map
 from iegp.storage import latent_state
 from iegp.typing import Float, Int
 
@@ -366,13 +366,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
             self.model_ = latent_online.begin(self.settings(), rows.shape[1])
-            return latent_online.absorb(self.model_, rows, self._picture())
+            return latent_online.absorb(self.model_, rows, self._initial_map())
 
     def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)
         rows = check_x_with_gaps(self, X)
-        return latent_online.absorb(self.model_, rows, self._picture())
+        return latent_online.absorb(self.model_, rows, self._initial_map())
 
     def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert with the largest weight."""
@@ -384,11 +384,11 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         return check_x_with_gaps(self, X)
 
     def _embedder(self) -> Embedder:
-        return latent_online.current(self._fitted(), self._picture())
+        return latent_online.current(self._fitted(), self._initial_map())
 
-    def _picture(self) -> FirstPicture:
+    def _initial_map(self) -> FirstPicture:
         settings = self.model_.settings
-        return first_picture(self.init, settings.n_components, settings.warmup, settings.seed)
+        return initial_map(self.init, settings.n_components, settings.warmup, settings.seed)
 
     def settings(self) -> LatentSettings:
         """Return the checked constructor arguments.
