@@ -95,7 +95,7 @@ def test_a_row_knows_nothing_of_later_rows(variant):
 def test_the_map_keeps_neighbours_together():
     rows, x = sheet(400, noise=0.02)
     model = run(rows, kernels=(RBF(1.0), RBF(2.0)), n_frequencies=25, warmup=100, warmup_iter=100)
-    position = model.memory.positions[model.trusted]
+    position = model.memory.positions[model.best_expert]
     nearest = ((position[:, None] - position[None]) ** 2).sum(axis=2).argsort(axis=1)[:, 1]
     assert np.median(np.linalg.norm(x - x[nearest], axis=1)) < 0.25
 

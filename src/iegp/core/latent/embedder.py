@@ -43,7 +43,7 @@ class Embedder:
     n_warmup: int
 
     @property
-    def trusted(self) -> int:
+    def best_expert(self) -> int:
         """Index of the expert with the largest weight."""
         return int(np.argmax(self.log_weights))
 
@@ -164,7 +164,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
         log_scores[0, m], completed[m] = learn_partial(
             model.experts.belief(m), problem, rows[0], neighbours, positions[m], memory.size
         )
-    return log_scores, _vectors(completed[model.trusted][None, :], model.axes)
+    return log_scores, _vectors(completed[model.best_expert][None, :], model.axes)
 
 
 def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: slice) -> None:
