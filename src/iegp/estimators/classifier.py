@@ -32,6 +32,9 @@ class IEGPClassifier(LabelEstimator):
     drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
         Variance of the random walk of an expert's latent function (its log odds), per row; 0 is a static expert. With a
         sequence every kernel is combined with every drift.
+    drift_units : {"target", "prior"}, default="target"
+        Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
+        variance, per row.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob, stacking_rate, shutdown
@@ -90,6 +93,7 @@ class IEGPClassifier(LabelEstimator):
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = CLASS_STACKING_RATE,
@@ -109,6 +113,7 @@ class IEGPClassifier(LabelEstimator):
         self.n_frequencies = n_frequencies
         self.features = features
         self.drift_var = drift_var
+        self.drift_units = drift_units
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate

@@ -86,6 +86,7 @@ class IEGPCountRegressor(NumberEstimator):
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = COUNT_DRIFT_VAR,
+        drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = 0.1,
@@ -104,6 +105,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.n_frequencies = n_frequencies
         self.features = features
         self.drift_var = drift_var
+        self.drift_units = drift_units
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate

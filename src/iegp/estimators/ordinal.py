@@ -64,6 +64,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = CLASS_STACKING_RATE,
@@ -83,6 +84,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.n_frequencies = n_frequencies
         self.features = features
         self.drift_var = drift_var
+        self.drift_units = drift_units
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate

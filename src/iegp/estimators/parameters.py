@@ -39,6 +39,7 @@ def settings_from(
         integration=parameters.get("integration", "quadrature"),
         sharpness=_ladder(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
+        drift_units=parameters.get("drift_units", "target"),
     )
 
 

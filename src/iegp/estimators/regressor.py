@@ -48,6 +48,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
         Variance of the random walk of an expert's parameters, per row, in units of the standardised target; 0 is a
         static expert. With a sequence every kernel is combined with every drift.
+    drift_units : {"target", "prior"}, default="target"
+        Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
+        variance, per row.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob : float or matrix, default=0.01
@@ -116,6 +119,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = 0.1,
@@ -133,6 +137,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.n_frequencies = n_frequencies
         self.features = features
         self.drift_var = drift_var
+        self.drift_units = drift_units
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate
@@ -303,6 +308,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         drift_var: float | Sequence[float] = DRIFT_VAR,
         weights: str = "stacking",
         noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
+        drift_units: str = "target",
     ) -> IEGPRegressor:
         """Make a model with drifting experts, which start from the static posteriors of this one, to follow a stream.
 
@@ -313,11 +319,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
-            As in the constructor: variance per row, in units of the standardised target.
+            As in the constructor: variance per row, in ``drift_units``.
         weights : {"stacking", "bayes", "switching"}, default="stacking"
             As in the constructor.
         noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
             As in the constructor.
+        drift_units : {"target", "prior"}, default="target"
+            As in the constructor; the prior variances are those that this model started with.
 
         Returns
         -------
@@ -325,7 +333,12 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             The drifting model.
         """
         model = self._fitted()
-        changes = {"drift_var": drift_var, "weights": weights, "noise_forgetting": noise_forgetting}
+        changes = {
+            "drift_var": drift_var,
+            "weights": weights,
+            "noise_forgetting": noise_forgetting,
+            "drift_units": drift_units,
+        }
         live = type(self)(**(self.get_params(deep=False) | changes))
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)

@@ -214,14 +214,14 @@ class Term(Kernel):
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        given = []
+        first, named = [], []
         for own in fields(self):
             value = getattr(self, own.name)
-            if own.name in _FIRST:
-                given.append(repr(value))
+            if own.name in _FIRST and not first:
+                first.append(repr(value))
             elif value != own.default:
-                given.append(f"{own.name}={list(value) if own.name == 'columns' else value!r}")
-        return f"{type(self).__name__}({', '.join(given)})"
+                named.append(f"{own.name}={list(value) if own.name == 'columns' else value!r}")
+        return f"{type(self).__name__}({', '.join(first + named)})"
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -334,8 +334,8 @@ class Term(Kernel):
         return config
 
 
-# Parameters that are printed first, without their names, and always.
-_FIRST = ("length_scale", "period")
+# Parameters that are stored always; the first one of a term is printed without its name.
+_FIRST = ("period", "length_scale")
 
 
 def _number(term: Term, name: str, value: object, least: float) -> float:
