@@ -1,9 +1,11 @@
 """An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
 
-Until ``warmup`` rows have been seen they are kept. At 1, 2, 4, 8 and 16 rows the scaling is refreshed; at 32, 64,
-128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are rebuilt by
-replaying the rows and the weights start anew. All this depends on the number of rows alone, never on how they were
-cut into calls. After ``warmup`` rows nothing is kept and memory is flat.
+Until ``warmup`` rows have been seen they are kept. At 1, 2 and 4 rows the scaling is refreshed; at 8, 12, 16, ..., 32,
+then at 64, 128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are
+rebuilt by replaying the rows. Weights are those of the replay, in which each row was predicted before it was learned,
+except where weights are posterior probabilities of Gaussian experts: an in-sample replay would shut experts down, so
+they start equal. All this depends on the number of rows alone, never on how they were cut into calls. After ``warmup``
+rows nothing is kept and memory is flat.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, PREDICT_ROWS
+from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, FIRST_STEP, MANY_ROWS, PREDICT_ROWS
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.likelihoods import named
@@ -226,10 +228,15 @@ def rows_to_refit(model: Online) -> int:
     """How many rows until the next refit; more than any call brings if there is none."""
     if not model.is_warming_up:
         return int(np.iinfo(np.int64).max)
-    seen, milestone = len(model.kept_x), 1
-    while milestone <= seen:
-        milestone *= 2
-    return min(milestone, model.settings.warmup) - seen
+    seen = len(model.kept_x)
+    return min(_next_refit(seen), model.settings.warmup) - seen
+
+
+def _next_refit(seen: int) -> int:
+    """How many rows there are at the first refit after ``seen`` rows."""
+    if FIRST_FIT <= seen < MANY_ROWS:
+        return (seen // FIRST_STEP + 1) * FIRST_STEP
+    return 1 << seen.bit_length()
 
 
 def _keep(model: Online, x: Float, y: Float) -> None:
@@ -237,7 +244,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
     model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
     n = len(model.kept_x)
     is_last = n >= model.settings.warmup
-    if is_last or (n > 0 and n & (n - 1) == 0):
+    if is_last or (n > 0 and _next_refit(n - 1) == n):
         model.__dict__.update(_refit(model, model.kept_x, model.kept_y, fit=is_last or n >= FIRST_FIT).__dict__)
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
@@ -262,9 +269,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     steady = experts.ensemble._replace(shutdown=0.0)
     for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False)):
         pass
-    if settings.likelihood == "gaussian":
+    if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
-    # Else the weights are those of the replay, in which each row was predicted before it was learned.
     return replace(model, scaling=scaling, experts=experts, state=state)
 
 

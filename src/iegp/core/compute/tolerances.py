@@ -42,8 +42,13 @@ FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
 FARTHEST_IN_FLOAT32 = 1.0e15
 # Rows of a prediction that are worked on at once; bounds its memory.
 PREDICT_ROWS = 4096
-# Rows of a warm-up from which on hyperparameters are fitted; before, the defaults serve.
-FIRST_FIT = 32
+# Rows of a warm-up from which on hyperparameters are fitted; before, the defaults serve. They are fitted anew every few
+# rows until there are many, from which on the evidence needs no penalty.
+FIRST_FIT, FIRST_STEP, MANY_ROWS = 8, 4, 32
+# The penalty of fewer rows: a normal density of the log of the ratio of prior and noise variance around this ratio, and
+# so many rows of noise with this variance.
+FEW_ROWS_RATIO, FEW_ROWS_SPREAD = 10.0, 2.0
+FEW_ROWS_NOISE, FEW_ROWS_COUNT = 1.0e-3, 2.0
 
 # --- features -------------------------------------------------------------------------------------
 

@@ -22,6 +22,11 @@ from iegp.core.compute.tolerances import (
     EVIDENCE_GRID_POINTS,
     EVIDENCE_RESOLUTION,
     EVIDENCE_STEPS,
+    FEW_ROWS_COUNT,
+    FEW_ROWS_NOISE,
+    FEW_ROWS_RATIO,
+    FEW_ROWS_SPREAD,
+    MANY_ROWS,
     MAX_NOISE_VAR,
     MAX_PRIOR_RATIO,
     MIN_NOISE_VAR,
@@ -76,8 +81,22 @@ def _misfit(rows: Spectrum, prior_ratio: float) -> Float:
 
 
 def best_noise(misfit: Float, n_rows: int) -> Float:
-    """The noise that maximises the evidence at a given ratio, within its bounds."""
+    """The noise that maximises the evidence at a given ratio, within its bounds; a few rows are joined by more."""
+    if n_rows < MANY_ROWS:
+        misfit, n_rows = misfit + FEW_ROWS_COUNT * FEW_ROWS_NOISE, n_rows + int(FEW_ROWS_COUNT)
     return np.clip(misfit / n_rows, MIN_NOISE_VAR, MAX_NOISE_VAR)
+
+
+def _penalty(log_ratios: Float, noise_var: Float, n_rows: int) -> tuple[float, Float]:
+    """What the log evidence of a few rows is lowered by, and its slopes in the logs of the ratios.
+
+    A handful of rows is explained without noise by any flexible function, so that ratio and noise need a prior.
+    """
+    if n_rows >= MANY_ROWS:
+        return 0.0, np.zeros(len(log_ratios))
+    away = (log_ratios - np.log(FEW_ROWS_RATIO)) / FEW_ROWS_SPREAD
+    noise = 0.5 * FEW_ROWS_COUNT * float(np.sum(np.log(noise_var) + FEW_ROWS_NOISE / noise_var))
+    return 0.5 * float(away @ away) + noise, away / FEW_ROWS_SPREAD
 
 
 def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None = None) -> Fit:
@@ -92,7 +111,8 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
 
     def objective(log_ratio: float) -> float:
         ratio = float(np.exp(log_ratio))
-        return -log_evidence(rows, ratio, noise_at(ratio))
+        noise = noise_at(ratio)
+        return _penalty(np.array([log_ratio]), noise, rows.n_rows)[0] - log_evidence(rows, ratio, noise)
 
     if prior_var is not None and noise_var is not None:
         ratio = prior_var / noise_var
@@ -176,9 +196,10 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
     def objective(parameters: Float) -> tuple[float, Float]:
         ratios, noise = unpack(parameters)
         value, slopes, d_noise = term_evidence(rows, ratios, noise)
+        penalty, d_penalty = _penalty(np.log(ratios[free]), noise, rows.n_rows)
         # A given prior variance is a ratio that falls as the noise rises.
         last = [-(d_noise.sum() - slopes[~free].sum())] if is_noise_searched else []
-        return -value, np.concatenate([-slopes[free], last])
+        return penalty - value, np.concatenate([d_penalty - slopes[free], last])
 
     ratio_bounds, noise_bounds = np.log([MIN_PRIOR_RATIO, MAX_PRIOR_RATIO]), np.log([MIN_NOISE_VAR, MAX_NOISE_VAR])
     bounds = [ratio_bounds] * int(free.sum()) + [noise_bounds] * is_noise_searched
