@@ -36,7 +36,7 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from iegp.plots import CalibrationDisplay, ExpertWeightsDisplay, PrequentialDisplay  # noqa: E402
-from iegp.plots.expert_names import expert_names  # noqa: E402
+from iegp.plots.expert_weights_display import expert_names  # noqa: E402
 from iegp.plots.stream import MARK  # noqa: E402
 
 N = 300
