@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import mean_poisson_deviance
 
 from iegp.errors import InputError
-from iegp.evaluate.counts import poisson_deviance
+from iegp.evaluate.metrics import poisson_deviance
 
 counts = st.lists(st.integers(0, 1000), min_size=1, max_size=30)
 

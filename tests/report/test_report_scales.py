@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from iegp.report.scales import fitted, linear, logarithmic, row_axis
-from iegp.report.section import thinned
+from iegp.report.sections import thinned
 from iegp.report.text import number, short
 
 ENDS = st.floats(-1e300, 1e300)

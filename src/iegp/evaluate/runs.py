@@ -1,4 +1,4 @@
-"""What a test-then-train pass returns: for every row, the prediction made before its label was used.
+"""Results of a prequential pass: for every row, the prediction made before its label was used.
 
 A run is a view of the core's :class:`~iegp.core.predictions.Predictions` in the shape of the caller's labels, with the
 labels beside it and scores that sum it up.
@@ -20,12 +20,12 @@ from iegp.typing import Float
 
 LEVEL = 0.95
 
-# Fields that say something about the whole run; all others have one entry per row, or are None.
-_OF_THE_WHOLE = ("level", "n_blind", "classes")
+# Fields of the whole run; all others have one entry per row, or are None.
+_WHOLE_RUN = ("level", "n_blind", "classes")
 
 
 class Run:
-    """What all runs share; a subclass is a frozen dataclass with these fields and its own."""
+    """Base class of the runs; a subclass is a frozen dataclass with these fields and its own."""
 
     log_score: Float
     """(n,): log predictive density or probability of the label, summed over outputs."""
@@ -49,7 +49,7 @@ class Run:
         joined: dict[str, Any] = {}
         for field in fields(cls):  # type: ignore[arg-type] # subclasses are dataclasses
             parts = [value for run in runs if (value := getattr(run, field.name)) is not None]
-            is_joined = parts and field.name not in _OF_THE_WHOLE
+            is_joined = parts and field.name not in _WHOLE_RUN
             joined[field.name] = np.concatenate(parts) if is_joined else getattr(runs[0], field.name)
         return cls(**joined)
 
@@ -75,7 +75,24 @@ class NumberRun(Run):
 
     @classmethod
     def of_predictions(cls, predictions: Predictions, y: Float, single_output: bool, **own: Any) -> Self:
-        """A run out of the core's predictions of labels (n, D); ``own`` are further fields, ``level`` among them."""
+        """Make a run of the core's predictions.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Predictions of the rows, in the units of y.
+        y : ndarray (n, D)
+            Labels.
+        single_output : bool
+            Whether the caller's labels have shape (n,).
+        **own : object
+            Further fields of the run, ``level`` among them.
+
+        Returns
+        -------
+        NumberRun
+            Run of the class it is called on.
+        """
 
         def shaped(values: Float) -> Float:
             return values[:, 0] if single_output else values
@@ -162,7 +179,7 @@ class ClassificationRun(Run):
 
     @classmethod
     def of_predictions(cls, predictions: Predictions, y: NDArray[Any], classes: NDArray[Any]) -> Self:
-        """A run out of the core's predictions of ``y`` (n,), which are among ``classes`` (K,)."""
+        """Make a run of the core's predictions of ``y`` (n,), which are among ``classes`` (K,)."""
         pit = predictions.pit[:, 0] if len(predictions.pit) else None
         return cls(predictions.proba, predictions.log_score, predictions.weights, y, classes, pit)
 

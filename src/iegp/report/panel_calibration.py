@@ -8,7 +8,7 @@ from scipy.stats import binom
 from iegp.report import svg
 from iegp.report.chart import Key, chart
 from iegp.report.scales import Axis, linear, shares
-from iegp.report.section import nothing, panel, section, side_by_side
+from iegp.report.sections import nothing, panel, section, side_by_side
 from iegp.report.text import percent, rows
 from iegp.stream.digest import Results
 from iegp.typing import Float

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from iegp.report import svg
 from iegp.report.chart import Key, chart
 from iegp.report.scales import Axis, last_row, linear, logarithmic, percentages, row_axis
-from iegp.report.section import nothing, panel, section, side_by_side
+from iegp.report.sections import nothing, panel, section, side_by_side
 from iegp.report.text import rows as rows_
 from iegp.stream.digest import Results
 from iegp.typing import Float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from iegp.report.scales import SIZE, Axis
+from iegp.report.scales import FEW, SIZE, Axis
 from iegp.typing import Bool, Float
 
 
@@ -37,6 +37,11 @@ def dots(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
     there = np.isfinite(px) & np.isfinite(py)
     path = "".join(f"M{a}h0" for a in _pairs(px[there], py[there]))
     return f'<path class="dots {style}" d="{path}"/>' if path else ""
+
+
+def big(n: int) -> str:
+    """Return the style of large dots if there are few."""
+    return " big" if n <= FEW else ""
 
 
 def bar(x: Axis, y: Axis, ends: tuple[float, float], bottom: float, top: float, style: str, title: str = "") -> str:
