@@ -1,4 +1,4 @@
-"""Pictures of the first rows that the latent variable model may start from."""
+"""Initial maps of the warm-up rows, from which the latent variable model may start."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from iegp._imports import on_demand
-from iegp.core.latent.experts import FirstPicture
-from iegp.core.latent.initial import principal_positions
+from iegp.core.latent.experts import InitialMap
+from iegp.core.latent.warmup import principal_positions
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -20,7 +20,7 @@ _FEWEST = 16
 _LEADING, _PERPLEXITY, _ITERATIONS = 50, 30.0, 500
 
 
-def first_picture(init: Any, n_components: int, warmup: int, seed: int) -> FirstPicture:
+def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> InitialMap:
     """What ``init`` asks for, checked."""
     if isinstance(init, str):
         if init not in INITS:
@@ -41,7 +41,7 @@ def first_picture(init: Any, n_components: int, warmup: int, seed: int) -> First
 
 
 def _leading(columns: Float) -> None:
-    """The core takes principal components if it is given no picture."""
+    """The core takes principal components if it is given no initial map."""
     del columns
 
 

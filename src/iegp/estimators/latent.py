@@ -15,7 +15,7 @@ from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
 from iegp.core.latent.embedder import EmbeddedRows, Embedder
-from iegp.core.latent.experts import FirstPicture
+from iegp.core.latent.experts import InitialMap
 from iegp.core.latent.memory import digests_of
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
@@ -23,11 +23,11 @@ from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.base import ModelEstimator
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
-from iegp.estimators.initial_map import first_picture
+from iegp.estimators.initial_map import initial_map
 from iegp.storage import latent_state
 from iegp.typing import Float, Int
 
-# Short, compared with the spread of the first picture: with these and 75 frequencies nearest neighbours on the map are
+# Short, compared with the spread of the initial map: with these and 75 frequencies nearest neighbours on the map are
 # more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower
 # that error further, but only by dropping every row onto a row of the warm-up: a heap of dots, no map.
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
@@ -69,9 +69,9 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     forgetting : float, default=1.0
         Weight that what was learned keeps per row; below one the map follows data that drift.
     init : {"tsne", "pca"} or array (warmup, n_components), default="tsne"
-        The picture of the warm-up rows from which all experts begin.
+        The map of the warm-up rows from which all experts begin.
     start_spread : float, default=6.0
-        Spread of that picture, in the units of the kernels' length scales.
+        Spread of that map, in the units of the kernels' length scales.
     latent_var : float, default=40.0
         Variance of the latent prior around zero.
     chain : bool, default=True
@@ -205,9 +205,9 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         """
         rows = self._rows_to_ask(X)
         model = self._embedder()
-        positions: Float = latent.place(model, rows, [model.trusted])[0][0]
+        positions: Float = latent.place(model, rows, [model.best_expert])[0][0]
         stored = model.memory.find(digests_of(rows))
-        positions[stored >= 0] = model.memory.positions[model.trusted][stored[stored >= 0]]
+        positions[stored >= 0] = model.memory.positions[model.best_expert][stored[stored >= 0]]
         return positions
 
     def inverse_transform(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
@@ -222,7 +222,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
                 f"X has {positions.shape[1]} columns, but a position has n_components={self.n_components} coordinates"
             )
         model = self._embedder()
-        m = model.trusted
+        m = model.best_expert
         phi = feature_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
         mean: Float = (phi @ model.experts.inverse[m]) @ model.experts.cross[m] * scale + model.scaling.mean
@@ -243,7 +243,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def embedding_(self) -> Float:
         """Stored rows where the expert trusted most now put them."""
         model = self._embedder()
-        return np.array(model.memory.positions[model.trusted])
+        return np.array(model.memory.positions[model.best_expert])
 
     @property
     def stitched_embedding_(self) -> Float:
@@ -285,29 +285,29 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
             self.model_ = latent_online.begin(self.settings(), rows.shape[1])
-            return latent_online.absorb(self.model_, rows, self._picture())
+            return latent_online.learn(self.model_, rows, self._initial_map())
 
     def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)
         rows = check_x_with_gaps(self, X)
-        return latent_online.absorb(self.model_, rows, self._picture())
+        return latent_online.learn(self.model_, rows, self._initial_map())
 
     def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert trusted most."""
         model = self._embedder()
-        return np.array((model.memory.positions if learned is None else learned.positions)[model.trusted])
+        return np.array((model.memory.positions if learned is None else learned.positions)[model.best_expert])
 
     def _rows_to_ask(self, X: ArrayLike) -> Float:
         self._fitted()
         return check_x_with_gaps(self, X)
 
     def _embedder(self) -> Embedder:
-        return latent_online.current(self._fitted(), self._picture())
+        return latent_online.current(self._fitted(), self._initial_map())
 
-    def _picture(self) -> FirstPicture:
+    def _initial_map(self) -> InitialMap:
         settings = self.model_.settings
-        return first_picture(self.init, settings.n_components, settings.warmup, settings.seed)
+        return initial_map(self.init, settings.n_components, settings.warmup, settings.seed)
 
     def settings(self) -> LatentSettings:
         """Checked constructor arguments."""

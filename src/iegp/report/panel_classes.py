@@ -7,7 +7,7 @@ import numpy as np
 from iegp.report import svg
 from iegp.report.chart import N_COLOURS, Key, chart, stacked_chart, zoomable
 from iegp.report.scales import last_row, row_axis, shares
-from iegp.report.sections import nothing, panel, section, table, thinned
+from iegp.report.sections import long_table, nothing, panel, section, thinned
 from iegp.report.text import NOTHING, esc, named, percent, whole
 from iegp.stream.digest import Results
 from iegp.typing import Float, Int
@@ -86,19 +86,20 @@ def mistakes(results: Results) -> str:
     if total == 0:
         return section(*MISTAKES, nothing("No labels have come yet."))
     if np.count_nonzero(results.confusion.sum(axis=1)) == 1 and results.n_classes == 1:
-        return section(*MISTAKES, nothing("All labels so far are of one class: there is nothing to mix up."))
+        return section(*MISTAKES, nothing("All labels so far are of one class: none can be confused with another."))
     if results.n_classes > MOST_CROSSED:
         return section(*MISTAKES, _by_class(results))
-    return section(*MISTAKES, CONFUSION, _confusion(results), f"<h3>Class by class</h3>{_by_class(results)}")
+    by_class = f"<h3>Precision and recall by class</h3>{_by_class(results)}"
+    return section(*MISTAKES, CONFUSION, _confusion(results), by_class)
 
 
 MISTAKES = (
     "mistakes",
     "Mistakes",
-    "Which classes are found when they come, and how far their predictions can be relied on.",
+    "Recall: share of a class's rows that were predicted as such. Precision: share of its predictions that are right.",
 )
 CONFUSION = (
-    '<h3>Which is taken for which</h3><p class="how">Rows are true classes, columns predicted ones: everything off the '
+    '<h3>Confusion matrix</h3><p class="how">Rows are true classes, columns predicted ones: everything off the '
     "diagonal is a mistake, and the darker it is, the larger its share of the row.</p>"
 )
 
@@ -127,18 +128,12 @@ def _cell(on_diagonal: bool, n: int, share: float) -> str:
 def _by_class(results: Results) -> str:
     """Tabulate precision and recall, most frequent class first; ordered levels in their own order."""
     counts, names = results.confusion, class_names(results)
-    came, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
-    order = np.arange(len(came)) if results.task == "ordinal" else np.argsort(-came, kind="stable")
-    lines = [
-        [named(names[i], 32), whole(came[i]), whole(said[i]), _share(right[i], came[i]), _share(right[i], said[i])]
-        for i in order
-    ]
-    heads = ["Class", "Came", "Predicted", "Of those that came, found", "Of those predicted, right"]
-    if len(lines) <= MOST_LISTED:
-        return table(heads, lines)
-    rest = f"<details><summary>{len(lines) - MOST_LISTED} more</summary>{table(heads, lines[MOST_LISTED:])}</details>"
-    return table(heads, lines[:MOST_LISTED]) + rest
-
-
-def _share(part: int, of: int) -> str:
-    return percent(part / of) if of else NOTHING
+    true, predicted, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+    order = np.arange(len(true)) if results.task == "ordinal" else np.argsort(-true, kind="stable")
+    recall, precision = (
+        [percent(part / n) if n else NOTHING for part, n in zip(right, total, strict=True)]
+        for total in (true, predicted)
+    )
+    lines = [[named(names[i], 32), whole(true[i]), whole(predicted[i]), recall[i], precision[i]] for i in order]
+    heads = ["Class", "Rows", "Predicted", "Recall", "Precision"]
+    return long_table(heads, lines, MOST_LISTED)

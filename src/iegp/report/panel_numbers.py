@@ -117,10 +117,7 @@ def _histogram(results: Results) -> str:
     normal = (ndtr(curve + width / 2) - ndtr(curve - width / 2)) / width
     x = linear(float(edges[0]), float(edges[-1]), "residual over predicted std", most=5)
     y = linear(0.0, 1.05 * max(float(density.max()), float(normal.max())), "density", most=5, from_zero=True)
-    bars = [
-        svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, float(density[i]), "bar", rows(int(inner[i])))
-        for i in np.flatnonzero(inner)
-    ]
+    bars = svg.bars(x, y, edges, density, [rows(count) for count in inner])
     outside = int(counts[0] + counts[-1])
     how = "Bars should follow the normal curve; wider bars mean too confident, narrower ones too cautious."
     how += " Small counts come in steps and cannot follow it." if results.task == "count" else ""

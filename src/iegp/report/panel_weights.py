@@ -10,7 +10,7 @@ import numpy as np
 from iegp.report.about import ExpertRow
 from iegp.report.chart import N_COLOURS, colour, stacked_chart
 from iegp.report.scales import last_row, row_axis, shares
-from iegp.report.sections import nothing, section, table, thinned
+from iegp.report.sections import long_table, nothing, section, thinned
 from iegp.report.text import named, percent
 from iegp.stream.digest import Results
 from iegp.typing import Float
@@ -88,8 +88,4 @@ def _table(groups: list[Group]) -> str:
         for place, group in enumerate(groups)
     ]
     heads = ["Kernel", "Drift per row", "Experts", "Weight at the end", "Mean weight"]
-    top = table(heads, lines[:N_COLOURS], numbers_from=2)
-    if len(lines) <= N_COLOURS:
-        return top
-    rest = table(heads, lines[N_COLOURS:], numbers_from=2)
-    return f"{top}<details><summary>{len(lines) - N_COLOURS} more</summary>{rest}</details>"
+    return long_table(heads, lines, N_COLOURS, numbers_from=2)

@@ -48,6 +48,16 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]], numbers_from: in
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
+def long_table(heads: Sequence[str], lines: Sequence[Sequence[str]], most: int, numbers_from: int = 1) -> str:
+    """Render a table of which lines beyond the first ``most`` are folded away."""
+    top = table(heads, lines[:most], numbers_from)
+    if len(lines) <= most:
+        return top
+    return (
+        f"{top}<details><summary>{len(lines) - most} more</summary>{table(heads, lines[most:], numbers_from)}</details>"
+    )
+
+
 def _cells(style: Sequence[str], line: Sequence[str]) -> str:
     return "".join(f"<td{s}>{cell}</td>" for s, cell in zip(style, line, strict=True))
 

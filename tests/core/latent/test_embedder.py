@@ -50,15 +50,15 @@ def sheet(n=200, columns=8, noise=0.1, seed=0):
     return waves(x, frequencies) @ rng.normal(size=(12, columns)) + noise * rng.normal(size=(n, columns)), x
 
 
-def no_picture(columns):
+def no_initial_map(columns):
     del columns
 
 
 def run(rows, cuts=(), **overrides):
     model = latent_online.begin(settings(**overrides), rows.shape[1])
     for part in np.split(rows, cuts):
-        latent_online.absorb(model, part, no_picture)
-    return latent_online.current(model, no_picture)
+        latent_online.learn(model, part, no_initial_map)
+    return latent_online.current(model, no_initial_map)
 
 
 VARIANTS = [
@@ -95,7 +95,7 @@ def test_a_row_knows_nothing_of_later_rows(variant):
 def test_the_map_keeps_neighbours_together():
     rows, x = sheet(400, noise=0.02)
     model = run(rows, kernels=(RBF(1.0), RBF(2.0)), n_frequencies=25, warmup=100, warmup_iter=100)
-    position = model.memory.positions[model.trusted]
+    position = model.memory.positions[model.best_expert]
     nearest = ((position[:, None] - position[None]) ** 2).sum(axis=2).argsort(axis=1)[:, 1]
     assert np.median(np.linalg.norm(x - x[nearest], axis=1)) < 0.25
 
@@ -108,8 +108,8 @@ def test_weights_find_the_expert_that_made_the_data():
     experts = run(rng.normal(size=(60, 4)), **mine, warmup_iter=0).experts
     rows = waves(x, experts.frequencies[1]) @ rng.normal(size=(50, 15)) + 0.1 * rng.normal(size=(260, 15))
     model = latent_online.begin(settings(**mine, chain=False), 15)
-    latent_online.absorb(model, rows, lambda columns: x[: len(columns)])
-    weights = np.exp(latent_online.current(model, no_picture).log_weights)
+    latent_online.learn(model, rows, lambda columns: x[: len(columns)])
+    weights = np.exp(latent_online.current(model, no_initial_map).log_weights)
     assert weights[1] > 0.99
 
 
@@ -125,8 +125,8 @@ def test_before_the_warm_up_is_over_a_provisional_model_answers():
     assert early.memory.size == 30
     model = latent_online.begin(settings(), 8)
     for part in np.split(rows, [10, 30, 50]):
-        latent_online.absorb(model, part, no_picture)
-        latent_online.current(model, no_picture)
+        latent_online.learn(model, part, no_initial_map)
+        latent_online.current(model, no_initial_map)
     assert_allclose(model.embedder.memory.positions, run(rows).memory.positions, atol=1e-8)
 
 
@@ -195,7 +195,7 @@ def test_forgetting_follows_a_change():
     rows = np.vstack([sheet(300)[0], sheet(500, seed=5)[0]])
     scores = {}
     for forgetting in (1.0, 0.98):
-        model, _ = latent.begin(settings(forgetting=forgetting, warmup=100), rows[:100], no_picture)
+        model, _ = latent.begin(settings(forgetting=forgetting, warmup=100), rows[:100], no_initial_map)
         scores[forgetting] = latent.learn(model, rows[100:]).log_score[-200:].mean()
     assert scores[0.98] > scores[1.0]
 
@@ -216,7 +216,7 @@ def test_a_long_stream_stays_accurate():
 def test_a_late_row_costs_what_an_early_row_costs():
     """Only the search for neighbours grows, with the logarithm. In processor time: others may be using the machine."""
     rows = np.random.default_rng(0).normal(size=(12_000, 6))
-    model, _ = latent.begin(settings(), rows[:60], no_picture)
+    model, _ = latent.begin(settings(), rows[:60], no_initial_map)
 
     def fastest(begin: int) -> float:
         times = []

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
 from iegp.core.latent.evidence import fit_start, leading_columns, objective
-from iegp.core.latent.initial import (
+from iegp.core.latent.warmup import (
     RowScaling,
     filled_rows,
     fit_scaling,

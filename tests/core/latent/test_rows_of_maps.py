@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
-from iegp.core.latent.blocks import Belief, RowBlock, learn_block, place_block, refresh
-from iegp.core.latent.partial_rows import learn_partial, place_partial
+from iegp.core.latent.blocks import Belief, RowBlock, learn_block, learn_partial, place_block, place_partial, refresh
 from iegp.core.latent.row import (
     Row,
     RowProblem,

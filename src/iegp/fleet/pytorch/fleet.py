@@ -427,9 +427,9 @@ def _predicted(shown: DevicePredictions, parts: keyed_rows.Components, keeps_mix
 
 def _mixture(parts: keyed_rows.Components) -> list[Tensor]:
     """Centres, scales and degrees of freedom, each (n, r, n_experts, D)."""
-    n, r, n_beliefs, n_rungs, n_outputs = parts.scales.shape
+    n, r, n_beliefs, n_noise_models, n_outputs = parts.scales.shape
     dof = parts.dof[:, :, None, :, None]
     return [
-        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_rungs, n_outputs)
+        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_noise_models, n_outputs)
         for part in (parts.loc, parts.scales, dof)
     ]
