@@ -53,12 +53,13 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_docstrings.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint $(TORCH)  ## lint, types, layers, then the default tests
+test: lint $(TORCH)  ## lint, types, layers, docstrings, then the default tests
 	$(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data

@@ -1,7 +1,8 @@
 """Check that every public class, method and function documents its parameters and what it returns (`make lint`).
 
-The public surface is what the modules below export; methods count where our own code defines them. The checks are
-numpydoc's. An optional package that is absent leaves its names out.
+The public API is what the modules below export, with the methods that our own code defines. The checks are numpydoc's.
+An override without a docstring has that of the base class, if the parameters are the same. Names that need an optional
+package are skipped where it is not installed.
 
 python tools/check_docstrings.py
 """
@@ -47,53 +48,64 @@ def exported(module_name: str) -> Iterator[tuple[str, Any]]:
             yield f"{value.__module__}.{value.__qualname__}", value
 
 
-def own_methods(cls: type) -> Iterator[str]:
-    """Yield the paths of public methods that our code defines, inherited ones included."""
+def own_methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """Yield the paths and functions of public methods that our code defines, inherited ones included."""
     for name, value in inspect.getmembers(cls):
-        function = inspect.unwrap(getattr(value, "__func__", value))
-        is_ours = inspect.isfunction(function) and function.__module__.startswith("iegp")
-        if is_ours and not name.startswith("_"):
-            yield f"{function.__module__}.{function.__qualname__}"
+        function = plain_function(value)
+        if is_ours(function) and not name.startswith("_"):
+            function = documented(cls, function)
+            yield f"{function.__module__}.{function.__qualname__}", function
 
 
-def surface() -> set[str]:
-    """Collect the paths of all public classes, functions and methods."""
-    paths: set[str] = set()
+def documented(cls: type, method: Any) -> Any:
+    """Return a method, or the one of a base class that it overrides if it has no docstring but the same parameters."""
+    overridden = (plain_function(vars(base).get(method.__name__)) for base in cls.__mro__)
+    alike = (base for base in overridden if is_ours(base) and have_same_names(base, method))
+    return next((function for function in (method, *alike) if function.__doc__), method)
+
+
+def have_same_names(one: Any, other: Any) -> bool:
+    """Compare the names of the parameters of two functions."""
+    return list(inspect.signature(one).parameters) == list(inspect.signature(other).parameters)
+
+
+def is_ours(value: Any) -> bool:
+    """Whether this is a function that our package defines."""
+    return inspect.isfunction(value) and value.__module__.startswith("iegp")
+
+
+def plain_function(value: Any) -> Any:
+    """Return the function of a method, a class method or a wrapper."""
+    return inspect.unwrap(getattr(value, "__func__", value))
+
+
+def surface() -> dict[str, Any]:
+    """Collect all public classes, functions and methods by their paths."""
+    found: dict[str, Any] = {}
     for module_name in MODULES:
         for path, value in exported(module_name):
-            paths.add(path)
+            found[path] = value
             if inspect.isclass(value):
-                paths.update(own_methods(value))
-    return {path for path in paths if path.startswith("iegp") and "<locals>" not in path}
+                found.update(own_methods(value))
+    return {path: value for path, value in found.items() if path.startswith("iegp") and "<locals>" not in path}
 
 
-def problems(path: str) -> list[str]:
-    """Say what a docstring lacks."""
+def problems(path: str, value: Any) -> list[str]:
+    """List what a docstring lacks."""
     found = [f"{code}: {text}" for code, text in validate(path)["errors"] if code in CHECKS]
-    # Those that return nothing are told by their annotation; numpydoc looks for the word `return` alone.
-    target: Any = importlib.import_module
-    module_name = path
-    while True:
-        module_name = module_name.rpartition(".")[0]
-        try:
-            target = importlib.import_module(module_name)
-            break
-        except ModuleNotFoundError:
-            continue
-    for part in path[len(module_name) + 1 :].split("."):
-        target = inspect.getattr_static(target, part)
-    annotation = getattr(inspect.unwrap(getattr(target, "__func__", target)), "__annotations__", {}).get("return")
-    if annotation in ("None", None) or isinstance(target, property) or inspect.isclass(target):
+    # numpydoc looks for the word `return`; the annotation says whether there is a value.
+    returned = getattr(inspect.unwrap(value), "__annotations__", {}).get("return")
+    if inspect.isclass(value) or returned in ("None", None):
         found = [problem for problem in found if not problem.startswith("RT")]
     return found
 
 
 def main() -> None:
     """Print every problem; exit with 1 if there is one."""
-    paths = sorted(surface())
-    lines = [f"{path}: {problem}" for path in paths for problem in problems(path)]
+    public = surface()
+    lines = [f"{path}: {problem}" for path in sorted(public) for problem in problems(path, public[path])]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.write(f"{len(paths)} public classes, functions and methods, {len(lines)} problems\n")
+    sys.stdout.write(f"{len(public)} public classes, functions and methods, {len(lines)} problems\n")
     sys.exit(1 if lines else 0)
 
 

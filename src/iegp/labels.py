@@ -64,7 +64,7 @@ class NumberLabels:
         _require_finite(columns)
         return columns
 
-    def encode_trusted(self, y: ArrayLike) -> Float:
+    def encode_unchecked(self, y: ArrayLike) -> Float:
         """The same without checks, for float64 arrays of the right shape."""
         return np.asarray(y).reshape(len(np.asarray(y)), self.n_outputs)
 
@@ -119,7 +119,7 @@ class CountLabels:
             )
         return np.column_stack([counts, as_exposure(exposure, len(counts))])
 
-    def encode_trusted(self, y: ArrayLike, exposure: ArrayLike | None = None) -> Float:
+    def encode_unchecked(self, y: ArrayLike, exposure: ArrayLike | None = None) -> Float:
         """The same without checks of values, for float64 arrays (n,)."""
         self._require_exposure(exposure)
         counts = np.asarray(y, dtype=np.float64)
@@ -258,7 +258,7 @@ class ClassLabels:
             raise self.unknown(known[row], row)
         return np.array(numbers, dtype=np.float64).reshape(-1, 1)
 
-    def encode_trusted(self, numbers: ArrayLike) -> Float:
+    def encode_unchecked(self, numbers: ArrayLike) -> Float:
         """Class numbers as they are, (n,) to (n, 1)."""
         return np.asarray(numbers, dtype=np.float64).reshape(-1, 1)
 

@@ -1,4 +1,4 @@
-"""The River face: dictionaries in, one row at a time. Needs the extra ``river``; nothing else in the package does."""
+"""River models: rows are dictionaries, one at a time. Needs the extra ``river``."""
 
 from __future__ import annotations
 

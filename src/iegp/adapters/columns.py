@@ -1,7 +1,7 @@
-"""From dictionaries and data frames to rows of numbers: which feature stands in which column.
+"""From dictionaries and data frames to rows of numbers: the column of each feature.
 
-Features are known by name and may come and go. A feature that a row does not have is a gap (NaN), which the core takes
-for the centre of its column.
+Features are identified by name and may appear and vanish. A feature that a row does not have is a gap (NaN), for which
+the core uses the centre of its column.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _NoFeature:
 
 
 class Columns:
-    """The features in the order of their columns. Never changed: more features make another one."""
+    """The features in the order of their columns. Immutable: :meth:`with_names` makes a new object."""
 
     def __init__(self, names: tuple[Hashable, ...] = ()) -> None:
         self.names = names
@@ -40,17 +40,17 @@ class Columns:
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """How the core knows the columns."""
+        """Identifiers of the columns in the core."""
         return tuple(column_key(name) for name in self.names)
 
     def with_names(self, new: Iterable[Hashable]) -> Columns:
-        """More columns; those that come together are sorted, because a dictionary's order means nothing."""
+        """Add columns; those of one row are sorted, because the order of a dictionary has no meaning."""
         return Columns((*self.names, *sorted(new, key=_sorted_by)) or (_NoFeature(),))
 
     def read_row(self, x: Mapping[Hashable, Any]) -> tuple[Float, list[Hashable]]:
         """A dictionary as a row (1, d), and the features that have no column yet. Every value is checked."""
         if isinstance(x, dict) and len(x) == len(self.names):
-            # The quick way, for a row with the features of the rows before.
+            # Fast path, for a row with the same features as the rows before.
             try:
                 values = np.array([[x[name] for name in self.names]])
             except (KeyError, ValueError):
@@ -107,7 +107,7 @@ def _numbers(values: Any, name: str) -> Float:
 
 
 def _number(value: Any, name: str) -> float:
-    """A finite number, or an error that names the feature and says what to do."""
+    """A finite number, or an error that names the feature and suggests a remedy."""
     number = as_float(value)
     if number is None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Constructors of River models, made from those of the estimators they wrap: the same arguments, defaults and words.
+"""Constructors of River models, made from those of the estimators they wrap: the same arguments and defaults.
 
 River reads arguments from the signature of ``__init__`` (to copy a model, to print it), and so do editors and ``help``.
 """
@@ -48,7 +48,7 @@ def constructor(arguments: Iterable[Parameter]) -> Callable[..., None]:
 
 
 def frozen(value: Any) -> Any:
-    """Lists and arrays as tuples: an argument cannot be changed once it was given."""
+    """Lists and arrays as tuples, so that an argument cannot be changed later."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(frozen(item) for item in value) if isinstance(value, list | tuple) else value
@@ -74,13 +74,13 @@ def documented(own: str | None, estimator: str | None, arguments: Iterable[Param
 
 
 def _sections(doc: str | None) -> dict[str, str]:
-    """Text of a docstring by section; what stands before the first has no name."""
+    """Text of a docstring by section; the name of the text before the first is empty."""
     first, *rest = _SECTION.split(inspect.cleandoc(doc or "") + "\n")
     return {"": first} | dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
-    """What a section says, by the names that stand before it: type and text."""
+    """Entries of a section by their names: type and text."""
     found = re.findall(r"^([\w, ]+?)((?: :.*)?\n(?:[ \n].*\n?)*)", section, re.MULTILINE)
     return {names: text.rstrip() for names, text in found}
 

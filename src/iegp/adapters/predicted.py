@@ -13,6 +13,13 @@ from iegp.core.predictive.mixture import Mixture
 class Predicted:
     """Predictive distribution of a number. As with River's distributions, calling it gives the density.
 
+    Parameters
+    ----------
+    dist : Mixture or CountMixture
+        Distribution of one row: a mixture over experts.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> one = np.ones((1, 1, 1))
     >>> normal = Predicted(Mixture(np.ones((1, 1)), 5.0 * one, 2.0 * one, np.inf * one))
@@ -23,7 +30,6 @@ class Predicted:
     """
 
     dist: Mixture | CountMixture
-    """The distribution itself, a mixture over experts of one row."""
 
     @property
     def mu(self) -> float:
@@ -36,20 +42,64 @@ class Predicted:
         return float(self.dist.std[0])
 
     def cdf(self, y: float) -> float:
-        """Probability of a value up to ``y``."""
+        """Compute the probability of a value up to ``y``.
+
+        Parameters
+        ----------
+        y : float
+            Value in the units of the target.
+
+        Returns
+        -------
+        float
+            Probability between 0 and 1.
+        """
         return float(self.dist.cdf(y)[0])
 
     def quantile(self, q: float) -> float:
-        """The value below which the probability is ``q``."""
+        """Compute the value below which the probability is ``q``.
+
+        Parameters
+        ----------
+        q : float
+            Probability between 0 and 1.
+
+        Returns
+        -------
+        float
+            Value in the units of the target.
+        """
         return float(self.dist.quantile(q)[0])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Central interval, lower and upper end."""
+        """Compute the central interval of a given probability.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability of the interval, between 0 and 1.
+
+        Returns
+        -------
+        tuple of two floats
+            Lower and upper end.
+        """
         lower, upper = self.dist.interval(level)
         return float(lower[0]), float(upper[0])
 
     def logpdf(self, y: float) -> float:
-        """Log density at ``y``; of a count, log probability."""
+        """Compute the log density at ``y``; of a count, the log probability.
+
+        Parameters
+        ----------
+        y : float
+            Value in the units of the target.
+
+        Returns
+        -------
+        float
+            Natural logarithm of the density.
+        """
         return float(self.dist.logpmf(y)[0] if isinstance(self.dist, CountMixture) else self.dist.logpdf(y)[0])
 
     def __call__(self, y: float) -> float:
@@ -61,12 +111,50 @@ class Predicted:
 
 
 class PredictedCount(Predicted):
-    """Predictive distribution of a count: the same, with probabilities in place of densities."""
+    """Predictive distribution of a count: the methods of :class:`Predicted`, with probabilities in place of densities.
+
+    Parameters
+    ----------
+    dist : CountMixture
+        Distribution of the count of one row: a mixture over experts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones((1, 1))
+    >>> poisson = PredictedCount(CountMixture(one, np.log(3.0) * one, 0.0 * one))
+    >>> poisson
+    PredictedCount(mu=3.000, sigma=1.732)
+    >>> round(poisson.pmf(3), 4), poisson.interval(0.9)
+    (0.224, (1.0, 6.0))
+    """
 
     def logpmf(self, k: float) -> float:
-        """Log probability of the count ``k``."""
+        """Compute the log probability of the count ``k``.
+
+        Parameters
+        ----------
+        k : float
+            Count, 0 or larger.
+
+        Returns
+        -------
+        float
+            Natural logarithm of the probability.
+        """
         return self.logpdf(k)
 
     def pmf(self, k: float) -> float:
-        """Probability of the count ``k``."""
+        """Compute the probability of the count ``k``.
+
+        Parameters
+        ----------
+        k : float
+            Count, 0 or larger.
+
+        Returns
+        -------
+        float
+            Probability between 0 and 1.
+        """
         return self(k)

@@ -1,4 +1,4 @@
-"""What all River models share: an estimator and its arguments, and features that appear and vanish."""
+"""Base classes of the River models: an estimator and its arguments, and features that appear and vanish."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 Features = Mapping[Any, Any]
 Read = Callable[[Columns, Any], tuple[Float, list[Hashable]]]
 
-# Orthogonal features couple the columns, and in River columns come and go.
+# Orthogonal features couple the columns, and in River columns appear and vanish.
 FIXED = {"features": "random", "learn_warmup": True, "n_jobs": None}
 
 
 class RiverModel(base.Estimator):
     """A River model around an estimator.
 
-    A subclass names its ``estimator``, the arguments of it that are ``fixed``, ``defaults`` that differ, and arguments
-    of its own that come ``first``; constructor and docstring are made from these.
+    A subclass gives its ``estimator``, the arguments of it that are ``fixed``, ``defaults`` that differ, and its own
+    arguments that come ``first``; constructor and docstring are made from these.
     """
 
     seed: int | None
@@ -64,11 +64,11 @@ class RiverModel(base.Estimator):
         cls.__doc__ = documented(cls.__doc__, estimator.__doc__, arguments)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Every model has one that is made from its estimator's.
+        # The constructor of each subclass is made from that of its estimator.
         raise NotImplementedError
 
     def _start(self) -> None:
-        """Begin with nothing seen. Arguments are checked here, so that a wrong one is an error where it was written."""
+        """Start with no rows learned. Arguments are checked here, so that the constructor raises the error."""
         if self.seed is not None and not _is_seed(self.seed):
             raise InputError(
                 f"seed={self.seed!r} must be a whole number of at least 0, or None for another model each time"
@@ -77,7 +77,7 @@ class RiverModel(base.Estimator):
         self._estimator = self._fresh(self.seed)
 
     def _fresh(self, seed: int | None) -> Any:
-        """An estimator that has seen nothing."""
+        """An estimator that has learned nothing."""
         given = {name: getattr(self, name) for name in self._shared}
         return self._estimator_class(**given, **self._fixed, random_state=seed)
 
@@ -97,7 +97,7 @@ class RiverModel(base.Estimator):
 
 
 class RiverEnsemble(RiverModel):
-    """A River model that learns labels. Subclasses say what labels are."""
+    """A River model that learns labels. Subclasses define the kind of label."""
 
     def _start(self) -> None:
         super()._start()
@@ -120,13 +120,13 @@ class RiverEnsemble(RiverModel):
         for kernel in settings.kernels:
             if isinstance(kernel.length_scale, tuple):
                 raise InputError(
-                    f"{kernel!r:.200} has a length scale per column, but in River features come and go; give one "
+                    f"{kernel!r:.200} has a length scale per column, but in River features appear and vanish; give one "
                     "number, or 'per-dimension' to have them fitted"
                 )
         return settings
 
     def _ready(self, read: Read, x: Any) -> tuple[Online, Columns, Float]:
-        """A model that knows every feature of ``x``, its columns, and the rows; ``self`` is left as it was."""
+        """A model that has a column for every feature of ``x``, its columns, and the rows; ``self`` is unchanged."""
         columns = self._columns
         rows, new = read(columns, x)
         if self._is_fitted and not new:
@@ -144,7 +144,7 @@ class RiverEnsemble(RiverModel):
         self._estimator.model_, self._columns = model, columns
 
     def _asked(self, read: Read, x: Any) -> tuple[Any, Float]:
-        """An estimator and the rows to ask it about: before any label the prior, which is the same everywhere."""
+        """An estimator and the rows to predict: before the first label the prior, which is the same for all rows."""
         rows, _ = read(self._columns, x)
         if self._is_fitted:
             return self._estimator, rows
@@ -169,7 +169,7 @@ def one_per_row(y: Any, X: pd.DataFrame) -> Any:
 
 
 def as_draft(model: Online) -> Online:
-    """A copy that may be changed step by step and thrown away if a step fails."""
+    """A copy that is changed step by step and discarded if a step fails."""
     return replace(model, state=model.state.copy())
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
-    """A River classifier around an estimator of classes: a label that was never seen becomes a class."""
+    """Base of the River classifiers: a label that was not seen before becomes a class."""
 
     @property
     def known_classes(self) -> tuple[Hashable, ...]:
@@ -32,16 +32,32 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     # -- learning --------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Any) -> None:
-        """Learn a row. A label that was never seen becomes a class."""
+        """Learn a row. A label that was not seen before becomes a class.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        y : str, int, float or bool
+            Label.
+        """
         self._learn(Columns.read_row, x, as_labels([y]))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn rows in order, as if one by one but quicker."""
+        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+        y : pandas.Series (n,)
+            Labels.
+        """
         if len(X):
             self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)))
 
     def _learn(self, read: Read, x: Any, found: list[Any]) -> None:
-        """Learn rows; nothing changes unless every row went well."""
+        """Learn rows; an error in any row leaves the model unchanged."""
         model, columns, rows = self._ready(read, x)
         labels: ClassLabels = self._estimator.labels_
         if len(found) > 1:
@@ -56,15 +72,48 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     # -- predicting ------------------------------------------------------------------------------------------------
 
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
-        """Probability of every label known so far; none are known before the first, unless they were declared."""
+        """Predict the probability of every label known so far. Changes nothing.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+
+        Returns
+        -------
+        dict
+            Probabilities by label; empty before the first label, unless ``classes`` or ``order`` was given.
+        """
         return dict(zip(self.known_classes, self._probabilities(Columns.read_row, x)[0].tolist(), strict=True))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Probabilities of the labels, a column each, for every row as if it came next."""
+        """Predict the probabilities of the labels, each row as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+
+        Returns
+        -------
+        pandas.DataFrame (n, K)
+            A column for each label known so far, with the index of X.
+        """
         return frame(self._probabilities(Columns.read_frame, X), list(self.known_classes), X)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The most probable label of every row; None before the first label."""
+        """Predict the most probable label of every row. Changes nothing.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+
+        Returns
+        -------
+        pandas.Series (n,)
+            Labels, with the index of X; None before the first label.
+        """
         if not self.known_classes:
             return series([None] * len(X), X)
         best = self._probabilities(Columns.read_frame, X).argmax(axis=1)
@@ -87,16 +136,16 @@ _CLASSES = Parameter("classes", Parameter.POSITIONAL_OR_KEYWORD, default=None, a
 
 
 class RiverClassifier(LabelModel, estimator=IEGPClassifier, fixed=_FIXED_LINK, first=(_CLASSES,)):
-    """Gaussian-process classification that learns row by row, with honest probabilities, for River.
+    """Gaussian-process classification that learns row by row, with class probabilities, for River.
 
     The model of :class:`iegp.IEGPClassifier` with ``features="random"``, for two classes or more. Features may appear
-    and vanish, as for :class:`RiverRegressor`, and so may labels appear: a label that was never seen becomes a class
-    that starts from the prior. The odds between the others stay as they were.
+    and vanish, as for :class:`RiverRegressor`. A label that was not seen before becomes a class that starts from the
+    prior; the odds between the other classes do not change.
 
     Parameters
     ----------
     classes : sequence of labels, default=None
-        Labels that are known beforehand. They have a probability before they are seen, and before any label is.
+        Labels that are known beforehand. They have a probability before the first row with them is learned.
 
     Examples
     --------
@@ -121,14 +170,14 @@ class RiverOrdinalClassifier(LabelModel, estimator=IEGPOrdinalClassifier):
     """Gaussian-process classification of *ordered* classes that learns row by row, for River.
 
     The model of :class:`iegp.IEGPOrdinalClassifier` with ``features="random"``. Features may appear and vanish, as for
-    :class:`RiverRegressor`. Without ``order``, labels sort, and a label that was never seen takes its place among the
-    others: a piece of what lay between its neighbours, or at the end.
+    :class:`RiverRegressor`. Without ``order``, labels are sorted, and a label that was not seen before is
+    inserted in sorted order: it takes a part of the interval between its neighbours, or an end.
 
     Parameters
     ----------
     order : sequence of labels, default=None
-        The labels from lowest to highest; another label is then an error. ``None`` sorts them as they come: right for
-        numbers, rarely for words.
+        The labels from lowest to highest; another label is then an error. ``None`` sorts them: right for numbers,
+        rarely for words.
 
     Examples
     --------

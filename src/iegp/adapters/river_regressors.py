@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
-    """A River regressor around an estimator of numbers."""
+    """Base of the River regressors."""
 
     def _learn(self, read: Read, x: Any, labels: Float) -> None:
-        """Learn rows; nothing changes unless every row went well."""
+        """Learn rows; an error in any row leaves the model unchanged."""
         model, columns, rows = self._ready(read, x)
         online.absorb(model, rows, labels)
         self._keep(model, columns)
 
 
 class RiverRegressor(NumberModel, estimator=IEGPRegressor):
-    """Gaussian-process regression that learns row by row, with honest uncertainty, for River.
+    """Gaussian-process regression that learns row by row, with predictive distributions, for River.
 
     The model of :class:`iegp.IEGPRegressor` with ``features="random"``. Features may appear and vanish: an absent one
-    counts as the centre of its column. Scaling is built in, a scaler before it does no harm.
+    counts as the centre of its column. Scaling is built in; no scaler is needed before it.
 
     Examples
     --------
@@ -54,8 +54,22 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
 
     @classmethod
     def light(cls, seed: int | None = None, **overrides: Any) -> Self:
-        """A small model that is quick from the first row on, as :func:`iegp.presets.light`; keywords override.
+        """Make a small model that is fast from the first row on, as :func:`iegp.presets.light`.
 
+        Parameters
+        ----------
+        seed : int or None, default=None
+            Seed of the frequencies.
+        **overrides : object
+            Arguments of the constructor that replace those of the preset.
+
+        Returns
+        -------
+        RiverRegressor
+            Model that has learned nothing.
+
+        Examples
+        --------
         >>> from iegp.adapters import RiverRegressor
         >>> model = RiverRegressor.light(seed=0)
         >>> model.n_frequencies, model.warmup
@@ -64,11 +78,27 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
         return cls(**(LIGHT | overrides), seed=seed)
 
     def learn_one(self, x: Features, y: float) -> None:
-        """Learn a row."""
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        y : float
+            Target.
+        """
         self._learn(Columns.read_row, x, self._estimator.labels_.encode([y]))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn rows in order, as if one by one but quicker."""
+        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+        y : pandas.Series (n,)
+            Targets.
+        """
         if len(X):
             self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X)))
 
@@ -77,16 +107,40 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     @overload
     def predict_one(self, x: Features, with_dist: Literal[True]) -> Predicted: ...
     def predict_one(self, x: Features, with_dist: bool = False) -> float | Predicted:
-        """Predictive mean; ``with_dist`` gives the whole distribution of y. Before any label, the prior's."""
+        """Predict the target of a row. Before the first label this is the prior. Changes nothing.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        with_dist : bool, default=False
+            Return the whole predictive distribution in place of its mean.
+
+        Returns
+        -------
+        float or Predicted
+            Predictive mean, or the distribution of y, observation noise included.
+        """
         if not self._is_fitted and not with_dist:
-            self._columns.read_row(x)  # to be checked all the same
+            self._columns.read_row(x)  # raises an error for a bad row
             return 0.0
         estimator, rows = self._asked(Columns.read_row, x)
         dist = estimator.predict_dist(rows, check_input=False)
         return Predicted(dist) if with_dist else float(dist.mean[0])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """Predictive means of the rows, each as if it came next."""
+        """Predict the targets of rows, each as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+
+        Returns
+        -------
+        pandas.Series (n,)
+            Predictive means, with the index of X.
+        """
         estimator, rows = self._asked(Columns.read_frame, X)
         return series(estimator.predict(rows, check_input=False), X)
 
@@ -98,7 +152,7 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     """Gaussian-process regression of counts that learns row by row, for River.
 
     The model of :class:`iegp.IEGPCountRegressor` with ``features="random"``. Features may appear and vanish, as for
-    :class:`RiverRegressor`. A row may have an *exposure*: the time, area or population over which it was counted.
+    :class:`RiverRegressor`. A row may have an *exposure*: the time, area or population over which it is counted.
 
     Examples
     --------
@@ -115,11 +169,31 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     """
 
     def learn_one(self, x: Features, y: float, exposure: float = 1.0) -> None:
-        """Learn a row, counted over ``exposure``."""
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        y : float
+            Count, 0 or larger.
+        exposure : float, default=1.0
+            Time, area or population over which the row is counted.
+        """
         self._learn(Columns.read_row, x, self._estimator.labels_.encode([y], exposure))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, exposure: ArrayLike | None = None) -> None:
-        """Learn rows in order, as if one by one but quicker; ``exposure`` has a number per row."""
+        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+        y : pandas.Series (n,)
+            Counts.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+        """
         if len(X):
             self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X), exposure))
 
@@ -128,13 +202,41 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     @overload
     def predict_one(self, x: Features, with_dist: Literal[True], exposure: float = ...) -> PredictedCount: ...
     def predict_one(self, x: Features, with_dist: bool = False, exposure: float = 1.0) -> float | PredictedCount:
-        """Mean count under ``exposure``; ``with_dist`` gives the whole distribution. Before any label, the prior's."""
+        """Predict the count of a row. Before the first label this is the prior. Changes nothing.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        with_dist : bool, default=False
+            Return the whole predictive distribution in place of its mean.
+        exposure : float, default=1.0
+            Time, area or population over which the row is counted.
+
+        Returns
+        -------
+        float or PredictedCount
+            Mean count under the exposure, or the distribution of the count.
+        """
         estimator, rows = self._asked(Columns.read_row, x)
         dist = estimator.predict_dist(rows, exposure, check_input=False)
         return PredictedCount(dist) if with_dist else float(dist.mean[0])
 
     def predict_many(self, X: pd.DataFrame, exposure: ArrayLike | None = None) -> pd.Series:
-        """Mean counts of the rows, each as if it came next."""
+        """Predict the counts of rows, each as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+
+        Returns
+        -------
+        pandas.Series (n,)
+            Mean counts, with the index of X.
+        """
         shares = as_exposure(exposure, len(X))
         estimator, rows = self._asked(Columns.read_frame, X)
         return series(estimator.predict(rows, shares, check_input=False), X)

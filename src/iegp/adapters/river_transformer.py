@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fixed={}, defaults={"n_frequencies": 50}):
     """A map of rows that keeps learning from a stream, for River.
 
-    The model of :class:`iegp.IEGPLVM`. Until ``warmup`` rows have been learned there is no map, and every row lies at
-    the origin. A feature that a row does not have is missing: what was observed decides where the row lies. A feature
-    that appears during the warm-up joins the others; one that appears later is left out, because a map cannot grow
-    columns. Rows are divided by one scale for all features: put a ``StandardScaler`` before it where units differ.
+    The model of :class:`iegp.IEGPLVM`. Until ``warmup`` rows have been learned there is no map, and every row is at
+    the origin. A feature that a row does not have is missing: the observed features determine the position. A feature
+    that first appears during the warm-up becomes a column; one that first appears later is ignored, because columns
+    cannot be added to a map. Rows are divided by one scale for all features: put a ``StandardScaler`` before it where
+    units differ.
 
     Examples
     --------
@@ -54,26 +55,71 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     # -- learning --------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features) -> None:
-        """Learn a row."""
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+        """
         self._learn(Columns.read_row, x)
 
     def learn_many(self, X: pd.DataFrame) -> None:
-        """Learn rows in order, as if one by one but quicker."""
+        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+        """
         if len(X):
             self._learn(Columns.read_frame, X)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- predicting ------------------------------------------------------------------------------------------------
 
     def transform_one(self, x: Features) -> dict[Hashable, float]:
-        """Where a row lies on the map: ``{"z0": ..., "z1": ...}``; the origin while there is no map."""
+        """Compute the position of a row on the map. Changes nothing.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+
+        Returns
+        -------
+        dict
+            Coordinates ``{"z0": ..., "z1": ...}``; zeros during the warm-up.
+        """
         return dict(zip(self._names, self._positions(Columns.read_row, x)[0].tolist(), strict=True))
 
     def transform_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Where the rows lie."""
+        """Compute the positions of rows on the map. Changes nothing.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame (n, d)
+            Rows, with features as columns.
+
+        Returns
+        -------
+        pandas.DataFrame (n, n_components)
+            Columns ``z0``, ``z1``, ..., with the index of X.
+        """
         return frame(self._positions(Columns.read_frame, X), self._names, X)
 
     def score_one(self, x: Features) -> float:
-        """Log predictive density of a row over its observed features: low for odd rows; 0 while there is no map."""
+        """Compute the log predictive density of a row over its observed features: small for unusual rows.
+
+        Parameters
+        ----------
+        x : dict
+            Values by feature name; a feature that the row does not have is left out.
+
+        Returns
+        -------
+        float
+            Log density; 0 during the warm-up.
+        """
         rows, _ = self._columns.read_row(x)
         return float(self._estimator.score_samples(rows)[0]) if self.has_map and _observed(rows).any() else 0.0
 
@@ -96,7 +142,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
             columns = columns.with_names(new)
             rows, _ = read(columns, x)
             if n_seen:
-                # The rows so far are kept anyway; they are given again, with a gap where the new features stand.
+                # The rows so far are stored; they are learned again, with the new features missing.
                 gaps = np.full((n_seen, len(columns.names) - n_known), np.nan)
                 rows = np.concatenate([np.hstack([estimator.model_.kept, gaps]), rows])
                 estimator = self._fresh(self.seed)
@@ -115,5 +161,5 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
 
 def _observed(rows: Float) -> Bool:
-    """(n,): rows with at least one value; one without any lies nowhere."""
+    """(n,): rows with at least one value; a row without any has no position."""
     return np.asarray(~np.isnan(rows).all(axis=1))

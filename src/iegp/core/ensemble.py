@@ -75,7 +75,7 @@ def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
     shape = len(x), ensemble.n_experts, ensemble.noise_var.shape[1]
     components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
     predict_into(ensemble, state, x, components)
-    return Mixture.trusted(*components, single_output=False)
+    return Mixture.unchecked(*components, single_output=False)
 
 
 @compiled

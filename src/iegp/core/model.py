@@ -269,4 +269,4 @@ def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
     """A prediction of standardised labels, in the units of y."""
     loc = scaling.y_mean + scaling.y_scale * mixture.loc
     single = mixture.single_output
-    return Mixture.trusted(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)
+    return Mixture.unchecked(mixture.weights, loc, scaling.y_scale * mixture.scale, mixture.dof, single)

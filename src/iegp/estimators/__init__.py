@@ -1,6 +1,6 @@
-"""The scikit-learn face: estimators that check what they are given and hand clean arrays to the core.
+"""scikit-learn estimators: they check arguments and data and pass clean arrays to the core.
 
-Touch this room to change how people call us, never to change what is computed.
+Change this package to change the public interface; what is computed is in :mod:`iegp.core`.
 """
 
 from __future__ import annotations

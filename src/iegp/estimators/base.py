@@ -1,4 +1,4 @@
-"""What all estimators share: the core model they hold, learning, looking at the experts, storing."""
+"""Base classes of all estimators: the core model, learning, attributes of the experts, storing."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from iegp.typing import Arrays, Float
 
 
 class ModelEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator around a model of the core, which is its attribute ``model_`` once it has learned."""
+    """Base of the estimators. The attribute ``model_`` is the model of the core, once rows have been learned."""
 
     model_: Any
-    # Where a model file has the model, and the module that takes models apart and puts them together.
+    # Key of the model in the header of a model file, and the module that converts models to and from arrays.
     _part: str
     _storage: Any
 
@@ -41,17 +41,39 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         return int(self._fitted().n_seen)
 
     def adopt(self, model: Any, feature_names: Sequence[Any] | None = None) -> None:
-        """Take a model of the core as what was learned."""
+        """Use a model of the core as the fitted model.
+
+        Parameters
+        ----------
+        model : Online or LatentOnline
+            Model of the core; not copied.
+        feature_names : sequence of str, default=None
+            Names of the columns.
+        """
         self.model_, self.n_features_in_ = model, model.n_columns
         if feature_names is not None:
             self.feature_names_in_ = np.array(feature_names, dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a safetensors file, atomically. :func:`iegp.load` brings it back, to the bit."""
+        """Write the model to a safetensors file, atomically. :func:`iegp.load` restores it bit by bit.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; an existing one is replaced.
+        """
         model_file.write(path, *self.to_parts())
 
     def to_parts(self) -> tuple[dict[str, Any], Arrays]:
-        """Header and arrays of a model file."""
+        """Return the contents of a model file.
+
+        Returns
+        -------
+        header : dict
+            Plain data, ready for JSON.
+        arrays : dict of ndarrays
+            Arrays of the model; not copies.
+        """
         header: dict[str, Any] = {
             "estimator": type(self).__name__,
             "iegp": version("iegp"),
@@ -67,7 +89,13 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         return header, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Take back what :meth:`to_parts` gave; an error where the parts do not fit together."""
+        """Restore the result of :meth:`to_parts`; an error where the parts do not fit together.
+
+        Parameters
+        ----------
+        header, arrays : dict
+            As returned by :meth:`to_parts`.
+        """
         if header[self._part] is None:
             return
         model, names = self._storage.restore(header[self._part], arrays), header["feature_names"]
@@ -78,11 +106,11 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         self.adopt(model, names)
 
     def _own_header(self) -> dict[str, Any]:
-        """What is stored beyond the core's model."""
+        """Entries of the header beside the model of the core."""
         return {}
 
     def _restore_own(self, model: Any, header: dict[str, Any]) -> None:
-        """Take back what :meth:`_own_header` gave, after checking that it fits the model."""
+        """Restore the entries of :meth:`_own_header`, after checking that they fit the model."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -95,10 +123,10 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class StreamEstimator(ModelEstimator):
-    """An ensemble of experts in the middle of a stream. Subclasses say what labels are.
+    """Base of the estimators that learn labels with an ensemble of experts. Subclasses define the kind of label.
 
-    ``model_`` is the model of the core and ``labels_`` the codec of its labels. Methods here have one argument,
-    ``extra``, for what a kind of label has beside y: exposures or the names of classes.
+    ``model_`` is the model of the core and ``labels_`` the codec of its labels. The argument ``extra`` of the methods
+    here is what a kind of label needs beside y: exposures, or the list of classes.
     """
 
     model_: Online
@@ -110,22 +138,33 @@ class StreamEstimator(ModelEstimator):
     _default_kernels: tuple[Kernel, ...]
     _codec: type[Codec]
     _label: str
-    """What y has for each row, for messages."""
+    """Content of y for each row, for messages."""
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- experts ---------------------------------------------------------------------------------------------------
 
     @property
     def expert_weights_(self) -> Float:
-        """How much each expert is trusted now, (n_experts,)."""
+        """Current weights of the experts, (n_experts,)."""
         return np.asarray(np.exp(self._fitted().state.log_weights))
 
     @property
     def experts_(self) -> ExpertTable:
-        """Who is in the ensemble, in the order of ``expert_weights_``; prints as a table, most trusted first."""
+        """The experts, in the order of ``expert_weights_``; printed as a table, largest weight first."""
         return experts_of(self._fitted())
 
     def settings(self, n_outputs: int) -> Settings:
-        """Checked constructor arguments, for so many outputs or classes."""
+        """Return the checked constructor arguments.
+
+        Parameters
+        ----------
+        n_outputs : int
+            Number of outputs, or of classes.
+
+        Returns
+        -------
+        Settings
+            Settings of the core.
+        """
         arguments = self.get_params(deep=False)
         return parameters.settings_from(arguments, self._default_kernels, self._likelihood(n_outputs))
 
@@ -151,7 +190,7 @@ class StreamEstimator(ModelEstimator):
         online.absorb(self.model_, rows, columns, n_threads_from(self.n_jobs))
 
     def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any) -> tuple[Float, Float]:
-        """Check first rows, and start a model that has seen nothing in place of any that was there."""
+        """Check the first rows, and start a new model in place of any that was there."""
         rows, labels = self._check(X, y, extra, reset=True)
         self.labels_ = self._first_codec(labels, extra)
         columns = self._encode(labels, extra)
@@ -164,12 +203,12 @@ class StreamEstimator(ModelEstimator):
         if not self.__sklearn_is_fitted__():
             return self._begin(X, y, extra)
         if not check_input:
-            return np.asarray(X), self._encode(np.asarray(y), extra, trusted=True)
+            return np.asarray(X), self._encode(np.asarray(y), extra, unchecked=True)
         rows, labels = self._check(X, y, extra, reset=False)
         return rows, self._encode(labels, extra)
 
     def _check(self, X: ArrayLike, y: ArrayLike, extra: Any, reset: bool) -> tuple[Float, Labels]:
-        """Rows (n, d) and as many labels, whose values the codec will check."""
+        """Rows (n, d) and as many labels; the codec checks the values of the labels."""
         require_y(self, y, self._label)
         rows = check_x(self, X, reset)
         labels = self._read(y, extra, reset)
@@ -187,20 +226,20 @@ class StreamEstimator(ModelEstimator):
         raise NotImplementedError
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
-        """Whatever container y is, as an array of labels."""
+        """Any container y as an array of labels."""
         raise NotImplementedError
 
     def _first_codec(self, labels: Labels, extra: Any) -> Codec:
         """The codec of a model that starts with these labels."""
         raise NotImplementedError
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
         """Columns of numbers for the core."""
         del extra
-        return self.labels_.encode_trusted(labels) if trusted else self.labels_.encode(labels)
+        return self.labels_.encode_unchecked(labels) if unchecked else self.labels_.encode(labels)
 
     def _may_have(self, likelihood: str) -> bool:
-        """Whether a model of this class may have the likelihood of this name: one of its own, or a user's of a kind."""
+        """Whether a model of this class may have this likelihood: built in, or user-defined for such labels."""
         if likelihood in self._likelihoods:
             return True
         takes_users = "likelihood" in self.get_params(deep=False) and likelihood not in BUILT_IN

@@ -1,4 +1,4 @@
-"""Checking what a caller gives, so that the core never has to: clean float64 arrays in, or an error that says where."""
+"""Checks of rows and labels, so that the core needs none: clean float64 arrays, or an error that names the place."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _check_finite(values: Float, columns: Any) -> None:
 
 @contextmanager
 def _named_columns() -> Iterator[None]:
-    """To scikit-learn's words on columns that are not those of ``fit``, add what to do about them."""
+    """Add a remedy to scikit-learn's message about columns that are not those of ``fit``."""
     try:
         yield
     except ValueError as error:

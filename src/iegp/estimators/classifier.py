@@ -15,16 +15,16 @@ from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, D
 
 
 class IEGPClassifier(LabelEstimator):
-    """Gaussian-process classification that learns from a stream, row by row, with honest probabilities.
+    """Gaussian-process classification that learns from a stream, row by row, and predicts class probabilities.
 
-    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
-    well they predicted. Two classes share one latent function, K classes have one each (and share an expert's features
-    and covariance). Labels enter by Laplace's approximation along each row: cost per row and memory are constant.
+    An ensemble of random-feature GP experts predicts each row before its label is used; the weights of the experts
+    follow from their predictions. Two classes share one latent function, K classes have one each (and share an expert's
+    features and covariance). Labels enter by Laplace's approximation: cost per row and memory are constant.
 
     Parameters
     ----------
     kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is a dictionary that works well untuned.
+        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
     n_frequencies : int, default=100
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
@@ -33,21 +33,21 @@ class IEGPClassifier(LabelEstimator):
         Variance of the random walk of an expert's latent function (its log odds), per row; 0 is a static expert. With a
         sequence every kernel is combined with every drift.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
-        How experts are weighed: the best mixture, the posterior probability, or a Markov chain over experts.
+        How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`; ``stacking_rate`` is 0.2 by default.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's latent function; by Laplace evidence on the warm-up rows, between 1e-4 and 1e4.
     sharpness : float or sequence, default=(1.0, 1.5, 3.0)
-        Powers to which an expert's class probabilities are raised, each an expert of its own that costs almost nothing:
-        a mixture of honest probabilities is too timid without. 1 leaves them as they are (the paper).
+        Powers to which an expert's class probabilities are raised, each a further expert that costs almost nothing; a
+        mixture of calibrated probabilities is underconfident without them. 1 leaves them as they are (the paper).
     link : {"logit", "probit"}, default="logit"
         From latent function to probability, for two classes; more classes use softmax.
     integration : {"quadrature", "probit", "monte-carlo"}, default="quadrature"
-        How the latent function is averaged over: accurately, by the paper's probit approximation, or by 256 fixed
-        draws.
+        How probabilities are integrated over the latent function: by quadrature, by the paper's probit approximation,
+        or by 256 fixed draws.
     likelihood : str or Likelihood, default=None
-        One of your own (:mod:`iegp.likelihoods`) whose labels are classes, or its name if it is registered, in place of
+        A user-defined likelihood of classes (:mod:`iegp.likelihoods`), or its name if it is registered, in place of
         ``link``.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.

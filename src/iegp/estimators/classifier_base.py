@@ -1,4 +1,4 @@
-"""What classifiers share, be their classes ordered or not."""
+"""Base class of the classifiers, of ordered and of unordered classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINKS = ("logit", "probit")
 
 
 class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
-    """Learning, predicting and storing with class labels."""
+    """Base of the classifiers."""
 
     labels_: ClassLabels
     link: str
@@ -38,7 +38,20 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         return self.labels_.array
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then learn the rows in order. The classes are those of y."""
+        """Forget everything, then learn the rows in order. The classes are those of y.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Labels, such as text, integers or booleans.
+
+        Returns
+        -------
+        self
+            This model.
+        """
         return self._fit(X, y)
 
     def partial_fit(
@@ -48,12 +61,27 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
     ) -> Self:
-        """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
+        """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
-        The first call decides the classes: ``classes`` if given, else the labels in y. A label that is none of them is
-        an error later on, and leaves the model as it was. ``check_input=False`` skips all checks, for callers that have
-        made them: X is then a C-contiguous float64 array (n, d) and y holds class *numbers* (n,), places in
-        ``classes_``, as float64, on a model that has learned before.
+        The first call sets the classes. A label that is not among them is an error in later calls and leaves the model
+        unchanged.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Labels, such as text, integers or booleans.
+        classes : sequence of labels, default=None
+            All classes that may occur; ``None`` takes the labels of y. Later calls cannot change them.
+        check_input : bool, default=True
+            ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
+            a float64 array (n,) of class *numbers* (indices into ``classes_``).
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._partial_fit(X, y, classes, check_input)
 
@@ -64,12 +92,39 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
     ) -> ClassificationRun:
-        """Predict each row, then learn it: one pass over a stream, as it would have happened.
+        """Predict each row, then learn it (test-then-train): one pass over a stream.
 
-        Returns an object with ``proba`` (rows x ``classes_``), ``predicted``, ``log_score`` and ``weights``: one entry
-        per row, each made before the label of that row was used. On a fresh model without ``classes`` the *set* of
-        labels is taken from y (never their order): the one thing it knows ahead. ``check_input`` as in
-        :meth:`partial_fit`.
+        The prediction of a row does not use its label. On a new model without ``classes`` the *set* of labels is taken
+        from y: the only information used ahead of time.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Labels, such as text, integers or booleans.
+        classes : sequence of labels, default=None
+            As in :meth:`partial_fit`.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ClassificationRun
+            With ``proba`` (n, K) in the order of ``classes_``, ``predicted`` (n,), ``log_score`` (n,) and ``weights``
+            (n, n_experts).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iegp import IEGPClassifier
+        >>> from iegp.kernels import RBF
+        >>> X = np.random.default_rng(0).uniform(-2, 2, size=(300, 1))
+        >>> y = X[:, 0] > 0.5
+        >>> model = IEGPClassifier([RBF(1.0)], n_frequencies=10, warmup=50, random_state=0)
+        >>> run = model.prequential(X, y)
+        >>> run.proba.shape, run.error < 0.1
+        ((300, 2), True)
         """
         with unchanged_on_error(self):
             rows, numbers = self._continue(X, y, classes, check_input)
@@ -81,28 +136,81 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Labels, such as text, integers or booleans.
+        classes : sequence of labels, default=None
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._warm_up(X, y, classes)
 
     def predict(self, X: ArrayLike, check_input: bool = True) -> Labels:
-        """The most probable class of each row."""
+        """Predict the most probable class of each row. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ndarray (n,)
+            Labels.
+        """
         best = np.argmax(self.predict_proba(X, check_input), axis=1)
         return self.labels_.decode(best)
 
     def predict_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
-        """Probability of every class, (n, K) in the order of ``classes_``, if the row came next. Changes nothing."""
+        """Predict the probability of every class, each row as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Probabilities, in the order of ``classes_``.
+        """
         rows = self._rows_to_predict(X, check_input)
         return online.predict_classes(self.model_, rows)
 
     def predict_log_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
-        """Logarithm of :meth:`predict_proba`."""
+        """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Log probabilities, in the order of ``classes_``.
+        """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X, check_input)))
 
     # -- private ---------------------------------------------------------------------------------------------------
 
     def _declared(self, classes: Any) -> ClassLabels | None:
-        """The classes if a caller names them, so that any number may be one."""
+        """The classes if the caller gave them; then any number may be a class."""
         return None if classes is None else ClassLabels.declared(classes, is_fixed=True).sorted()
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
@@ -120,25 +228,25 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         codec.require(2)
         return codec
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
-        if extra is not None and not trusted:
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
+        if extra is not None and not unchecked:
             again = ClassLabels.declared(extra).classes
             if set(again) != set(self.labels_.classes):
                 raise InputError(
                     f"classes={list(again)!r:.200} are not those this model started with "
                     f"({list(self.labels_.classes)!r:.200}); leave classes out, or call fit to start anew"
                 )
-        return super()._encode(labels, extra, trusted)
+        return super()._encode(labels, extra, unchecked)
 
     def _checked_link(self) -> str:
-        """The way from a latent function to probabilities."""
+        """The link function, checked."""
         if self.link not in LINKS:
             raise InputError(f"link={self.link!r} is not known; use one of {', '.join(map(repr, LINKS))}")
         return self.link
 
 
 def _as_objects(labels: Any) -> Any:
-    """A list that NumPy would turn into text (a NaN among words, numbers among words) as objects, to be looked at."""
+    """A list that NumPy would turn into text (a NaN among words, numbers among words) as objects, to be checked."""
     if isinstance(labels, list | tuple) and not all(isinstance(label, str) for label in labels):
         array = np.asarray(labels)
         return np.array(labels, dtype=object) if array.dtype.kind == "U" and array.ndim == 1 else array

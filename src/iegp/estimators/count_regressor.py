@@ -27,17 +27,17 @@ from iegp.typing import Float
 
 
 class IEGPCountRegressor(NumberEstimator):
-    """Gaussian-process regression of counts that learns from a stream, row by row, with honest uncertainty.
+    """Gaussian-process regression of counts that learns from a stream, row by row, and predicts distributions.
 
-    The log of the rate is a random-feature GP, the count is Poisson around it, overdispersed as the data are.
+    The log of the rate is a random-feature GP; the count is Poisson with that rate, with fitted overdispersion.
     ``predict`` gives the mean count, ``predict_dist`` the whole distribution. y may hold any non-negative numbers (then
-    a quasi-likelihood), and each row may have an *exposure*: the time, area or population over which it was counted, 1
+    a quasi-likelihood), and each row may have an *exposure*: the time, area or population over which it is counted, 1
     if not given.
 
     Parameters
     ----------
     kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is a dictionary that works well untuned.
+        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
     n_frequencies : int, default=75
         Random frequencies per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
@@ -49,13 +49,14 @@ class IEGPCountRegressor(NumberEstimator):
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
     overdispersion : "evidence" or float, default="evidence"
-        Real counts scatter more than Poisson's: each rate is multiplied by log-normal noise with this log variance. By
-        evidence on the warm-up rows, or a number; 0 is Poisson.
+        Variance of the log-normal noise that multiplies each rate, on the log scale; fitted by evidence on the warm-up
+        rows, or a number. 0 is Poisson.
     integration : {"quadrature", "monte-carlo"}, default="quadrature"
-        How the log rate is averaged over in the score of a row: accurately, or by 256 fixed draws.
+        How the score of a row integrates over the log rate: by quadrature, or by 256 fixed draws.
     likelihood : str or Likelihood, default="poisson"
-        What y says about the latent function: ``"poisson"``, or one of your own (:mod:`iegp.likelihoods`) whose labels
-        are numbers, or its name if it is registered. y is then what that likelihood allows; there are no intervals.
+        Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
+        (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
+        there are no intervals.
     warmup, learn_warmup, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
@@ -118,16 +119,45 @@ class IEGPCountRegressor(NumberEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order."""
+        """Forget everything, then learn the rows in order.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Counts, or other numbers that the likelihood allows.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+
+        Returns
+        -------
+        self
+            This model.
+        """
         return self._fit(X, y, exposure)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
     ) -> Self:
-        """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
+        """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
-        ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
-        (n, d), y and exposure (n,), on a model that has learned before.
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Counts, or other numbers that the likelihood allows.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+        check_input : bool, default=True
+            ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
+            and exposure float64 arrays (n,).
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._partial_fit(X, y, exposure, check_input)
 
@@ -139,11 +169,28 @@ class IEGPCountRegressor(NumberEstimator):
         level: float = LEVEL,
         check_input: bool = True,
     ) -> PrequentialRun:
-        """Predict each row, then learn it: one pass over a stream, as it would have happened.
+        """Predict each row, then learn it (test-then-train): one pass over a stream.
 
-        Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` (log probability of
-        the count) and ``weights``: one entry per row, each made before the label of that row was used. ``level`` is
-        that of the interval; its ends are whole numbers, so that it covers at least as much.
+        The prediction of a row does not use its label.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Counts, or other numbers that the likelihood allows.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+        level : float, default=0.95
+            Probability of the central interval. Its ends are whole numbers, so that it covers at least as much.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        PrequentialRun
+            With ``mean``, ``std``, ``lower``, ``upper`` and ``log_score`` (log probability of the count), all (n,), and
+            ``weights`` (n, n_experts).
         """
         return self._run(X, y, exposure, level, check_input)
 
@@ -151,6 +198,20 @@ class IEGPCountRegressor(NumberEstimator):
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,)
+            Counts, or other numbers that the likelihood allows.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._warm_up(X, y, exposure)
 
@@ -169,16 +230,46 @@ class IEGPCountRegressor(NumberEstimator):
     def predict(
         self, X: ArrayLike, exposure: ArrayLike | None = None, return_std: bool = False, check_input: bool = True
     ) -> Float | tuple[Float, Float]:
-        """Mean count of each row under its exposure (default 1); with ``return_std`` also its standard deviation."""
+        """Predict the count of each row under its exposure. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+        return_std : bool, default=False
+            Also return the standard deviation of the count.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ndarray (n,), or a pair of them
+            Mean counts, and standard deviations if ``return_std``.
+        """
         dist = self.predict_dist(X, exposure, check_input)
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def predict_dist(
         self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
     ) -> CountMixture | LatentMixture:
-        """The whole predictive distribution of each row's count: mean, std, pmf, cdf, quantile, interval, sample.
+        """Predict the whole distribution of each row's count. Changes nothing.
 
-        With a likelihood of your own: mean, std, logpdf.
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        exposure : array-like (n,), default=None
+            Exposure of each row; ``None`` is 1.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        CountMixture or LatentMixture
+            One distribution per row, with mean, std, pmf, cdf, quantile, interval and sample; with a user-defined
+            likelihood a ``LatentMixture``, with mean, std and logpdf.
         """
         rows = self._rows_to_predict(X, check_input)
         return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)))
@@ -207,5 +298,5 @@ class IEGPCountRegressor(NumberEstimator):
         has_exposure = bool(np.any(as_exposure(extra, len(labels)) != 1.0))
         return CountLabels(has_exposure, allows_negative=self._likelihood(1) != "poisson")
 
-    def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
-        return self.labels_.encode_trusted(labels, extra) if trusted else self.labels_.encode(labels, extra)
+    def _encode(self, labels: Labels, extra: Any, unchecked: bool = False) -> Float:
+        return self.labels_.encode_unchecked(labels, extra) if unchecked else self.labels_.encode(labels, extra)

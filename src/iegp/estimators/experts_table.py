@@ -1,4 +1,4 @@
-"""``experts_``: who is in the ensemble, with what settings, and how much each is trusted now."""
+"""``experts_``: the experts of an ensemble, their settings and current weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Expert(NamedTuple):
 
 
 class ExpertTable(tuple[Expert, ...]):
-    """A tuple of :class:`Expert` that prints as a table, most trusted first."""
+    """A tuple of :class:`Expert` that prints as a table, largest weight first."""
 
     def __repr__(self) -> str:
         labels = bool(self) and np.isnan(np.mean(self[0].noise_var))  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Initial maps of the warm-up rows, from which the latent variable model may start."""
+"""Initial maps of the warm-up rows for the latent variable model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 INITS = ("pca", "tsne")
-# Fewer rows than this have too few neighbours for t-SNE to say anything; principal components do.
+# With fewer rows than this t-SNE has too few neighbours; principal components are used instead.
 _FEWEST = 16
 _LEADING, _PERPLEXITY, _ITERATIONS = 50, 30.0, 500
 
 
 def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> InitialMap:
-    """What ``init`` asks for, checked."""
+    """The initial map that ``init`` asks for, checked."""
     if isinstance(init, str):
         if init not in INITS:
             raise InputError(f"init={init!r} is not known; use 'pca', 'tsne' or an array of positions")
@@ -41,7 +41,7 @@ def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> Initial
 
 
 def _leading(columns: Float) -> None:
-    """The core takes principal components if it is given no initial map."""
+    """The core uses principal components if it is given no initial map."""
     del columns
 
 
@@ -49,7 +49,7 @@ def _tsne(columns: Float, n_components: int, seed: int) -> Float | None:
     n = len(columns)
     if n < _FEWEST or not np.any(columns.std(axis=0) > 0.0):
         return None
-    # 215 modules, which only maps need.
+    # 215 modules, needed by this method alone.
     tsne_class = on_demand("sklearn.manifold").TSNE
     start = principal_positions(columns, n_components) * 1e-4
     tsne = tsne_class(

@@ -27,9 +27,9 @@ from iegp.estimators.initial_map import initial_map
 from iegp.storage import latent_state
 from iegp.typing import Float, Int
 
-# Short, compared with the spread of the initial map: with these and 75 frequencies nearest neighbours on the map are
-# more often alike than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones lower
-# that error further, but only by dropping every row onto a row of the warm-up: a heap of dots, no map.
+# Short, compared with the spread of the initial map: with these and 75 frequencies nearest neighbours on the map have
+# the same class more often than with the paper's seven kernels and fifty frequencies, for less time. Still shorter ones
+# lower that error further, but only by placing every row at the position of a row of the warm-up.
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
 
 
@@ -37,13 +37,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     """A map of high-dimensional rows that keeps learning from a stream.
 
     An ensemble of Gaussian process latent variable models on random features, one per kernel. The first ``warmup`` rows
-    are laid out together; every later row is placed where each expert finds it most probable, starting from the places
-    of its nearest neighbours, and then learned. The cost of a row does not grow with the stream, but for the search for
-    neighbours, which grows with its logarithm. Memory grows by a few hundred bytes per row unless ``max_stored`` bounds
-    it.
+    are placed together; every later row is placed where each expert finds it most probable, starting from the positions
+    of its nearest neighbours, and then learned. The cost of a row does not grow with the stream, except for the search
+    for neighbours, which grows with its logarithm. Memory grows by a few hundred bytes per row unless ``max_stored``
+    bounds it.
 
     Rows are centred and divided by *one* scale, that of the warm-up rows: bring columns in different units to a common
-    scale before. Entries may be missing (NaN): what was observed decides.
+    scale before. Entries may be missing (NaN): the observed ones determine the position.
 
     Parameters
     ----------
@@ -57,47 +57,47 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     features : {"random", "orthogonal"}, default="random"
         How frequencies are drawn. In two dimensions independent ones make better maps.
     warmup : int, default=500
-        Rows that are laid out together. Until then any question is answered by a provisional fit to the rows so far.
+        Rows that are placed together. Until then results come from a provisional fit to the rows so far.
     weights : {"bayes", "switching", "stacking"}, default="bayes"
-        How experts are weighed: by all they predicted, as if the best could change at any row, or as a mixture.
+        How experts are weighted: the posterior probability, a Markov chain over experts, or the best mixture.
     switch_prob : float or array (n_experts, n_experts), default=0.01
         For ``weights="switching"``: probability of a change at a row, or a matrix (row = from, column = to).
     stacking_rate : float, default=0.1
-        For ``weights="stacking"``: how fast weights follow.
+        For ``weights="stacking"``: how fast weights move, in (0, 1].
     shutdown : float, default=0.0
-        For ``weights="bayes"``: an expert below this weight never comes back.
+        For ``weights="bayes"``: an expert with a smaller weight is dropped for good.
     forgetting : float, default=1.0
-        Weight that what was learned keeps per row; below one the map follows data that drift.
+        Factor per row by which earlier rows count less; below one the map follows data that drift.
     init : {"tsne", "pca"} or array (warmup, n_components), default="tsne"
-        The map of the warm-up rows from which all experts begin.
+        Initial map of the warm-up rows, from which all experts start.
     start_spread : float, default=6.0
-        Spread of that map, in the units of the kernels' length scales.
+        Spread of the initial map, in the units of the kernels' length scales.
     latent_var : float, default=40.0
         Variance of the latent prior around zero.
     chain : bool, default=True
-        Whether each expert begins where the one before it ended. Either way the experts share one frame.
+        Whether each expert starts from the result of the one before it. Either way the maps are aligned.
     n_neighbors : int, default=3
-        Neighbours whose places are tried as starts; the best is improved.
+        Neighbours. Their positions are candidates for the start of a row; the best one is improved.
     n_steps : int, default=3
         Gauss-Newton steps per row.
     warmup_iter : int, default=60
         L-BFGS iterations per expert on the warm-up rows.
     max_stored : int or None, default=None
-        Most rows that are remembered as neighbours; at least ``warmup``. When they are reached, every second one is
-        forgotten: recent rows stay dense, older ones thin out. ``None`` remembers all.
+        Largest number of rows that are stored as neighbours; at least ``warmup``. When it is reached, every second one
+        is dropped, so that older rows become sparser. ``None`` stores all.
     random_state : int, RandomState or None, default=None
         Seed of the frequencies (and of t-SNE).
 
     Attributes
     ----------
     embedding_ : ndarray (n_stored, n_components)
-        All stored rows where the expert trusted most *now* put them, each at its time. One expert, one map.
+        Positions of the stored rows by the expert with the largest weight *now*, each as it was placed when learned.
     stitched_embedding_ : ndarray (n_stored, n_components)
-        The paper's output: each row from the expert that was best at its moment.
+        The paper's output: positions of the stored rows, each by the expert that was best when the row was learned.
     stored_rows_ : ndarray (n_stored,)
-        Which rows of the stream these are; all of them unless ``max_stored`` was reached.
+        Numbers of the stored rows in the stream; all of them unless ``max_stored`` was reached.
     expert_weights_ : ndarray (n_experts,)
-        How much each expert is trusted now.
+        Current weights of the experts.
     noise_var_, prior_var_ : ndarray (n_experts,)
         Variances fitted to the warm-up rows, in units of the scaled rows.
     n_samples_seen_, n_features_in_, feature_names_in_
@@ -169,39 +169,100 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     # -- learning --------------------------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Forget everything, then learn the rows of X in order; y is ignored."""
+        """Forget everything, then learn the rows of X in order.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        self
+            This model.
+        """
         del y
         self._restart(X)
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Learn more rows, in order; y is ignored.
+        """Learn more rows, in order.
 
-        However a stream is cut, the map is the same to 1e-8 (a tie between two starts, equal to rounding, may
-        fall either way). For the same cuts it is the same to the bit.
+        Splitting a stream into calls differently gives the same map to 1e-8 (a tie between two starting points, equal
+        up to rounding, may be resolved either way). The same calls give the same map, bit by bit.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        self
+            This model.
         """
         del y
         self._continue(X)
         return self
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> Float:
-        """Forget everything, learn the rows of X, and say where the expert trusted most at the end put each of them."""
+        """Forget everything, learn the rows of X, and return their positions.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray (n, n_components)
+            Positions by the expert with the largest weight after the last row.
+        """
         del y
         return self._own_rows(self._restart(X))
 
     def partial_fit_transform(self, X: ArrayLike, y: object = None) -> Float:
-        """Learn more rows and say where the expert now trusted most put each of *these* rows."""
+        """Learn more rows and return the positions of *these* rows.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray (n, n_components)
+            Positions by the expert with the largest weight after the last row.
+        """
         del y
         n_before = self.model_.n_seen if self.__sklearn_is_fitted__() else 0
         learned = self._continue(X)
         return self._own_rows(learned)[-(self.n_samples_seen_ - n_before) :]
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- the map ---------------------------------------------------------------------------------------------------
 
     def transform(self, X: ArrayLike) -> Float:
-        """Where each row belongs on the map of the expert trusted most, (n, n_components). The model is unchanged.
+        """Compute the position of each row on the map of the expert with the largest weight. Changes nothing.
 
-        A row that is stored already stays where it is; any other is placed as the next row of the stream would be.
+        A stored row keeps its position; any other is placed as the next row of the stream would be.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+
+        Returns
+        -------
+        ndarray (n, n_components)
+            Positions.
         """
         rows = self._rows_to_ask(X)
         model = self._embedder()
@@ -211,9 +272,19 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         return positions
 
     def inverse_transform(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Rows (n, n_features_in_) that the expert trusted most expects at latent positions X (n, n_components).
+        """Predict rows at positions of the map, by the expert with the largest weight. Changes nothing.
 
-        With ``return_std`` also the standard deviation of each entry as it would be observed, noise included.
+        Parameters
+        ----------
+        X : array-like (n, n_components)
+            Positions.
+        return_std : bool, default=False
+            Also return the standard deviation of each entry, observation noise included.
+
+        Returns
+        -------
+        ndarray (n, n_features_in_), or a pair of them
+            Predicted rows in the units of the data, and standard deviations if ``return_std``.
         """
         self._fitted()
         positions = check_array(X, dtype=np.float64, order="C", input_name="X")
@@ -233,21 +304,31 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
 
     def score_samples(self, X: ArrayLike) -> Float:
-        """Log predictive density (n,) of each row at its most probable place, over observed entries; low for odd rows.
+        """Compute the log predictive density of each row over its observed entries: small for unusual rows.
 
-        All experts are mixed by their weights, each at the position it finds most probable.
+        A mixture of all experts by their weights, each at the position that it finds most probable.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows; NaN marks a missing entry.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log densities.
         """
         return latent.log_densities(self._embedder(), self._rows_to_ask(X))
 
     @property
     def embedding_(self) -> Float:
-        """Stored rows where the expert trusted most now put them."""
+        """Positions of the stored rows by the expert with the largest weight now."""
         model = self._embedder()
         return np.array(model.memory.positions[model.best_expert])
 
     @property
     def stitched_embedding_(self) -> Float:
-        """Stored rows, each where the best expert of its moment put it."""
+        """Positions of the stored rows, each by the expert that was best when the row was learned."""
         return self._embedder().memory.stitched.copy()
 
     @property
@@ -257,7 +338,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
     @property
     def expert_weights_(self) -> Float:
-        """How much each expert is trusted now."""
+        """Current weights of the experts."""
         return np.exp(self._embedder().log_weights)
 
     @property
@@ -294,7 +375,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         return latent_online.learn(self.model_, rows, self._initial_map())
 
     def _own_rows(self, learned: EmbeddedRows | None) -> Float:
-        """Positions of the rows just learned, by the expert trusted most."""
+        """Positions of the rows just learned, by the expert with the largest weight."""
         model = self._embedder()
         return np.array((model.memory.positions if learned is None else learned.positions)[model.best_expert])
 
@@ -310,7 +391,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         return initial_map(self.init, settings.n_components, settings.warmup, settings.seed)
 
     def settings(self) -> LatentSettings:
-        """Checked constructor arguments."""
+        """Return the checked constructor arguments.
+
+        Returns
+        -------
+        LatentSettings
+            Settings of the core.
+        """
         given = self.get_params(deep=False)
         del given["init"]
         return LatentSettings(**parameters.latent_arguments(given, LATENT_KERNELS))

@@ -19,8 +19,8 @@ from iegp.typing import Float
 class IEGPOrdinalClassifier(LabelEstimator):
     """Gaussian-process classification of *ordered* classes (grades, levels, ratings) that learns from a stream.
 
-    One latent function passes increasing cut-points on its way through the classes (cumulative logit or probit). The
-    cut-points are found by Laplace evidence on the warm-up rows, together with ``prior_var``. Everything else is as in
+    Increasing cut-points divide the range of one latent function into the classes (cumulative logit or probit). The
+    cut-points are fitted by Laplace evidence on the warm-up rows, together with ``prior_var``. Everything else is as in
     :class:`IEGPClassifier`.
 
     Parameters
@@ -32,7 +32,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
     kernels, n_frequencies, features, drift_var, weights, switch_prob, stacking_rate, shutdown, prior_var, sharpness
         As for :class:`IEGPClassifier`.
     link : {"logit", "probit"}, default="logit"
-        Whose distribution function turns cut-points into probabilities.
+        Distribution function that turns cut-points into probabilities: logistic or normal.
     integration, warmup, learn_warmup, standardize, random_state, n_jobs
         As for :class:`IEGPClassifier`.
 

@@ -1,4 +1,4 @@
-"""Constructor arguments: from what a user wrote to checked settings, and to plain data and back."""
+"""Constructor arguments: to checked settings, and to plain data and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iegp.errors import InputError
 def settings_from(
     parameters: dict[str, Any], default_kernels: tuple[Kernel, ...], likelihood: str = "gaussian"
 ) -> Settings:
-    """Checked settings out of an estimator's ``get_params()``; what an estimator does not have, it does not need."""
+    """Checked settings from an estimator's ``get_params()``; arguments that it does not have keep their defaults."""
     kernels = parameters["kernels"]
     return Settings(
         kernels=default_kernels if kernels is None else _kernels(kernels),

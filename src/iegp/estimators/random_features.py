@@ -24,7 +24,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     """Map rows to the sines and cosines an expert works with, so that inner products approximate a kernel.
 
     ``transform(X) @ transform(Y).T`` approximates ``kernel(X, Y)``, the better the more frequencies; a linear model on
-    these features is a cheap kernel machine. Every row of features has norm exactly one (to rounding), so that the
+    these features approximates a kernel machine. Every row of features has norm exactly one (to rounding), so that the
     diagonal is exact. X is taken as it is: length scales are in its units, so put a ``StandardScaler`` in front.
 
     Parameters
@@ -36,14 +36,14 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     n_frequencies : int, default=100
         Random frequencies; there are twice as many features.
     features : {"orthogonal", "random"}, default="orthogonal"
-        How frequencies are drawn: spread evenly, for a smaller error, or independently.
+        How frequencies are drawn: orthogonal to each other, for a smaller error, or independently.
     random_state : int, RandomState or None, default=None
         Seed of the frequencies. With the same whole number, the first kernel of an estimator has the same ones.
 
     Attributes
     ----------
     frequencies_ : ndarray (n_frequencies, n_columns)
-        What rows are multiplied with before sines and cosines are taken.
+        Frequencies of the sines and cosines.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -83,18 +83,42 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Draw the frequencies for the columns of X; its values do not matter, and y is ignored."""
+        """Draw the frequencies for the columns of X; its values are not used.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        self
+            This transformer.
+        """
         del y
         with unchanged_on_error(self):
             n_columns = check_x(self, X, reset=True).shape[1]
-            # By the way an expert gets them, so that they are the same.
+            # Drawn as those of an expert, so that they are the same.
             self.frequencies_: Float = default_experts(
                 self._settings(), range(n_columns), 1
             ).ensemble.kernel_frequencies(0)
         return self
 
     def transform(self, X: ArrayLike) -> Float:
-        """Features (n, 2 n_frequencies) of every row, float64: all sines, then all cosines, of norm one together."""
+        """Compute the features of every row: all sines, then all cosines, with joint norm one.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        ndarray (n, 2 * n_frequencies)
+            Features, float64.
+        """
         check_is_fitted(self)
         rows = check_x(self, X)
         phi = feature_rows(rows, self.frequencies_)
@@ -107,7 +131,18 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         return phi
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of the features: sin0, sin1, ..., cos0, cos1, ...; the names of the columns do not matter."""
+        """Return the names of the features: sin0, sin1, ..., cos0, cos1, ...
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str (2 * n_frequencies,)
+            Names.
+        """
         del input_features
         check_is_fitted(self)
         numbers = range(len(self.frequencies_))

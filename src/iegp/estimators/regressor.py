@@ -28,11 +28,11 @@ from iegp.typing import Float
 
 
 class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
-    """Gaussian-process regression that learns from a stream, row by row, with honest uncertainty.
+    """Gaussian-process regression that learns from a stream, row by row, and predicts distributions.
 
-    An ensemble of random-feature GP experts predicts each row before its label is used; the experts are weighed by how
-    well they predicted. Cost per row and memory are constant. Without arguments it needs no tuning: scaling, kernels
-    and noise are found on the first ``warmup`` rows, and experts that drift at different speeds follow changes.
+    An ensemble of random-feature GP experts predicts each row before its label is used; the weights of the experts
+    follow from their predictions. Cost per row and memory are constant. The defaults need no tuning: scaling, kernels
+    and noise are fitted to the first ``warmup`` rows, and experts that drift at different speeds follow changes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         From :mod:`iegp.kernels`: ``RBF``, ``Matern``, ``Laplace``, ``Cauchy``, each with a ``length_scale`` in units of
         the standardised inputs: a number, one per column, or a word. ``"dimension"`` is sqrt(number of columns),
         ``"evidence"`` fits one number to the warm-up rows, ``"per-dimension"`` one per column; ``stretch`` multiplies
-        it. ``None`` is a dictionary that works well untuned (``docs/default-model.md``).
+        it. ``None`` is the default dictionary (``docs/default-model.md``).
     n_frequencies : int, default=75
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
@@ -49,24 +49,25 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Variance of the random walk of an expert's parameters, per row, in units of the standardised target; 0 is a
         static expert. With a sequence every kernel is combined with every drift.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
-        How experts are weighed: the best mixture, the posterior probability, or a Markov chain over experts.
+        How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob : float or matrix, default=0.01
         Only with ``weights="switching"``: probability of leaving the active expert at each row, or the matrix of
         probabilities from expert i (row) to expert j (column).
     stacking_rate : float, default=0.1
         Only with ``weights="stacking"``: how fast weights move, in (0, 1]; 1 is Bayes.
     shutdown : float, default=1e-16
-        Only with ``weights="bayes"``: an expert whose weight falls below is dropped for good and costs nothing.
+        Only with ``weights="bayes"``: an expert with a smaller weight is dropped for good and costs nothing.
     prior_var, noise_var : "evidence" or float, default="evidence"
-        Variance of an expert's function and of the noise, in units of the standardised target.
+        Variance of an expert's function and of the noise, in units of the standardised target; ``"evidence"`` fits them
+        to the warm-up rows.
     noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
         ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
-        nothing), ``noise_var`` being where it starts. Inside a sequence, a pair (forgetting, degrees of freedom) is
+        nothing), starting from ``noise_var``. Inside a sequence, a pair (forgetting, degrees of freedom) is
         heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
         expert for each entry; they share their parameters and cost almost nothing.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
-        0 finds nothing: only for fixed kernels and variances on data that are standardised already.
+        0 fits nothing: only for fixed kernels and variances on data that are standardised already.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
     standardize : bool, default=True
@@ -80,7 +81,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     Attributes
     ----------
     expert_weights_ : ndarray (n_experts,)
-        How much each expert is trusted now.
+        Current weights of the experts.
     experts_ : table of experts
         Kernel, frequencies, prior_var, noise_var, drift_var of each, in the order of ``expert_weights_``.
     n_samples_seen_ : int
@@ -148,25 +149,79 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     # -- learning --------------------------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then learn the rows in order."""
+        """Forget everything, then learn the rows in order.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,) or (n, D)
+            Targets: one number per row, or D of them.
+
+        Returns
+        -------
+        self
+            This model.
+        """
         return self._fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
-        """Learn more rows, in order. Any way of cutting a stream into calls gives the same model (to 1e-8).
+        """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
         Constructor arguments are read when a model starts: ``set_params`` afterwards takes effect at the next ``fit``.
-        ``check_input=False`` skips all checks, for callers that have made them: X must be a C-contiguous float64 array
-        (n, d) and y (n,) or (n, D), finite, on a model that has learned before.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,) or (n, D)
+            Targets: one number per row, or D of them.
+        check_input : bool, default=True
+            ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
+            a float64 array (n,) or (n, D), all finite.
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._partial_fit(X, y, None, check_input)
 
     def prequential(self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True) -> PrequentialRun:
-        """Predict each row, then learn it: one pass over a stream, as it would have happened.
+        """Predict each row, then learn it (test-then-train): one pass over a stream.
 
-        Returns an object with ``mean``, ``std``, ``lower``, ``upper`` (central 95 %), ``log_score`` and ``weights``:
-        one entry per row, each made before the label of that row was used. Works on a fresh model too: its first rows
-        are then predicted before even the units of y are known. ``level`` is that of the interval. In a live loop call
-        it for each row or chunk; :meth:`PrequentialRun.concatenate` joins the pieces.
+        The prediction of a row does not use its label. The first rows of a new model are predicted before the units of
+        y are known. Several calls, for each row or block of a stream, give the same predictions as one;
+        :meth:`PrequentialRun.concatenate` joins their results.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,) or (n, D)
+            Targets: one number per row, or D of them.
+        level : float, default=0.95
+            Probability of the central interval.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        PrequentialRun
+            With ``mean``, ``std``, ``lower`` and ``upper`` in the shape and units of y, ``log_score`` (n,) and
+            ``weights`` (n, n_experts).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iegp import IEGPRegressor
+        >>> from iegp.kernels import RBF
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-3, 3, size=(400, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(400)
+        >>> run = IEGPRegressor([RBF(1.0)], n_frequencies=10, warmup=50, random_state=0).prequential(X, y)
+        >>> run.mean.shape, run.nmse < 0.1
+        ((400,), True)
         """
         return self._run(X, y, None, level, check_input)
 
@@ -174,19 +229,43 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        y : array-like (n,) or (n, D)
+            Targets: one number per row, or D of them.
+
+        Returns
+        -------
+        self
+            This model.
         """
         return self._warm_up(X, y)
 
     # -- histories -------------------------------------------------------------------------------------------------
 
     def merge(self, other: IEGPRegressor, since: IEGPRegressor | None = None) -> Self:
-        """Learn all that another model has learned, as if this one had seen its rows too. ``other`` is not changed.
+        """Add the data that another model has learned, as if this model had learned its rows too.
 
-        Exact, whatever the order of rows, for static experts (``drift_var=0.0``) with ``weights="bayes"``,
-        ``shutdown=0.0`` and ``noise_forgetting=None`` or ``1.0``; everything else is refused with a reason. Both models
-        must be copies of one that was warmed up and had learned nothing (``learn_warmup=False``), or ``since`` must be
-        the model both were copied from, as it was then: what it knew counts once. That two copies of a taught model
-        are merged without ``since`` cannot be seen. The cost does not depend on the number of rows.
+        Exact, for any order of rows, for static experts (``drift_var=0.0``) with ``weights="bayes"``, ``shutdown=0.0``
+        and ``noise_forgetting=None`` or ``1.0``; other models raise an error. Both models must be copies of one that
+        was warmed up and had learned nothing (``learn_warmup=False``), unless ``since`` is given. Merging two copies of
+        a model that had learned rows without ``since`` counts these rows twice; this cannot be detected. The cost does
+        not depend on the number of rows.
+
+        Parameters
+        ----------
+        other : IEGPRegressor
+            The other model; it is not changed.
+        since : IEGPRegressor, default=None
+            The model that both were copied from, as it was then: the rows it had learned count once.
+
+        Returns
+        -------
+        self
+            This model.
         """
         self._check_relative(other, "the other model")
         if since is not None:
@@ -195,11 +274,23 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         return self
 
     def unlearn(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget these rows exactly, as if they had never come; the same models as in :meth:`merge` can.
+        """Remove rows from the model exactly, as if they had not been learned; for the same models as :meth:`merge`.
 
-        Rows must be passed as they were learned. What the warm-up decided (scaling, hyperparameters) stays. Refused
-        where rows were surely not learned, and where they are nearly all that an expert knows about something: what
-        would be left then is rounding. Rows that were never learned but resemble others that were cannot be told.
+        The results of the warm-up (scaling, hyperparameters) do not change. An error where the rows were certainly not
+        learned, and where the remaining information would be lost in rounding. Rows that were not learned but are
+        similar to learned ones cannot be detected.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows, exactly as they were learned.
+        y : array-like (n,) or (n, D)
+            Their targets.
+
+        Returns
+        -------
+        self
+            This model.
         """
         model = self._fitted()
         rows, labels = self._continue(X, y, None, check_input=True)
@@ -213,11 +304,25 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         weights: str = "stacking",
         noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
     ) -> IEGPRegressor:
-        """A model that follows a stream from here on, its drifting experts started from this one's static posteriors.
+        """Make a model with drifting experts, which start from the static posteriors of this one, to follow a stream.
 
-        For static models past their warm-up, whatever their weights. Kernels, scaling and all other settings are kept.
-        A tenth of the weight is spread evenly over the new experts, so that none is out of reach. This model is not
+        For static models past their warm-up, with any ``weights``. Kernels, scaling and all other settings are kept. A
+        tenth of the weight is spread evenly over the new experts, so that each can gain weight. This model is not
         changed.
+
+        Parameters
+        ----------
+        drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
+            As in the constructor: variance per row, in units of the standardised target.
+        weights : {"stacking", "bayes", "switching"}, default="stacking"
+            As in the constructor.
+        noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
+            As in the constructor.
+
+        Returns
+        -------
+        IEGPRegressor
+            The drifting model.
         """
         model = self._fitted()
         changes = {"drift_var": drift_var, "weights": weights, "noise_forgetting": noise_forgetting}
@@ -231,7 +336,20 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_fleet(cls, fleet: Fleet, key: str | int) -> Self:
-        """The model of one key of a fleet, as an estimator of its own; the fleet keeps its state as it is."""
+        """Make an estimator of the model of one key of a fleet. The fleet is not changed.
+
+        Parameters
+        ----------
+        fleet : Fleet
+            The fleet.
+        key : str or int
+            A key of the fleet.
+
+        Returns
+        -------
+        IEGPRegressor
+            Fitted model, independent of the fleet.
+        """
         model = fleet.online(key)
         estimator = cls(**parameters.from_settings(model.settings, cls._get_param_names()))
         estimator.labels_ = NumberLabels(model.n_outputs, fleet.single_output)
@@ -250,23 +368,60 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[True], check_input: bool = ...) -> tuple[Float, Float]: ...
     def predict(self, X: ArrayLike, return_std: bool = False, check_input: bool = True) -> Float | tuple[Float, Float]:
-        """Predictive mean; with ``return_std`` also the standard deviation *of y*, observation noise included.
+        """Predict the targets, each row as if it came next. Changes nothing.
 
-        One step ahead: what the model expects if this row came next. The model is not changed.
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        return_std : bool, default=False
+            Also return the standard deviation *of y*, observation noise included.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        ndarray, or a pair of them
+            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
         """
         dist = self.predict_dist(X, check_input)
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def predict_dist(self, X: ArrayLike, check_input: bool = True) -> Mixture:
-        """The whole predictive distribution of each row: mean, std, quantile, interval, cdf, logpdf, crps, sample."""
+        """Predict the whole distribution of each row's target. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        Mixture
+            One distribution per row, in the units of y, with mean, std, quantile, interval, cdf, logpdf, crps and
+            sample.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iegp import IEGPRegressor
+        >>> from iegp.kernels import RBF
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
+        >>> lower, upper = model.predict_dist([[0.0], [1.0]]).interval(0.9)
+        >>> bool((lower < upper).all())
+        True
+        """
         rows = self._rows_to_predict(X, check_input)
         dist = online.predict(self.model_, rows)
-        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
+        return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
 
     # -- private ---------------------------------------------------------------------------------------------------
 
     def _check_relative(self, other: object, name: str) -> None:
-        """Another model that may share an ancestor with this one."""
+        """Check a model that may share an ancestor with this one."""
         self._fitted()
         if not isinstance(other, IEGPRegressor):
             raise InputError(f"{name} is a {type(other).__name__}; only an IEGPRegressor can be merged")

@@ -1,4 +1,4 @@
-"""What regressors share, be their targets any numbers or counts."""
+"""Base class of the regressors, of numbers and of counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iegp.labels import CountLabels, Labels, NumberLabels
 
 
 class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
-    """Learning from numbers."""
+    """Base of the regressors."""
 
     labels_: NumberLabels | CountLabels
 

@@ -1,4 +1,4 @@
-"""Saving an estimator and loading it back, to the bit."""
+"""Loading saved estimators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,29 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 def load(path: str | os.PathLike[str]) -> Estimator:
     """Load a model saved with ``model.save(path)``. Nothing in the file is executed.
 
-    The model continues exactly where it was: the same predictions, to the bit.
+    The model continues exactly where it was: the same predictions, bit by bit.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved, such as IEGPRegressor.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from iegp import IEGPRegressor, load
+    >>> model = IEGPRegressor(random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "line.model")
+    ...     restored = load(Path(folder) / "line.model")
+    >>> bool((restored.predict([[1.5]]) == model.predict([[1.5]])).all())
+    True
     """
     header, arrays = model_file.read(path)
     if header.get("estimator") == "stream":

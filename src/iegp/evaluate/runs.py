@@ -1,7 +1,7 @@
 """Results of a prequential pass: for every row, the prediction made before its label was used.
 
 A run is a view of the core's :class:`~iegp.core.predictions.Predictions` in the shape of the caller's labels, with the
-labels beside it and scores that sum it up.
+labels and scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE_RUN = ("level", "n_blind", "classes")
 
 
 class Run:
-    """Base class of the runs; a subclass is a frozen dataclass with these fields and its own."""
+    """Base of all runs; a subclass is a frozen dataclass with these fields and its own."""
 
     log_score: Float
     """(n,): log predictive density or probability of the label, summed over outputs."""
@@ -39,12 +39,17 @@ class Run:
 
     @classmethod
     def concatenate(cls, runs: Sequence[Self]) -> Self:
-        """Join consecutive runs, such as those of a live loop.
+        """Join consecutive runs, such as those of the blocks of a stream.
 
         Parameters
         ----------
         runs : sequence of runs
-            At least one, all of the same kind.
+            At least one, all of the same class.
+
+        Returns
+        -------
+        run
+            Of that class, with all rows.
         """
         joined: dict[str, Any] = {}
         for field in fields(cls):  # type: ignore[arg-type] # subclasses are dataclasses
@@ -69,9 +74,9 @@ class NumberRun(Run):
     lower: Float | None
     upper: Float | None
     level: float | None
-    """Probability of the interval; None if none was asked for."""
+    """Probability of the interval; None if there is none."""
     n_blind: int = 0
-    """Rows at the start that scores leave out: predicted before anything was known, not even the units of y."""
+    """Rows at the start that scores leave out: predicted before the units of y were known."""
 
     @classmethod
     def of_predictions(cls, predictions: Predictions, y: Float, single_output: bool, **own: Any) -> Self:
@@ -80,18 +85,18 @@ class NumberRun(Run):
         Parameters
         ----------
         predictions : Predictions
-            Predictions of the rows, in the units of y.
+            Of n rows, in the units of y.
         y : ndarray (n, D)
             Labels.
         single_output : bool
-            Whether the caller's labels have shape (n,).
+            Whether the fields of the run have shape (n,); else (n, D).
         **own : object
-            Further fields of the run, ``level`` among them.
+            Further fields of the class, ``level`` among them.
 
         Returns
         -------
-        NumberRun
-            Run of the class it is called on.
+        run
+            Of this class; shares memory with the predictions.
         """
 
         def shaped(values: Float) -> Float:
@@ -116,7 +121,7 @@ class NumberRun(Run):
 
     @property
     def coverage(self) -> float:
-        """Share of labels inside the interval; NaN where no level was asked for."""
+        """Share of labels inside the interval; NaN without a level."""
         if self.lower is None or self.upper is None:
             return float("nan")
         rows = slice(self.n_blind, None)
@@ -125,15 +130,28 @@ class NumberRun(Run):
 
 @dataclass(frozen=True, repr=False)
 class PrequentialRun(NumberRun):
-    """One entry per row, in the units of the target.
+    """Predictions of numbers or counts, one entry per row, each made before the label of that row was used.
 
-    ``mean``, ``std``, ``lower`` and ``upper`` (ends of the central interval, 95 % unless another ``level`` was asked
-    for) have the shape of y; ``log_score`` (n,) is the log predictive density of the label, summed over outputs;
-    ``weights`` (n, n_experts) are those used for the prediction of that row; ``y`` are the labels; ``pit`` has the
-    shape of y: the predicted probability of a smaller label, for counts plus half of that of the label itself.
+    The properties ``nmse``, ``pnll`` and ``coverage`` are scores of the run, without its first ``n_blind`` rows.
 
-    ``nmse``, ``pnll`` and ``coverage`` sum the run up. They leave out ``n_blind`` rows at its start: the very first row
-    of a fresh model is predicted before anything is known, not even the units of y.
+    Parameters
+    ----------
+    mean, std : ndarray
+        Predictive mean and standard deviation, in the shape and units of y.
+    lower, upper : ndarray
+        Ends of the central interval, in the shape and units of y.
+    log_score : ndarray (n,)
+        Log predictive density of the label (of a count, log probability), summed over outputs.
+    weights : ndarray (n, n_experts)
+        Weights of the experts in the prediction.
+    y : ndarray (n,) or (n, D)
+        Labels.
+    level : float, default=0.95
+        Probability of the interval.
+    n_blind : int, default=0
+        Rows at the start that were predicted before any label, when the units of y were unknown.
+    pit : ndarray or None, default=None
+        Predicted probability of a smaller label, for counts plus half of that of the label itself, in the shape of y.
     """
 
     mean: Float
@@ -161,13 +179,25 @@ class PrequentialRun(NumberRun):
 
 @dataclass(frozen=True, repr=False)
 class ClassificationRun(Run):
-    """One entry per row, each made before the label of that row was used.
+    """Class probabilities, one entry per row, each made before the label of that row was used.
 
-    ``proba`` (n, K) are class probabilities in the order of ``classes``; ``log_score`` (n,) is the log probability of
-    the label; ``weights`` (n, n_experts) are those used for the prediction of that row; ``y`` are the labels; ``pit``
-    (n,) is the predicted probability of a smaller label plus half of that of the label itself, None where classes have
-    no order. ``predicted`` is the most probable class; ``error``, ``log_loss``, ``brier`` and ``calibration_error`` sum
-    the run up. :meth:`concatenate` joins the pieces of a live loop.
+    The property ``predicted`` is the most probable class; ``error``, ``log_loss``, ``brier`` and ``calibration_error``
+    are scores of the run.
+
+    Parameters
+    ----------
+    proba : ndarray (n, K)
+        Class probabilities, in the order of ``classes``.
+    log_score : ndarray (n,)
+        Log probability of the label.
+    weights : ndarray (n, n_experts)
+        Weights of the experts in the prediction.
+    y : ndarray (n,)
+        Labels.
+    classes : ndarray (K,)
+        All classes.
+    pit : ndarray (n,) or None, default=None
+        Predicted probability of a smaller label plus half of that of the label itself; ``None`` for unordered classes.
     """
 
     proba: Float
@@ -179,7 +209,22 @@ class ClassificationRun(Run):
 
     @classmethod
     def of_predictions(cls, predictions: Predictions, y: NDArray[Any], classes: NDArray[Any]) -> Self:
-        """Make a run of the core's predictions of ``y`` (n,), which are among ``classes`` (K,)."""
+        """Make a run of the core's predictions.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Of n rows.
+        y : ndarray (n,)
+            Labels, each among ``classes``.
+        classes : ndarray (K,)
+            All classes.
+
+        Returns
+        -------
+        ClassificationRun
+            Shares memory with the predictions.
+        """
         pit = predictions.pit[:, 0] if len(predictions.pit) else None
         return cls(predictions.proba, predictions.log_score, predictions.weights, y, classes, pit)
 
@@ -200,7 +245,7 @@ class ClassificationRun(Run):
 
     @property
     def brier(self) -> float:
-        """Mean squared distance of the probabilities from what happened."""
+        """Mean squared distance of the probabilities from the labels, one-hot encoded."""
         return brier(self.y, self.proba, self.classes)
 
     @property

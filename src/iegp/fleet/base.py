@@ -1,4 +1,4 @@
-"""What all fleets share: keys, checks, units, files. An engine (NumPy, PyTorch, Ray) holds the states and computes."""
+"""Base classes of all fleets: keys, checks, units, files. An engine (NumPy, PyTorch, Ray) holds states and computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DTYPES = ("float64", "float32")
 
 
 class FleetBase:
-    """One model per key, wherever the states are. A subclass says how its keys predict (:meth:`predict_dist`)."""
+    """One model per key. A subclass holds the states and implements :meth:`predict_dist`."""
 
     _model: Online
     """The template: scaling, experts, and the state that a new key starts from."""
@@ -31,7 +31,7 @@ class FleetBase:
 
     @property
     def template(self) -> Online:
-        """The model that every key starts from, as the core knows it."""
+        """The model of the core that every key starts from."""
         return self._model
 
     @property
@@ -175,7 +175,7 @@ class LocalFleet(FleetBase):
         return np.asarray(np.exp(self._field("log_weights")))
 
     def online(self, key: Key) -> Online:
-        """Copy one key's model as the core knows it; ``IEGPRegressor.from_fleet`` makes an estimator of it.
+        """Copy the core's model of one key; ``IEGPRegressor.from_fleet`` makes an estimator of it.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class LocalFleet(FleetBase):
         }
 
     def _restore(self, stored: fleet_file.Stored) -> Self:
-        """Take over what lay in a file."""
+        """Restore the contents of a file."""
         self._begin(stored.model, stored.single_output, stored.names, stored.dtype)
         self._add(stored.keys)
         first = 0

@@ -18,7 +18,7 @@ from iegp.storage.schema import check_arrays, count, under
 from iegp.typing import Arrays, Float
 
 KIND = "Fleet"
-# What `iegp stream` calls its models; that room is not imported for a message.
+# Name of the models of `iegp stream`; that package is not imported for a message.
 _STREAM = "stream"
 
 

@@ -34,18 +34,18 @@ class Fleet(LocalFleet):
     """Many independent models with the same dictionary of experts, one per key: a sensor, a customer, a machine.
 
     Every key starts as a copy of the template, and from then on its results are those of a single model that is fed the
-    rows of that key (to 1e-8). Scaling, frequencies and hyperparameters are the template's; states lie stacked in
+    rows of that key (to 1e-8). Scaling, frequencies and hyperparameters are the template's; states are stacked in
     memory, and the keys of a call are spread over threads.
 
     Parameters
     ----------
     template : IEGPRegressor
-        A model past its warm-up. What it has learned is what every key knows at first; it is not changed.
+        A model past its warm-up, and the state in which every key starts; it is not changed.
     keys : iterable of str or int, default=()
-        Keys to make room for; others appear when their first row does.
+        Keys to start with; others are added with their first row.
     dtype : {"float64", "float32"}, default="float64"
         How beliefs are stored between calls. float32 halves the memory; computations stay in float64, and beliefs are
-        rounded once per call, to seven digits (``docs/scale.md`` says what that does to predictions).
+        rounded once per call, to seven digits (``docs/scale.md`` has the effect on predictions).
     n_jobs : int or None, default=None
         Threads over which keys are spread; -1 uses all cores. Results do not depend on it.
 
@@ -101,11 +101,26 @@ class Fleet(LocalFleet):
     # -- learning --------------------------------------------------------------------------------------------------
 
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
-        """Predict each row with the model of its key, then learn it. Rows of a key count in the order they have here.
+        """Predict each row with the model of its key, then learn it, the rows of a key in their order.
 
-        ``keys`` is one per row, or a single one for all; new ones start from the template. ``level`` asks for central
-        intervals, which cost extra. Bad input is found before any key learns anything. An interrupt (Ctrl-C) waits for
-        keys that are being worked on: a key has learned all of its rows of a portion of the call, or none.
+        Input is checked before any key learns. An interrupt (Ctrl-C) takes effect when the running tasks are done: each
+        key has then learned all of its rows of a portion of the call, or none.
+
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. New keys start from the template.
+        X : array-like (n, d)
+            Rows.
+        y : array-like (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which cost extra; ``None`` computes none.
+
+        Returns
+        -------
+        FleetRun
+            One prediction per row, in the order of the rows.
         """
         check_level(level)
         rows = self._check_rows(X)
@@ -141,7 +156,6 @@ class Fleet(LocalFleet):
     # -- predicting ------------------------------------------------------------------------------------------------
 
     def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
-        """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
         rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
         x = self._model.scaling.standardise_x(rows)
@@ -154,7 +168,7 @@ class Fleet(LocalFleet):
                 parts = self._predict(np.maximum(slots[chosen], 0), x[chosen], pages)
                 for array, part in zip(whole, parts, strict=True):
                     array[chosen] = part
-        return to_user_mixture(self._model.scaling, Mixture.trusted(*whole, self.single_output))
+        return to_user_mixture(self._model.scaling, Mixture.unchecked(*whole, self.single_output))
 
     def _predict(self, slots: Int, x: Float, pages: list[State]) -> Components:
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)

@@ -32,7 +32,7 @@ class Pages:
         self.n_keys = 0
 
     def grow(self, n_more: int) -> None:
-        """Room for more keys, each in the state that all start from."""
+        """Allocate states for more keys, each a copy of the first state."""
         wanted = self.n_keys + n_more
         fresh: list[State] = []
         while (len(self.pages) + len(fresh)) * self.keys_per_page < wanted:

@@ -1,4 +1,4 @@
-"""What a fleet answers: one prediction per row, in the order of the rows."""
+"""Predictions of a fleet, one per row, in the order of the rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,44 @@ from iegp.errors import InputError
 from iegp.evaluate.runs import NumberRun
 from iegp.typing import Float
 
-# Keys that a message names.
+# Number of keys that a message lists.
 _SHOWN = 5
 
 
 @dataclass(frozen=True, repr=False)
 class FleetRun(NumberRun):
-    """One entry per row of the call, each predicted by its key's model before its label was used.
+    """Predictions of a fleet: one entry per row of a call, each made by its key's model before its label was used.
 
-    ``mean`` and ``std`` have the shape of y; ``lower`` and ``upper`` too, and are ``None`` unless a ``level`` was asked
-    for; ``pit``, the predicted probability of a smaller label, comes with them (not from every kind of fleet);
-    ``log_score`` (n,) is the log predictive density of the label, summed over outputs; ``weights`` (n, n_experts)
-    are those used for the prediction.
+    Parameters
+    ----------
+    keys : ndarray (n,)
+        Key of each row.
+    mean, std : ndarray
+        Predictive mean and standard deviation, in the shape and units of y.
+    lower, upper : ndarray or None
+        Ends of the central interval, in the shape and units of y; ``None`` without ``level``.
+    log_score : ndarray (n,)
+        Log predictive density of the label, summed over outputs.
+    weights : ndarray (n, n_experts)
+        Weights of the experts in the prediction.
+    y : ndarray (n,) or (n, D)
+        Labels.
+    level : float or None, default=None
+        Probability of the interval.
+    pit : ndarray or None, default=None
+        Predicted probability of a smaller label, in the shape of y; ``None`` without ``level``, and from a
+        ``TorchFleet``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import Fleet, IEGPRegressor
+    >>> from iegp.kernels import RBF
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> fleet = Fleet(IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, np.sin(X[:, 0])))
+    >>> run = fleet.learn(["fan", "pump", "fan"], X[:3], np.sin(X[:3, 0]), level=0.9)
+    >>> run.of("fan").mean.shape, run.lower.shape
+    ((2,), (3,))
     """
 
     keys: NDArray[Any]
@@ -38,7 +64,18 @@ class FleetRun(NumberRun):
     pit: Float | None = None
 
     def of(self, key: object) -> FleetRun:
-        """The rows of one key; an error if it has none."""
+        """Select the rows of one key; an error if it has none.
+
+        Parameters
+        ----------
+        key : str or int
+            A key of the run.
+
+        Returns
+        -------
+        FleetRun
+            Its rows, in their order.
+        """
         chosen = np.flatnonzero(self.keys == key)
         if not len(chosen):
             raise InputError(f"key {key!r:.60} has no row in this run; {self._some_keys()}")

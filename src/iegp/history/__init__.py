@@ -1,4 +1,4 @@
-"""Learn a long history before going live: workers learn parts of it, which are then merged exactly."""
+"""Learn a long history before following a stream: workers learn parts of it, which are then merged exactly."""
 
 from iegp.history.fit import fit_history
 

@@ -67,6 +67,18 @@ def fit_history(
     -------
     IEGPRegressor
         ``model`` itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.history import fit_history
+    >>> from iegp.kernels import RBF
+    >>> mergeable = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": None}
+    >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, warmup=100, random_state=0, **mergeable)
+    >>> X = np.linspace(-3, 3, 1000)[:, None]
+    >>> fit_history((X, np.sin(X[:, 0])), model, n_workers=1).n_samples_seen_
+    1000
     """
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r} is not known; use one of {', '.join(map(repr, ENGINES))}")

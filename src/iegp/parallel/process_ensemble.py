@@ -1,4 +1,4 @@
-"""Ensembles too large for one core: one stream, thousands of experts, dealt to processes of this machine."""
+"""Ensembles too large for one core: one stream, thousands of experts, divided among processes of this machine."""
 
 from __future__ import annotations
 
@@ -31,20 +31,34 @@ from iegp.typing import Float
 
 
 class ProcessEnsemble:
-    """One model whose experts are dealt to worker processes: the face of ``TorchEnsemble``, without a GPU.
+    """One model with its experts divided among worker processes: the methods of ``TorchEnsemble``, without a GPU.
 
-    Every worker keeps the beliefs of some kernels and answers with what they predict. Noise and weights, which need all
-    experts, stay in this process. Weights and predictions are those of the template in one process, to the bit
-    where the machine is the same. Threads that share an ensemble take turns. In a script, make it under
-    ``if __name__ == "__main__":``, because workers import the script. ``docs/scale.md`` has an example, and says when
-    threads are enough.
+    Every worker keeps the beliefs of some kernels and computes their predictions. Noise and weights, which depend on
+    all experts, stay in this process. Weights and predictions are those of the template in one process, bit by bit on
+    the same machine. Calls from several threads are executed one after the other. In a script, create it under ``if
+    __name__ == "__main__":``, because workers import the script. ``docs/scale.md`` says when threads are enough.
 
     Parameters
     ----------
     template : IEGPRegressor
-        A model past its warm-up; what it has learned is where this starts. It is not changed, and not needed any more.
+        A model past its warm-up, the state to start from. It is not changed, and not needed any more.
     n_workers : int or None, default=None
-        Processes; ``None`` is one per core. There are never more than kernels. Each has one BLAS thread.
+        Number of processes, at most that of kernels; ``None`` is one per core. Each has one BLAS thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.kernels import RBF
+    >>> from iegp.parallel import ProcessEnsemble
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, y)
+    >>> with ProcessEnsemble(template, n_workers=1) as ensemble:
+    ...     run = ensemble.learn(X, y)
+    ...     model = ensemble.to_model()
+    >>> run.mean.shape, model.n_samples_seen_
+    ((200,), 400)
     """
 
     KEY = "stream"
@@ -53,24 +67,24 @@ class ProcessEnsemble:
         taken = take(template, "an ensemble over processes", "spread it over threads with n_jobs instead")
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
         self._shell = Shell(template)
-        # Threads that ask at the same time would read one another's answers.
+        # Concurrent calls would receive each other's predictions.
         self._one_at_a_time = Lock()
         state = taken.model.state
         self._team = Team(taken.model.experts.ensemble, state, _n_workers(n_workers))
-        # The beliefs are the workers' now.
+        # The workers have the beliefs.
         mine = State(state.matrix[:0].copy(), state.vector[:0].copy(), *(array.copy() for array in state[2:]))
         self._model = replace(taken.model, state=mine)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- attributes ------------------------------------------------------------------------------------------------
 
     @property
     def n_workers(self) -> int:
-        """Processes at work; 0 after :meth:`close`."""
+        """Number of running processes; 0 after :meth:`close`."""
         return len(self._team)
 
     @property
     def expert_weights_(self) -> Float:
-        """(n_experts,): how much each expert is trusted now."""
+        """(n_experts,): current weights of the experts."""
         return np.asarray(np.exp(self._model.state.log_weights))
 
     @property
@@ -86,11 +100,25 @@ class ProcessEnsemble:
     # -- learning --------------------------------------------------------------------------------------------------
 
     def learn(self, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
-        """Predict each row, then learn it, in order. ``level`` asks for central intervals, which cost extra.
+        """Predict each row, then learn it, in order.
 
-        Bad input is found before anything is learned. The run holds the weights of every row, 8 bytes per row and
-        expert: hand a long stream over in pieces. Ctrl-C takes effect between chunks of 2,048 rows;
-        ``n_samples_seen_`` says how many were learned. A second Ctrl-C stops at once, and the ensemble is lost.
+        Input is checked before anything is learned. The result holds the weights of every row, 8 bytes per row and
+        expert: pass a long stream in pieces. Ctrl-C takes effect between chunks of 2,048 rows; ``n_samples_seen_`` is
+        the number of rows learned. A second Ctrl-C stops at once, and the ensemble is lost.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows.
+        y : array-like (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which cost extra; ``None`` computes none.
+
+        Returns
+        -------
+        FleetRun
+            One prediction per row, in the order of the rows.
         """
         if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
             raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
@@ -102,7 +130,7 @@ class ProcessEnsemble:
         return FleetRun.of_predictions(predictions, labels, self._single_output, level=level, keys=keys)
 
     def _predictions(self, rows: Float, labels: Float, level: float | None) -> Iterator[Predictions]:
-        """In the chunks of one process, so that experts are shut down at the same rows."""
+        """In the same chunks as in one process, so that experts are shut down at the same rows."""
         scaling = self._model.scaling
         x, y = scaling.standardise_x(rows), scaling.standardise_y(labels)
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
@@ -112,7 +140,7 @@ class ProcessEnsemble:
     def _learn_chunk(self, x: Float, y: Float, level: float | None) -> Predictions:
         ensemble, state = self._model.experts.ensemble, self._model.state
         predictions = allocate_predictions(ensemble, len(x))
-        # Beliefs there and weights here must have seen the same rows.
+        # Beliefs of the workers and weights of this process must have learned the same rows.
         with self._one_at_a_time, interrupts_wait(), self._team.or_end():
             work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
             self._team.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
@@ -126,18 +154,42 @@ class ProcessEnsemble:
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Float, Float]: ...
     def predict(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predictive mean; with ``return_std`` also the standard deviation *of y*."""
+        """Predict the targets, each row as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows.
+        return_std : bool, default=False
+            Also return the standard deviation *of y*, observation noise included.
+
+        Returns
+        -------
+        ndarray, or a pair of them
+            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
+        """
         dist = self.predict_dist(X)
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def predict_dist(self, X: ArrayLike) -> Mixture:
-        """The whole predictive distribution of each row, were it the next one. Changes nothing."""
+        """Predict the whole distribution of each row's target. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows.
+
+        Returns
+        -------
+        Mixture
+            One distribution per row, in the units of y.
+        """
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         self._team.check_open()
         x = self._model.scaling.standardise_x(rows)
         parts = [self._predict(x[i : i + PREDICT_ROWS]) for i in range(0, max(len(x), 1), PREDICT_ROWS)]
         dist = to_user_mixture(self._model.scaling, Mixture.concatenate(parts))
-        return Mixture.trusted(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
+        return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self._single_output)
 
     def _predict(self, x: Float) -> Mixture:
         ensemble, state = self._model.experts.ensemble, self._model.state
@@ -148,12 +200,18 @@ class ProcessEnsemble:
         with self._one_at_a_time, interrupts_wait():
             self._team.predict(x, active_experts(ensemble, state).beliefs, ahead)
             ens.mix_into(ensemble, state, ahead, components)
-        return Mixture.trusted(*components, single_output=False)
+        return Mixture.unchecked(*components, single_output=False)
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def to_model(self) -> Any:
-        """An estimator of the template's class that has learned all this; save it, or go on with it in one process."""
+        """Make an estimator with the current state, to be saved or used in one process.
+
+        Returns
+        -------
+        IEGPRegressor
+            Fitted model, with the parameters of the template.
+        """
         self._team.check_open()
         ensemble, mine = self._model.experts.ensemble, self._model.state
         layout = ensemble.layout
@@ -164,7 +222,7 @@ class ProcessEnsemble:
         return self._shell.filled(self._model, state)
 
     def close(self) -> None:
-        """End the workers; what was learned goes with them, so call :meth:`to_model` first to keep it."""
+        """Stop the workers. Their state is lost: call :meth:`to_model` first to keep it."""
         with self._one_at_a_time:
             self._team.close()
 

@@ -14,14 +14,14 @@ from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template
 from iegp.typing import Float
 
-# Rows whose features are summed up at once: enough to fill a GPU, half a gigabyte at a thousand features.
+# Rows per product of features: enough to fill a GPU, half a gigabyte at a thousand features.
 GRAM_ROWS = 65536
 
 
 class Gram(NamedTuple):
     """Sums over rows of features and labels, in standardised units; additive over any parts of a history.
 
-    Good for evidence and for looking at spectra. Not for merging models: sums square the condition number (see
+    For evidence and spectra. Not for merging models: sums square the condition number (see
     ``docs/gpu.md``).
     """
 
@@ -35,12 +35,33 @@ class Gram(NamedTuple):
 
 
 class TorchEnsemble:
-    """One model of any number of experts on a device: a fleet with a single key, without the key.
+    """One model with any number of experts on a device: a :class:`iegp.fleet.TorchFleet` with a single key.
 
-    ``template`` is an ``IEGPRegressor`` past its warm-up; what it has learned is where this starts. Weights and
-    predictions are those that the template would give (to 1e-8 in float64). Memory is that of the beliefs, 8 F² bytes
+    Weights and predictions are those of the template (to 1e-8 in float64). Memory is that of the beliefs, 8 F² bytes
     per kernel and drift, and ``WORK_BYTES`` of :mod:`iegp.fleet.pytorch.rows`.
-    :meth:`to_model` turns it into an estimator again.
+
+    Parameters
+    ----------
+    template : IEGPRegressor
+        A model past its warm-up, the state to start from; it is not changed.
+    dtype : {"float64", "float32"}, default="float64"
+        How beliefs are stored and computed. Noise and weights are float64.
+    device : str, default="cuda"
+        Device of the states, in PyTorch's notation: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.kernels import RBF
+    >>> from iegp.parallel import TorchEnsemble
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, y)
+    >>> ensemble = TorchEnsemble(template, device="cpu")
+    >>> run = ensemble.learn(X, y)
+    >>> run.mean.shape, ensemble.to_model().n_samples_seen_
+    ((200,), 400)
     """
 
     KEY = "stream"
@@ -50,20 +71,59 @@ class TorchEnsemble:
         self._shell = Shell(template)
 
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
-        """Predict each row, then learn it, in order; see :meth:`TorchFleet.learn`."""
+        """Predict each row, then learn it, in order; see :meth:`TorchFleet.learn`.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n, d)
+            Rows.
+        y : array-like or tensor (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which are computed on the CPU; ``None`` computes none.
+
+        Returns
+        -------
+        FleetRun
+            One prediction per row, in the order of the rows.
+        """
         return self.fleet.learn(self.KEY, X, y, level)
 
     def predict(self, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predictive mean; with ``return_std`` also the standard deviation *of y*."""
+        """Predict the targets, each row as if it came next. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n, d)
+            Rows.
+        return_std : bool, default=False
+            Also return the standard deviation *of y*, observation noise included.
+
+        Returns
+        -------
+        ndarray, or a pair of them
+            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
+        """
         return self.fleet.predict(self.KEY, X, True) if return_std else self.fleet.predict(self.KEY, X)
 
     def predict_dist(self, X: Any) -> Mixture:
-        """The whole predictive distribution of each row. Changes nothing."""
+        """Predict the whole distribution of each row's target. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n, d)
+            Rows.
+
+        Returns
+        -------
+        Mixture
+            One distribution per row, in the units of y.
+        """
         return self.fleet.predict_dist(self.KEY, X)
 
     @property
     def expert_weights_(self) -> Float:
-        """(n_experts,): how much each expert is trusted now."""
+        """(n_experts,): current weights of the experts."""
         weights: Float = self.fleet.expert_weights_[0]
         return weights
 
@@ -73,14 +133,34 @@ class TorchEnsemble:
         return self.fleet.n_samples_seen_[self.KEY]
 
     def to_model(self) -> Any:
-        """An estimator of the template's class that has learned all this."""
+        """Make an estimator with the current state.
+
+        Returns
+        -------
+        IEGPRegressor
+            Fitted model, with the parameters of the template.
+        """
         model = self.fleet.online(self.KEY)
         return self._shell.filled(model, model.state)
 
     def gram(self, X: Any, y: Any, into: Gram | None = None) -> Gram:
-        """Sums of the rows' features for every kernel, without learning them; ``into`` is added to, in place.
+        """Sum products of features and labels over rows for every kernel, without learning the rows.
 
         O(F²) per row and kernel, nearly all of it in one large product per kernel.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n, d)
+            Rows.
+        y : array-like or tensor (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        into : Gram or None, default=None
+            Earlier sums to add to, in place; ``None`` starts from zero.
+
+        Returns
+        -------
+        Gram
+            Sums in standardised units, as tensors on the device.
         """
         fleet, frequencies = self.fleet, self.fleet.frequencies
         x, targets = fleet.standardised(X, y)

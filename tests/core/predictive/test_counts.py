@@ -343,9 +343,9 @@ def test_repr():
     assert repr(random_mixture(np.random.default_rng(0))) == "CountMixture(4 rows, 5 experts)"
 
 
-def test_trusted_takes_arrays_as_they_are():
+def test_unchecked_takes_arrays_as_they_are():
     arrays = [np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1))]
-    mixture = CountMixture.trusted(*arrays)
+    mixture = CountMixture.unchecked(*arrays)
     assert mixture.weights is arrays[0]
     assert mixture.log_var is arrays[2]
 

@@ -32,16 +32,25 @@ class Latent(NamedTuple):
 class LatentMixture:
     """Predictive distribution of n labels under a likelihood: M experts, each with a Gaussian latent value.
 
-    What it can say follows from the likelihood: mean and standard deviation from its method ``moments``, the density
-    from its derivatives. Results have shape (n,).
+    Mean and standard deviation follow from the method ``moments`` of the likelihood, the density from its derivatives.
+    Results have shape (n,).
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Distribution of a label given the latent value.
+    latent : Latent
+        Weights of the experts, and means and variances of their latent values, each (n, M).
+    link : ndarray (M, P)
+        Parameters of the likelihood for each expert.
+    exposure : ndarray (n,)
+        Exposure of each row.
     """
 
     likelihood: Likelihood
     latent: Latent
     link: Float
-    """(M, P): parameters of the likelihood."""
     exposure: Float
-    """(n,)"""
 
     def __len__(self) -> int:
         return len(self.exposure)

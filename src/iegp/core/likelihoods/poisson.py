@@ -114,7 +114,7 @@ class Poisson(Likelihood):
         offset, extra, most = link.T
         variances = np.minimum(latent.variances, most)
         log_mean = latent.means + (offset - 0.5 * extra) + np.log(exposure)[:, None]
-        return CountMixture.trusted(latent.weights, np.ascontiguousarray(log_mean), variances + extra)
+        return CountMixture.unchecked(latent.weights, np.ascontiguousarray(log_mean), variances + extra)
 
     def finished_link(self, link: Float, prior_var: float) -> Float:
         """The prior variance comes last."""

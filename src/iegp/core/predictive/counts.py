@@ -77,7 +77,7 @@ class CountMixture:
         _check_values(self)
 
     @classmethod
-    def trusted(cls, weights: Float, log_mean: Float, log_var: Float) -> CountMixture:
+    def unchecked(cls, weights: Float, log_mean: Float, log_var: Float) -> CountMixture:
         """Make a mixture without copies and checks, from contiguous float64 arrays that are valid by construction.
 
         Parameters
@@ -126,7 +126,7 @@ class CountMixture:
         if len(parts) == 1:
             return parts[0]
         weights, log_mean, log_var = (np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS)
-        return cls.trusted(weights, log_mean, log_var)
+        return cls.unchecked(weights, log_mean, log_var)
 
     @property
     def mean(self) -> Float:

@@ -76,7 +76,7 @@ class Mixture:
         _check_values(self)
 
     @classmethod
-    def trusted(cls, weights: Float, loc: Float, scale: Float, dof: Float, single_output: bool) -> Mixture:
+    def unchecked(cls, weights: Float, loc: Float, scale: Float, dof: Float, single_output: bool) -> Mixture:
         """Make a mixture without copies and checks, from contiguous float64 arrays that are valid by construction.
 
         Parameters
@@ -132,7 +132,7 @@ class Mixture:
         weights, loc, scale, dof = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "loc", "scale", "dof")
         )
-        return cls.trusted(weights, loc, scale, dof, parts[0].single_output)
+        return cls.unchecked(weights, loc, scale, dof, parts[0].single_output)
 
     @property
     def mean(self) -> Float:

@@ -81,7 +81,7 @@ class Dispatcher:
     # -- batches -----------------------------------------------------------------------------------------------------
 
     def submit(self, keys: list[Key], X: Float, y: Float, level: float | None) -> Pending:
-        """Accept a batch, once there is room for it."""
+        """Accept a batch; wait while too many are pending."""
         self._enter_new()
         self.wait(self._has_room)
         self.journal.append(Batch(self.journal.newest + 1, self.n_rows, keys, X, y, level))

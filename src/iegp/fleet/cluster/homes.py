@@ -1,4 +1,4 @@
-"""Which shard a key lives in: a digest of the key, the same in every process and on every machine."""
+"""The shard of a key: a digest of the key, the same in every process and on every machine."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Journal:
         return self._kept[number]
 
     def forget(self, up_to: int) -> None:
-        """Drop batches that nobody will ask for again."""
+        """Drop batches that are not needed again."""
         while self.oldest <= min(up_to, self.newest):
             self._drop(self.oldest)
             self._path(self.oldest).unlink(missing_ok=True)

@@ -48,7 +48,7 @@ class Line:
         self._numbers.append(number)
 
     def skip(self, up_to: int) -> None:
-        """The shard has learned these, and nobody waits for their answers."""
+        """The shard has learned these, and their answers are not needed."""
         self._next = bisect_right(self._numbers, up_to)
 
     def send(self, window: int) -> None:
@@ -74,7 +74,7 @@ class Line:
         self.in_flight.clear()
 
     def send_again(self, number: int) -> None:
-        """The answer to one batch got lost. (If the journal has forgotten it, it was a repetition nobody waits for.)"""
+        """The answer to one batch got lost. (One that the journal no longer has is not needed.)"""
         self._next = min(self._next, bisect_left(self._numbers, number))
         self.in_flight.clear()
 

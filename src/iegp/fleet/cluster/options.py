@@ -1,4 +1,4 @@
-"""How a fleet on a cluster works; none of it changes what it answers."""
+"""Options of a fleet on a cluster; none of them changes its predictions."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from iegp.errors import InputError
 
 @dataclass(frozen=True)
 class RayOptions:
-    """How a :class:`RayFleet` works; none of it changes what it answers.
+    """Options of a :class:`RayFleet`; none of them changes its predictions.
 
     Parameters
     ----------
     checkpoint_every : int, default=100
-        Each shard is stored about once in so many batches; it may have to learn as many again when it comes back.
+        Each shard is stored about once in so many batches; a restarted shard may have to learn as many again.
     max_in_flight : int, default=8
-        Batches without an answer. When there are so many, ``submit`` waits.
+        Largest number of pending batches; ``submit`` waits when it is reached.
     cpus_per_shard : float, default=1
-        What Ray reserves for a shard; 0.5 lets two share a core.
+        CPUs that Ray reserves for a shard; 0.5 lets two share a core.
     log_memory : int, default=2**28
-        Bytes of recent batches that are kept in memory for shards that come back; others are read from the journal.
+        Bytes of recent batches that are kept in memory for restarted shards; others are read from the journal.
     sync_journal : bool, default=False
         Whether each batch is forced to the disk, so that it survives a power cut of the driver's machine, too.
     filled_cache : path, optional
-        A folder of compiled code (``NUMBA_CACHE_DIR`` of an earlier run) that all machines see. Workers copy it
-        instead of compiling for the better part of a minute. By default that of this process, if it has one.
+        A folder of compiled code (``NUMBA_CACHE_DIR`` of an earlier run) that all machines can access. Workers copy it
+        instead of compiling, which takes up to a minute. By default that of this process, if it has one.
     """
 
     checkpoint_every: int = 100

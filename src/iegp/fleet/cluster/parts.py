@@ -9,7 +9,7 @@ from iegp.fleet.fleet import Fleet
 
 
 def cut(fleet: Fleet, n_parts: int) -> list[Fleet]:
-    """One fleet per shard, each with the keys that live there."""
+    """One fleet per shard, each with the keys assigned to it."""
     homes = [shard_of(key, n_parts) for key in fleet.keys]
     parts = []
     for part in range(n_parts):

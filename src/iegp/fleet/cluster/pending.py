@@ -1,4 +1,4 @@
-"""Answers on their way."""
+"""Predictions of batches that shards are working on."""
 
 from __future__ import annotations
 
@@ -15,32 +15,49 @@ Wait = Callable[[Callable[[], bool], float | None], None]
 
 
 class Pending:
-    """What :meth:`RayFleet.submit` gives: the answers to one batch, when all of its shards have given theirs."""
+    """The predictions of one batch, returned by :meth:`RayFleet.submit`, once all of its shards have answered."""
 
     def __init__(self, routed: Routed, wait: Wait, columns: Answer | None = None) -> None:
-        """``columns`` are the answers to a batch without rows, which no shard gives."""
+        """``columns`` are the predictions of a batch without rows, which goes to no shard."""
         self._batch, self._rows = routed
         self._wait = wait
         self._columns = {} if columns is None else columns
         self.missing = set(self._rows)
-        """Shards whose answer is not there yet."""
+        """Shards that have not answered yet."""
 
     @property
     def number(self) -> int:
-        """Of the batch, counted from 1 since the fleet began."""
+        """Number of the batch, counted from 1 since the fleet began."""
         return self._batch.number
 
     @property
     def first_row(self) -> int:
-        """Rows that came before the batch, since the fleet began."""
+        """Number of rows before the batch, since the fleet began."""
         return self._batch.first_row
 
     def done(self) -> bool:
-        """Whether all answers have come; they come in while the driver waits for something or submits."""
+        """Whether all predictions are there; they arrive while the driver waits or submits.
+
+        Returns
+        -------
+        bool
+            True if :meth:`result` returns at once.
+        """
         return not self.missing
 
     def result(self, timeout: float | None = None) -> FleetRun:
-        """The answers, in the order of the rows; TimeoutError if they are not there after ``timeout`` seconds."""
+        """Return the predictions, in the order of the rows.
+
+        Parameters
+        ----------
+        timeout : float or None, default=None
+            Seconds to wait before a TimeoutError; ``None`` waits without limit.
+
+        Returns
+        -------
+        FleetRun
+            One prediction per row.
+        """
         self._wait(self.done, timeout)
         keys = np.empty(len(self._batch.keys), dtype=object)
         keys[:] = self._batch.keys
@@ -48,7 +65,7 @@ class Pending:
         return FleetRun(keys=keys, y=self._batch.y.copy(), level=self._batch.level, **fields)
 
     def fill(self, shard: int, answer: Answer) -> None:
-        """The rows of one shard."""
+        """Store the rows of one shard."""
         for name, part in answer.items():
             if name not in self._columns:
                 self._columns[name] = np.empty((len(self._batch.keys), *part.shape[1:]))

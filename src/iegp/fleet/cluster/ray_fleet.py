@@ -1,4 +1,4 @@
-"""Fleets on a Ray cluster: the face."""
+"""Fleets on a Ray cluster: the public class."""
 
 from __future__ import annotations
 
@@ -34,32 +34,38 @@ DEFAULTS = RayOptions()
 
 
 class RayFleet(FleetBase):
-    """A :class:`~iegp.Fleet` whose keys are spread over the actors of a Ray cluster.
+    """A :class:`~iegp.Fleet` with its keys spread over the actors of a Ray cluster.
 
-    It answers as the fleet in one process does. Every accepted batch is learned exactly once, whatever dies: a shard
-    whose process or machine is lost comes back from its checkpoint, on any machine that is left, and is sent what it
-    missed; after the death of the driver, :meth:`resume` goes on. ``docs/ray.md`` says what this rests on.
+    Predictions equal those of a fleet in one process. Every accepted batch is learned exactly once, also after
+    failures: a shard that is lost with its process or machine is restored from its checkpoint, on any remaining
+    machine, and sent the batches after it; after a failure of the driver, :meth:`resume` continues. ``docs/ray.md`` has
+    the assumptions.
 
-    Which cluster is the user's business: ``ray.init(address="auto")`` joins one that ``ray start`` began, and where
-    nothing is done Ray starts one on this machine. Not to be used from several threads at once.
+    ``ray.init(address="auto")`` connects to a cluster started with ``ray start``; without it Ray starts one on this
+    machine. Not safe for use from several threads at once.
 
     Parameters
     ----------
     template : IEGPRegressor
         As for :class:`~iegp.Fleet`: a model past its warm-up.
     n_shards : int
-        Actors, each with its share of the keys.
+        Number of actors, each with a share of the keys.
     checkpoint_folder : path
-        New or empty. All machines must see it under this path.
+        New or empty folder, which all machines can access under this path.
     dtype : {"float64", "float32"}, default="float64"
         How beliefs are stored.
     options : RayOptions
-        How often shards are stored, how many batches may be on their way, and the like.
+        Frequency of checkpoints, largest number of pending batches, and the like.
 
     Attributes
     ----------
     recovered : list of Pending
-        After :meth:`resume`, the answers to the last batches: those that the driver may not have passed on.
+        After :meth:`resume`, the predictions of the last batches: those that the driver may not have used.
+
+    Examples
+    --------
+    >>> with RayFleet(template, n_shards=4, checkpoint_folder="/shared/pumps") as fleet:  # doctest: +SKIP
+    ...     run = fleet.learn(keys, X, y)
     """
 
     recovered: list[Pending]
@@ -85,7 +91,24 @@ class RayFleet(FleetBase):
         *,
         options: RayOptions = DEFAULTS,
     ) -> Self:
-        """A file written by :meth:`save` or :meth:`iegp.Fleet.save`, spread over shards, in a new checkpoint folder."""
+        """Spread the keys of a file, written by :meth:`save` or :meth:`iegp.Fleet.save`, over new shards.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        n_shards : int
+            Number of actors.
+        checkpoint_folder : path
+            New or empty folder, as in the constructor.
+        options : RayOptions
+            As in the constructor.
+
+        Returns
+        -------
+        RayFleet
+            With all keys of the file.
+        """
         need_ray()
         fleet = cls.__new__(cls)
         fleet._begin(Fleet.load(path), n_shards, Path(checkpoint_folder).absolute(), options)
@@ -99,10 +122,24 @@ class RayFleet(FleetBase):
         *,
         options: RayOptions = DEFAULTS,
     ) -> Self:
-        """Go on where a driver was closed or killed; with ``n_shards``, on another number of shards.
+        """Continue after the driver was closed or killed.
 
-        ``n_rows`` says how many rows of the input have been accepted: go on with the next one. The answers to the last
-        batches among them are in ``recovered``.
+        ``n_rows`` is the number of input rows that were accepted: continue with the next one. The predictions of the
+        last batches among them are in ``recovered``.
+
+        Parameters
+        ----------
+        checkpoint_folder : path
+            Folder of the fleet.
+        n_shards : int or None, default=None
+            Another number of shards; ``None`` keeps it.
+        options : RayOptions
+            As in the constructor.
+
+        Returns
+        -------
+        RayFleet
+            With all rows learned that were accepted.
         """
         need_ray()
         fleet = cls.__new__(cls)
@@ -112,11 +149,11 @@ class RayFleet(FleetBase):
             check_whole_number("n_shards", n_shards)
         fleet._open(folder, found, options)
         if n_shards is not None and n_shards != found.n_shards:
-            fleet._deal_out_anew(found, n_shards, options)
+            fleet._redistribute(found, n_shards, options)
         return fleet
 
     def _begin(self, fleet: Fleet, n_shards: int, folder: Path, options: RayOptions) -> None:
-        """An empty folder becomes that of a fleet, which counts from the moment the layout is written."""
+        """Write the layout of a new fleet into an empty folder, last of all its files, and open it."""
         check_whole_number("n_shards", n_shards)
         if layout.is_used(folder):
             raise InputError(
@@ -140,11 +177,11 @@ class RayFleet(FleetBase):
         self._dispatcher = Dispatcher(folder, found, options)
         self.recovered = self._dispatcher.recovered
         if found.window < options.max_in_flight:
-            # Written now that shards keep more answers, and not before: the file may promise less, never more.
+            # Written after shards keep more answers: the number in the file may be too small, never too large.
             self._layout = Layout(found.n_shards, found.generation, options.max_in_flight, found.began_after)
             layout.write(folder, self._layout)
 
-    def _deal_out_anew(self, old: Layout, n_shards: int, options: RayOptions) -> None:
+    def _redistribute(self, old: Layout, n_shards: int, options: RayOptions) -> None:
         dispatcher, recovered = self._dispatcher, self.recovered
         dispatcher.checkpoint()
         dispatcher.stop()
@@ -159,14 +196,47 @@ class RayFleet(FleetBase):
     # -- learning ----------------------------------------------------------------------------------------------------
 
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
-        """As :meth:`iegp.Fleet.learn`: predict each row, then learn it; returns when all answers are there."""
+        """Predict each row, then learn it, as :meth:`iegp.Fleet.learn` does; wait for the predictions.
+
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. New keys start from the template.
+        X : array-like (n, d)
+            Rows.
+        y : array-like (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which cost extra; ``None`` computes none.
+
+        Returns
+        -------
+        FleetRun
+            One prediction per row, in the order of the rows.
+        """
         return self.submit(keys, X, y, level).result()
 
     def submit(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> Pending:
-        """Like :meth:`learn`, without waiting for the answers, so that the shards need not wait for the driver.
+        """Do the same as :meth:`learn` without waiting for the predictions, so that the shards need not wait.
 
-        Waits only while ``max_in_flight`` batches have no answer. When it returns, the batch is in the journal and will
-        be learned once, whatever happens. Bad input is refused before that.
+        Waits only while ``max_in_flight`` batches are pending. When it returns, the batch is in the journal and will be
+        learned once, also after failures. Input is checked before that.
+
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. New keys start from the template.
+        X : array-like (n, d)
+            Rows.
+        y : array-like (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which cost extra; ``None`` computes none.
+
+        Returns
+        -------
+        Pending
+            Its ``result()`` waits for the predictions.
         """
         check_level(level)
         model = self._model
@@ -187,14 +257,14 @@ class RayFleet(FleetBase):
         return dispatcher.submit(names, rows, labels, level)
 
     def flush(self) -> None:
-        """Wait until all accepted batches are learned and answered."""
+        """Wait until all accepted batches are learned and predicted."""
         self._open_dispatcher().flush()
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- predicting --------------------------------------------------------------------------------------------------
 
     @property
     def n_rows(self) -> int:
-        """Rows accepted since the fleet began: where to go on in the input after :meth:`resume`."""
+        """Rows accepted since the fleet began: the position in the input after :meth:`resume`."""
         return self._dispatcher.n_rows
 
     @property
@@ -220,7 +290,6 @@ class RayFleet(FleetBase):
         return f"RayFleet({self.n_shards} shards, {self.n_rows} rows accepted, in {str(self._folder)!r})"
 
     def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
-        """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
         model = self._model
         rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
@@ -234,16 +303,27 @@ class RayFleet(FleetBase):
         for shard, chosen in homes.items():
             for column, part in zip(whole, parts[shard], strict=True):
                 column[chosen] = part
-        return Mixture.trusted(*whole, self.single_output)
+        return Mixture.unchecked(*whole, self.single_output)
 
     # -- storing -----------------------------------------------------------------------------------------------------
 
     def checkpoint(self) -> None:
-        """Store all shards as they are after all accepted batches. The journal is then short."""
+        """Store all shards after all accepted batches. This shortens the journal."""
         self._open_dispatcher().checkpoint()
 
     def to_fleet(self, n_jobs: int | None = None) -> Fleet:
-        """All keys in this process, as one :class:`~iegp.Fleet`; they must fit into its memory."""
+        """Copy all keys into one :class:`~iegp.Fleet` of this process; they must fit into its memory.
+
+        Parameters
+        ----------
+        n_jobs : int or None, default=None
+            Threads over which keys are spread; -1 uses all cores.
+
+        Returns
+        -------
+        Fleet
+            With the states after all accepted batches.
+        """
         self.checkpoint()
         states = self._layout.shards(self._folder)
         fleet = joined([checkpoint.load(states, shard).fleet for shard in range(self.n_shards)])
@@ -251,11 +331,17 @@ class RayFleet(FleetBase):
         return fleet
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """One file with all keys, which :meth:`load` and :meth:`iegp.Fleet.load` read."""
+        """Write all keys to one file, for :meth:`load` and :meth:`iegp.Fleet.load`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; an existing one is replaced.
+        """
         self.to_fleet().save(path)
 
     def close(self) -> None:
-        """Learn what was accepted, store all shards and end them. :meth:`resume` brings them back."""
+        """Learn all accepted batches, store all shards and stop them. :meth:`resume` restarts them."""
         if self._dispatcher.lines:
             self._dispatcher.checkpoint()
             self._dispatcher.stop()
@@ -264,7 +350,7 @@ class RayFleet(FleetBase):
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        """After an error shards are ended as they are: the journal holds what they have not stored."""
+        """Close; after an error stop the shards without storing them: the journal has the rest."""
         if kind is None:
             self.close()
         else:

@@ -48,7 +48,7 @@ class Shard:
     ) -> Answer | Gap | None:
         """Learn batch ``number``, if it has not been learned; ``previous`` is the one before it that had rows for us.
 
-        A batch that comes again gets the answer it had; ``None`` if that is so long ago that nobody waits for it.
+        A batch that comes again gets the answer it had; ``None`` if it is too old to be needed.
         """
         if number <= self._applied:
             return self._answers.get(number)

@@ -1,4 +1,4 @@
-"""Fleets whose states live on a GPU."""
+"""Fleets with states on a GPU."""
 
 from __future__ import annotations
 
@@ -32,26 +32,40 @@ from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
 from iegp.typing import Float, Int
 
-# States that are turned into those of the CPU, or back, at once.
+# Size of the states that are converted to those of the CPU, or back, at once.
 CONVERT_BYTES = 256 * 2**20
 
 
 class TorchFleet(LocalFleet):
-    """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same meaning, same files, same results.
+    """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same methods, same files, same results.
 
     In float64 results equal those of ``Fleet`` to 1e-8; float32 halves the memory and here also computes the beliefs in
-    float32 (``docs/gpu.md`` says what that costs). Needs PyTorch: ``pip install "iegp[gpu]"``.
+    float32 (``docs/gpu.md`` has the loss of accuracy). Needs PyTorch: ``pip install "iegp[gpu]"``.
 
     Parameters
     ----------
     template : IEGPRegressor
         A model past its warm-up; see :class:`iegp.Fleet`.
     keys : iterable of str or int, default=()
-        Keys to make room for; others appear when their first row does.
+        Keys to start with; others are added with their first row.
     dtype : {"float64", "float32"}, default="float64"
         How beliefs are stored and computed. Noise and weights are float64.
     device : str, default="cuda"
-        Where, as PyTorch names it: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+        Device of the states, in PyTorch's notation: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.fleet import TorchFleet
+    >>> from iegp.kernels import RBF
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, np.sin(X[:, 0]))
+    >>> fleet = TorchFleet(template, device="cpu")
+    >>> fleet.learn(["fan", "pump"], X[:2], np.sin(X[:2, 0])).mean.shape
+    (2,)
+    >>> fleet.keys
+    ['fan', 'pump']
     """
 
     def __init__(
@@ -110,7 +124,22 @@ class TorchFleet(LocalFleet):
         return self._experts.frequencies
 
     def standardised(self, X: Any, y: Any) -> tuple[Tensor, Tensor]:
-        """Rows (n, d) and labels (n, D) on the device, in the units that experts work in."""
+        """Move rows and labels to the device, in standardised units.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n, d)
+            Rows.
+        y : array-like or tensor (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+
+        Returns
+        -------
+        rows : Tensor (n, d)
+            Standardised rows, float64.
+        labels : Tensor (n, D)
+            Standardised labels, float64.
+        """
         rows = self._rows(X)
         return self._standardised(rows, self._labels(y, len(rows)))
 
@@ -127,13 +156,29 @@ class TorchFleet(LocalFleet):
     def learn(
         self, keys: Any, X: Any, y: Any, level: float | None = None, *, as_tensors: bool = False
     ) -> FleetRun | DevicePredictions:
-        """Predict each row with the model of its key, then learn it. Rows of a key count in the order they have here.
+        """Predict each row with the model of its key, then learn it, the rows of a key in their order.
 
-        ``keys`` is one per row, or a single one for all; new ones start from the template. A NumPy array of keys is
-        quickest, and the same array as in the last call costs nothing. ``X`` and ``y`` may be tensors. ``as_tensors``
-        leaves the answer on the device, without waiting for it. ``level`` asks for central intervals, which are
-        computed on the CPU. Bad input is found before any key learns anything; an interrupt (Ctrl-C), or a device that
-        runs out of memory, leaves keys in between: go on from the last file.
+        Input is checked before any key learns. After an interrupt (Ctrl-C), or if the device runs out of memory, some
+        keys may have learned and others not: continue from the last file.
+
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. New keys start from the template. A NumPy array is fastest, and the same array
+            as in the last call costs nothing.
+        X : array-like or tensor (n, d)
+            Rows.
+        y : array-like or tensor (n,) or (n, D)
+            Targets, in the shape that the template has learned.
+        level : float or None, default=None
+            Probability of central intervals, which are computed on the CPU; ``None`` computes none.
+        as_tensors : bool, default=False
+            Leave the predictions on the device, without waiting for them.
+
+        Returns
+        -------
+        FleetRun, or DevicePredictions if ``as_tensors``
+            One prediction per row, in the order of the rows.
         """
         check_level(level)
         if level is not None and as_tensors:
@@ -155,11 +200,21 @@ class TorchFleet(LocalFleet):
         return self._answer(planning.as_objects(keys, len(rows)), run, intervals, labels, level)
 
     def learn_slots(self, slots: Int | None, X: Tensor, y: Tensor) -> DevicePredictions:
-        """Learn r rows of each of k keys, without looking at the values: for data that is on the device already.
+        """Learn r rows of each of k keys that are on the device already, without checking their values.
 
-        ``slots`` (k,) are places of the keys in :attr:`keys`, ``None`` for all of them; ``X`` is (k, r, d) and ``y``
-        (k, r) or (k, r, D), float64 tensors on the fleet's device, finite. The answer has a row per key and row,
-        (k * r, ...), key by key.
+        Parameters
+        ----------
+        slots : ndarray of int (k,) or None
+            Indices of the keys in :attr:`keys`; ``None`` for all of them.
+        X : Tensor (k, r, d)
+            Rows: finite, float64, on the device of the fleet.
+        y : Tensor (k, r) or (k, r, D)
+            Targets, likewise.
+
+        Returns
+        -------
+        DevicePredictions
+            Tensors with one entry per row, (k * r, ...), key by key.
         """
         chosen = np.arange(len(self)) if slots is None else np.asarray(slots)
         k, r, d = X.shape
@@ -177,11 +232,11 @@ class TorchFleet(LocalFleet):
     def _learn(
         self, plan: Plan, x: Tensor, y: Tensor, level: float | None
     ) -> tuple[DevicePredictions, tuple[Float, Float] | None]:
-        """Rows in standardised units, in the order they came; the answer is in the user's."""
+        """Rows in standardised units, in their order; predictions in the user's units."""
         if level is not None or not plan.has_single_rows or self.device.type != "cuda":
             return self._learn_now(plan.steps, x, y, level)
         if plan.n_calls == CALLS_BEFORE:
-            # Where there is no memory for it nothing is lost, and it is not tried again.
+            # Without memory for it the rows are learned without a recording; it is not tried again.
             with suppress(torch.OutOfMemoryError), self._as_current():
                 plan.recording = Recording(lambda x, y: self._learn_now(plan.steps, x, y, None)[0], x, y)
         plan.n_calls += 1
@@ -215,7 +270,7 @@ class TorchFleet(LocalFleet):
         return run, intervals
 
     def _symmetrise(self, step: Step, covariance: Tensor) -> None:
-        """Keep rounding from piling up in the antisymmetric part, which rows do not reduce."""
+        """Remove the rounding that accumulates in the antisymmetric part, which rows do not reduce."""
         if not len(self._experts.drifting_beliefs) or step.shape[1] == 1:
             return
         self._blocks[step.slots] += 1
@@ -271,9 +326,8 @@ class TorchFleet(LocalFleet):
         return (mean, std) if return_std else mean
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
-        """The whole predictive distribution of each row, in the order of the rows. Changes nothing."""
         _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
-        return Mixture.trusted(used, loc, scales, dof, self.single_output)
+        return Mixture.unchecked(used, loc, scales, dof, self.single_output)
 
     def _predict(self, keys: Any, X: Any, keeps_mixture: bool) -> list[Float]:
         rows = self._rows(X)
@@ -332,7 +386,7 @@ class TorchFleet(LocalFleet):
         path : str or path
             The file.
         device : str, default="cuda"
-            Where its states go, as PyTorch names it.
+            Device of the states, in PyTorch's notation.
 
         Returns
         -------
@@ -383,11 +437,11 @@ class TorchFleet(LocalFleet):
         y = y_mean[None] if labels is None else (self._moved(labels) - y_mean) / y_scale
         # Written so that a NaN fails.
         if not bool((x.abs() <= FARTHEST_INPUT).all() & (y.abs() <= FARTHEST_VALUE).all()):
-            self._complain(rows, labels)
+            self._raise_input_error(rows, labels)
         return x, y
 
-    def _complain(self, rows: Float | Tensor, labels: Float | Tensor | None) -> None:
-        """The CPU's messages name the row and the column."""
+    def _raise_input_error(self, rows: Float | Tensor, labels: Float | Tensor | None) -> None:
+        """Repeat the checks on the CPU, where messages contain the row and the column."""
         model = self._model
         model.scaling.standardise_x(check_rows(_numpy(rows), model.n_columns, None))
         if labels is not None:

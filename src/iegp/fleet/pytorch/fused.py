@@ -274,7 +274,7 @@ def _weigh_rows(  # type: ignore[no-untyped-def]
             best = tl.argmax(learned, axis=0)
             learned = tl.where((learned < threshold) & (e != best), nothing, learned)
         learned = learned - _log_sum_exp(learned)
-        # A row that no expert thought possible says nothing about who is right.
+        # A row that no expert thought possible gives no information about the weights.
         is_finite = tl.abs(total) < float("inf")
         learned = tl.where(is_finite, learned, ahead)
         logs = tl.where(t < real, learned, logs)

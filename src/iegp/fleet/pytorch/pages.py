@@ -28,11 +28,11 @@ class DevicePages:
         self._capacity = 0
 
     def grow(self, n_more: int) -> None:
-        """Room for more keys, each in the state that all start from."""
+        """Allocate states for more keys, each a copy of the first state."""
         wanted = self.n_keys + n_more
         most = max(1, PAGE_BYTES // self.bytes_per_key)
         while self._capacity < wanted:
-            # Room for as many again, so that a fleet that grows key by key has few pages.
+            # Twice as many as needed, so that a fleet that grows key by key has few pages.
             size = int(min(max(wanted - self._capacity, self._capacity, FIRST_PAGE_KEYS), most))
             page = DeviceState(*(t.new_empty((size, *t.shape[1:])) for t in self.start))
             self.pages.append(page)

@@ -76,7 +76,7 @@ def _learn(log_scores: Tensor, ahead: Tensor, rule: Rule) -> tuple[Tensor, Tenso
     if rule.code == BAYES and rule.shutdown > 0.0:
         learned = learned.masked_fill(_is_shut_down(learned, rule.shutdown), -math.inf)
     learned = learned - torch.logsumexp(learned, dim=-1, keepdim=True)
-    # A row that no expert thought possible says nothing about who is right.
+    # A row that no expert thought possible gives no information about the weights.
     return torch.where(total.isfinite(), learned, ahead), total[:, 0]
 
 
