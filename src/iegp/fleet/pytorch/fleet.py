@@ -19,14 +19,13 @@ from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
 from iegp.fleet.base import DTYPES, LocalFleet
-from iegp.fleet.checks import Key, check_labels, check_level, check_rows
+from iegp.fleet.checks import Key, check_level, check_rows
 from iegp.fleet.pages import BELIEFS
 from iegp.fleet.pytorch import plan as planning
 from iegp.fleet.pytorch import rows as keyed_rows
 from iegp.fleet.pytorch.experts import experts_on
 from iegp.fleet.pytorch.pages import DevicePages
-from iegp.fleet.pytorch.plan import Plan, Step
-from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording
+from iegp.fleet.pytorch.plan import CALLS_BEFORE, Plan, Recording, Step
 from iegp.fleet.pytorch.rows import DevicePredictions
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
@@ -417,18 +416,18 @@ class TorchFleet(LocalFleet):
     def _rows(self, X: Any) -> Float | Tensor:
         if isinstance(X, Tensor):
             if X.ndim != 2 or X.shape[1] != self._model.n_columns:
-                return check_rows(np.empty(X.shape), self._model.n_columns, self.feature_names)
+                return self._check_rows(np.empty(X.shape))
             return X.to(self.device, torch.float64)
-        return check_rows(X, self._model.n_columns, self.feature_names)
+        return self._check_rows(X)
 
     def _labels(self, y: Any, n_rows: int) -> Float | Tensor:
         n_outputs = self._model.n_outputs
         if isinstance(y, Tensor):
             wanted = (n_rows,) if self.single_output else (n_rows, n_outputs)
             if tuple(y.shape) != wanted:
-                return check_labels(np.empty(y.shape), n_rows, n_outputs, self.single_output)
+                return self._check_labels(np.empty(y.shape), n_rows)
             return y.to(self.device, torch.float64).reshape(n_rows, n_outputs)
-        return check_labels(y, n_rows, n_outputs, self.single_output)
+        return self._check_labels(y, n_rows)
 
     def _standardised(self, rows: Float | Tensor, labels: Float | Tensor | None) -> tuple[Tensor, Tensor]:
         """Rows and labels on the device, in standardised units, all of them usable."""
@@ -447,7 +446,7 @@ class TorchFleet(LocalFleet):
         if labels is not None:
             values = _numpy(labels)
             shaped = values[:, 0] if self.single_output else values
-            model.scaling.standardise_y(check_labels(shaped, len(values), model.n_outputs, self.single_output))
+            model.scaling.standardise_y(self._check_labels(shaped, len(values)))
 
     def _moved(self, values: Float | Tensor) -> Tensor:
         if isinstance(values, Tensor):

@@ -12,7 +12,6 @@ from iegp.core.compute.tolerances import LARGEST_SQUARE
 from iegp.core.weights import BAYES
 from iegp.fleet.pytorch import drifting, noise, static, weights
 from iegp.fleet.pytorch.experts import DeviceExperts, DeviceState
-from iegp.fleet.pytorch.features import features
 from iegp.fleet.pytorch.static import Ahead
 
 # What working on rows may take beside the states: about this many copies of their features.
@@ -47,6 +46,24 @@ class Components(NamedTuple):
 def bytes_per_row(experts: DeviceExperts) -> int:
     """Memory that learning takes beside the states, per row of a key."""
     return int(WORK_COPIES * experts.n_beliefs * experts.n_features * torch.finfo(experts.dtype).bits // 8)
+
+
+def features(x: Tensor, frequencies: Tensor, valid: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """``phi`` of rows ``x`` (n, r, d): (n, n_kernels, r, F), all sines, then all cosines.
+
+    ``frequencies`` is (n_kernels, n_frequencies, d). Rows that only pad a key (``valid`` (n, r) is 0) get the zero
+    vector: such a row changes no belief. Angles are float64 whatever ``dtype`` is, since large ones lose digits.
+    """
+    n, r, d = x.shape
+    n_kernels, n_frequencies, _ = frequencies.shape
+    angles = (x.reshape(n * r, d) @ frequencies.reshape(-1, d).mT).view(n, r, n_kernels, n_frequencies)
+    angles = angles.permute(0, 2, 1, 3)
+    phi = torch.empty((n, n_kernels, r, 2 * n_frequencies), dtype=torch.float64, device=x.device)
+    torch.sin(angles, out=phi[..., :n_frequencies])
+    torch.cos(angles, out=phi[..., n_frequencies:])
+    scale = 1.0 / math.sqrt(n_frequencies)
+    phi.mul_(scale if valid is None else scale * valid[:, None, :, None])
+    return phi.to(dtype)
 
 
 def learn(
