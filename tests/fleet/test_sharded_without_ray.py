@@ -18,12 +18,10 @@ from iegp import Fleet
 from iegp.errors import InputError, MissingPackageError, ModelFileError, ShardError
 from iegp.fleet import RayFleet, RayOptions, pages
 from iegp.fleet.cluster import checkpoint
-from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.checkpoint import Checkpoint
-from iegp.fleet.cluster.homes import rows_by_shard, shard_of
-from iegp.fleet.cluster.journal import Journal
-from iegp.fleet.cluster.parts import cut, joined
+from iegp.fleet.cluster.journal import Batch, Journal
 from iegp.fleet.cluster.shard import Gap, Shard
+from iegp.fleet.cluster.sharding import cut, joined, rows_by_shard, shard_of
 
 SMALL = RayOptions(checkpoint_every=5, max_in_flight=3)
 

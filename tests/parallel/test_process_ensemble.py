@@ -284,10 +284,10 @@ def test_a_worker_that_fails_says_why(monkeypatch):
     ensemble = ProcessEnsemble(template(), n_workers=2)
 
     def no_memory(*_: Any) -> None:
-        raise MemoryError("no room for a block")
+        raise MemoryError("no memory for a block")
 
     monkeypatch.setattr(sweep, "sweep_kernel", no_memory)
-    with pytest.raises(WorkerError, match="no room for a block"):
+    with pytest.raises(WorkerError, match="no memory for a block"):
         ensemble.learn(*stream(10))
     assert ensemble.n_workers == 0
 

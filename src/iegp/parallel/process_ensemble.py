@@ -22,7 +22,7 @@ from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State, active_experts
 from iegp.errors import InputError
-from iegp.fleet.checks import check_labels, check_rows
+from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template, take
 from iegp.parallel.interrupts import interrupts_wait
@@ -120,8 +120,7 @@ class ProcessEnsemble:
         FleetRun
             One prediction per row, in the order of the rows.
         """
-        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
-            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+        check_level(level)
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         labels = check_labels(y, len(rows), self._model.n_outputs, self._single_output)
         self._team.check_open()

@@ -15,9 +15,17 @@ from iegp._processes import environment
 from iegp.core.expert.belief import Ahead
 from iegp.core.state import Ensemble, Layout, State
 from iegp.errors import InputError, WorkerError
-from iegp.parallel.messages import receive_floats, send_array
-from iegp.parallel.shard import rehearse
-from iegp.parallel.worker import GIVE_BELIEFS, LEARN, PREDICT, receive_beliefs, send_beliefs, work
+from iegp.parallel.worker import (
+    GIVE_BELIEFS,
+    LEARN,
+    PREDICT,
+    receive_beliefs,
+    receive_floats,
+    rehearse,
+    send_array,
+    send_beliefs,
+    work,
+)
 from iegp.typing import Bool, Float, Int
 
 # A worker that does not end by itself in this time, because it is at work, is ended.

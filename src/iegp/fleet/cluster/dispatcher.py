@@ -13,14 +13,12 @@ from iegp._processes import CACHE
 from iegp.errors import ModelFileError, ShardError
 from iegp.fleet.checks import Key
 from iegp.fleet.cluster import layout
-from iegp.fleet.cluster.batch import Batch
-from iegp.fleet.cluster.cluster import need_ray, start_shards
-from iegp.fleet.cluster.journal import Journal
+from iegp.fleet.cluster.journal import Batch, Journal
 from iegp.fleet.cluster.layout import Layout
 from iegp.fleet.cluster.line import Line
 from iegp.fleet.cluster.options import RayOptions
 from iegp.fleet.cluster.pending import Pending
-from iegp.fleet.cluster.shard import Gap
+from iegp.fleet.cluster.shard import Gap, need_ray, start_shards
 from iegp.typing import Float
 
 

@@ -14,18 +14,14 @@ from iegp.errors import InputError
 from iegp.fleet.base import FleetBase
 from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.cluster import checkpoint, layout
-from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.checkpoint import Checkpoint
-from iegp.fleet.cluster.cluster import need_ray
 from iegp.fleet.cluster.dispatcher import Dispatcher
-from iegp.fleet.cluster.homes import rows_by_shard
-from iegp.fleet.cluster.journal import Routed
+from iegp.fleet.cluster.journal import Batch, Routed
 from iegp.fleet.cluster.layout import Layout
 from iegp.fleet.cluster.options import RayOptions, check_whole_number
-from iegp.fleet.cluster.parts import cut, joined
 from iegp.fleet.cluster.pending import Pending
-from iegp.fleet.cluster.rehash import rehash
-from iegp.fleet.cluster.shard import answer_of
+from iegp.fleet.cluster.shard import answer_of, need_ray
+from iegp.fleet.cluster.sharding import cut, joined, rehash, rows_by_shard
 from iegp.fleet.fleet import Fleet
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
