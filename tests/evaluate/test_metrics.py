@@ -42,7 +42,7 @@ def test_running_nmse_is_the_definition_and_ends_at_nmse():
 
 
 def test_constant_target():
-    y = np.full(7, 0.1)  # whose computed variance is not zero but rounding noise
+    y = np.full(7, 0.1)  # the computed variance is not zero but rounding noise
     assert nmse(y, y) == 0.0
     assert nmse(y, y + 1e-9) == math.inf
     assert math.isnan(nmse(y, np.full(7, np.nan)))

@@ -115,7 +115,7 @@ def test_a_shard_learns_in_order_and_once(tmp_path):
     for (previous, number), batch in chain[:3]:
         first[number] = shard.learn(number, previous, *batch)
     assert shard.learn(7, 6, *stream[4]) == Gap(4)
-    assert shard.look(6, "keys") == shard.predict(6, [], stream[0][1]) == shard.checkpoint(6) == Gap(4)
+    assert shard.read_attribute(6, "keys") == shard.predict(6, [], stream[0][1]) == shard.checkpoint(6) == Gap(4)
     assert shard.learn(1, 0, *stream[0]) is None  # long ago
     np.testing.assert_array_equal(shard.learn(4, 3, *stream[2])["mean"], wanted[2].mean)
     assert shard.checkpoint() == 4

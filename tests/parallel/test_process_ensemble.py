@@ -103,7 +103,7 @@ def test_real_processes_give_the_same_bits_and_a_killed_one_is_reported():
     ensemble = ProcessEnsemble(base, n_workers=2)
     assert repr(ensemble) == "ProcessEnsemble(24 experts of 16 features, 2 workers)"
     check_calls(ensemble, deepcopy(base), CALLS)
-    workers = list(ensemble._team.workers)
+    workers = list(ensemble._pool.workers)
     os.kill(workers[1].process.pid, signal.SIGKILL)
     with pytest.raises(WorkerError, match=r"exit code -9.*is lost.*iegp\.load"):
         ensemble.learn(*stream(10))
@@ -321,14 +321,14 @@ def test_a_second_ctrl_c_stops_at_once(monkeypatch):
 
 def interrupted(monkeypatch: Any, ensemble: ProcessEnsemble, times: int) -> None:
     """Ctrl-C while workers are learning."""
-    learn = ensemble._team.learn
+    learn = ensemble._pool.learn
 
     def interrupt_and_learn(*arrays: Any) -> None:
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
         learn(*arrays)
 
-    monkeypatch.setattr(ensemble._team, "learn", interrupt_and_learn)
+    monkeypatch.setattr(ensemble._pool, "learn", interrupt_and_learn)
 
 
 def test_other_threads_are_not_interrupted_anyway():
@@ -352,7 +352,7 @@ if __name__ == "__main__":
     from iegp.parallel import ProcessEnsemble
     model = IEGPRegressor([RBF(1.0)], n_frequencies=2, random_state=0).warm_up(np.eye(9), np.arange(9.0))
     ensemble = ProcessEnsemble(model, n_workers=1)
-    print(ensemble._team.workers[0].process.pid, flush=True)
+    print(ensemble._pool.workers[0].process.pid, flush=True)
     sys.stdin.read()
 """
 

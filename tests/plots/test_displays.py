@@ -461,7 +461,7 @@ def test_more_windows_than_rows(runs):
         CalibrationDisplay.from_run(runs["numbers"][1], bins=1000)
 
 
-# -- the room --------------------------------------------------------------------------------------------------------
+# -- imports --------------------------------------------------------------------------------------------------------
 
 
 def test_without_matplotlib_a_figure_says_what_to_install():

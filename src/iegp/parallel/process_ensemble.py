@@ -26,7 +26,7 @@ from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template, take
 from iegp.parallel.interrupts import interrupts_wait
-from iegp.parallel.team import Team
+from iegp.parallel.worker_pool import WorkerPool
 from iegp.typing import Float
 
 
@@ -70,7 +70,7 @@ class ProcessEnsemble:
         # Concurrent calls would receive each other's predictions.
         self._one_at_a_time = Lock()
         state = taken.model.state
-        self._team = Team(taken.model.experts.ensemble, state, _n_workers(n_workers))
+        self._pool = WorkerPool(taken.model.experts.ensemble, state, _n_workers(n_workers))
         # The workers have the beliefs.
         mine = State(state.matrix[:0].copy(), state.vector[:0].copy(), *(array.copy() for array in state[2:]))
         self._model = replace(taken.model, state=mine)
@@ -80,7 +80,7 @@ class ProcessEnsemble:
     @property
     def n_workers(self) -> int:
         """Number of running processes; 0 after :meth:`close`."""
-        return len(self._team)
+        return len(self._pool)
 
     @property
     def expert_weights_(self) -> Float:
@@ -123,7 +123,7 @@ class ProcessEnsemble:
         check_level(level)
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         labels = check_labels(y, len(rows), self._model.n_outputs, self._single_output)
-        self._team.check_open()
+        self._pool.check_open()
         predictions = Predictions.concatenate(list(self._predictions(rows, labels, level)))
         keys = np.full(len(rows), self.KEY, dtype=object)
         return FleetRun.of_predictions(predictions, labels, self._single_output, level=level, keys=keys)
@@ -140,9 +140,9 @@ class ProcessEnsemble:
         ensemble, state = self._model.experts.ensemble, self._model.state
         predictions = allocate_predictions(ensemble, len(x))
         # Beliefs of the workers and weights of this process must have learned the same rows.
-        with self._one_at_a_time, interrupts_wait(), self._team.or_end():
+        with self._one_at_a_time, interrupts_wait(), self._pool.closed_on_error():
             work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
-            self._team.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
+            self._pool.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
             ens.weigh(ensemble, state, None, work, predictions)
         return ens.completed(ensemble, ens.expert_predictions(work), y, predictions, level)
 
@@ -184,7 +184,7 @@ class ProcessEnsemble:
             One distribution per row, in the units of y.
         """
         rows = check_rows(X, self._model.n_columns, self._feature_names)
-        self._team.check_open()
+        self._pool.check_open()
         x = self._model.scaling.standardise_x(rows)
         parts = [self._predict(x[i : i + PREDICT_ROWS]) for i in range(0, max(len(x), 1), PREDICT_ROWS)]
         dist = to_user_mixture(self._model.scaling, Mixture.concatenate(parts))
@@ -197,7 +197,7 @@ class ProcessEnsemble:
         shape = n, ensemble.n_experts, n_outputs
         components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
         with self._one_at_a_time, interrupts_wait():
-            self._team.predict(x, active_experts(ensemble, state).beliefs, ahead)
+            self._pool.predict(x, active_experts(ensemble, state).beliefs, ahead)
             ens.mix_into(ensemble, state, ahead, components)
         return Mixture.unchecked(*components, single_output=False)
 
@@ -211,19 +211,19 @@ class ProcessEnsemble:
         IEGPRegressor
             Fitted model, with the parameters of the template.
         """
-        self._team.check_open()
+        self._pool.check_open()
         ensemble, mine = self._model.experts.ensemble, self._model.state
         layout = ensemble.layout
         beliefs = np.empty(layout.matrix[-1]), np.empty((layout.features[-1], self._model.n_outputs))
         with self._one_at_a_time, interrupts_wait():
             state = State(*beliefs, *(array.copy() for array in mine[2:]))
-            self._team.gather(layout, state)
+            self._pool.gather(layout, state)
         return self._shell.filled(self._model, state)
 
     def close(self) -> None:
         """Stop the workers. Their state is lost: call :meth:`to_model` first to keep it."""
         with self._one_at_a_time:
-            self._team.close()
+            self._pool.close()
 
     def __enter__(self) -> Self:
         return self

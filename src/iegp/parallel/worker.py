@@ -52,7 +52,7 @@ class Shard(NamedTuple):
         return ahead.means[active], ahead.variances[active]
 
 
-def rehearse(ensemble: Ensemble) -> None:
+def compile_worker_code(ensemble: Ensemble) -> None:
     """Call all that a worker will call, on one kernel: compiled here, once, workers find it in the cache."""
     one = ensemble.part(np.arange(1))
     shard = Shard(one, start(one))

@@ -1,4 +1,4 @@
-"""One shard: a fleet that learns numbered batches strictly in order. It runs as a Ray actor, unknowingly."""
+"""One shard: a fleet that learns numbered batches strictly in order. It runs as a Ray actor."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Shard:
         dist = self._fleet.predict_dist(keys, X)
         return tuple(getattr(dist, name) for name in MIXTURE_FIELDS)
 
-    def look(self, after: int, name: str) -> Any:
+    def read_attribute(self, after: int, name: str) -> Any:
         """An attribute of the fleet."""
         return Gap(self._applied) if self._applied < after else getattr(self._fleet, name)
 

@@ -53,8 +53,8 @@ def joined(fleets: Sequence[Fleet]) -> Fleet:
     return whole
 
 
-def rehash(ray: Any, old: Path, n_old: int, new: Path, n_new: int, applied: int, cpus: float) -> None:
-    """Every old shard is cut into pieces, one per new shard; every new shard is joined from its pieces.
+def reshard(ray: Any, old: Path, n_old: int, new: Path, n_new: int, applied: int, cpus: float) -> None:
+    """Cut every old shard into pieces, one per new shard, then join every new shard from its pieces.
 
     Nothing of the old generation is changed, so a failure leaves it as it was.
     """
