@@ -1,4 +1,4 @@
-"""Scores: their definitions, their behaviour on constant targets, and their complaints."""
+"""Scores: their definitions, their behaviour on constant targets, and messages for bad input."""
 
 from __future__ import annotations
 
@@ -81,6 +81,6 @@ def test_pit_histogram_is_a_density():
         (pit_histogram, ([0.5], 0), "bins=0"),
     ],
 )
-def test_complaints(score, arguments, message):
+def test_bad_input_is_refused(score, arguments, message):
     with pytest.raises(InputError, match=message):
         score(*arguments)

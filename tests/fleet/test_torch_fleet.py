@@ -253,7 +253,7 @@ def test_sums_for_evidence(device):
     assert gram.n_rows == 50
 
 
-def test_a_sensor_that_repeats_itself_meets_the_noise_floor(device):
+def test_constant_labels_reach_the_noise_floor(device):
     """The closed form of learned noise knows floors, at any row of a block."""
     noise_model = noise.NoiseModel(0.7, float("nan"))
     squares = torch.rand((2, 40, 3, 1), dtype=torch.float64, device=device) * 1e-12
@@ -267,8 +267,8 @@ def test_a_sensor_that_repeats_itself_meets_the_noise_floor(device):
     np.testing.assert_allclose(got.cpu(), wanted.cpu(), rtol=1e-12)
 
 
-def test_absurd_labels(device):
-    """Rows that no expert thought possible; they say nothing about who is right, on any device."""
+def test_extreme_labels(device):
+    """Rows of zero density under every expert leave the weights as they were, on any device."""
     for kind in ("static", "noise models", "drifting", "switching"):
         ours, theirs = TorchFleet(model(kind), device=device), Fleet(model(kind))
         X, y = stream(60)

@@ -1,4 +1,4 @@
-"""An ensemble over processes is the model in one process, to the bit; when a worker is lost, it says so."""
+"""An ensemble over processes is the model in one process, to the bit; a lost worker is reported."""
 
 from __future__ import annotations
 

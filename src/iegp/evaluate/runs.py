@@ -66,7 +66,7 @@ class Run:
 
 
 class NumberRun(Run):
-    """A run whose labels are numbers or counts."""
+    """A run with labels that are numbers or counts."""
 
     mean: Float
     """Shape of y; likewise ``std``, and the ends ``lower`` and ``upper`` of the central interval."""

@@ -1,4 +1,4 @@
-"""The streaming latent variable model as a whole: what holds however a stream is cut, and what a row may know."""
+"""The streaming latent variable model as a whole: results do not depend on how a stream is cut, nor on later rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_any_cuts_give_the_same_map(variant, cuts):
 
 
 @pytest.mark.parametrize("variant", [{}, {"forgetting": 0.99, "weights": "switching"}], ids=str)
-def test_a_row_knows_nothing_of_later_rows(variant):
+def test_later_rows_do_not_affect_earlier_ones(variant):
     rows = sheet()[0]
     other = rows.copy()
     other[130:] = np.random.default_rng(9).normal(size=(70, 8)) * 5.0
@@ -119,7 +119,7 @@ def test_experts_share_a_frame():
     assert np.sum(one * two) > 0.8 * np.sqrt(np.sum(one**2) * np.sum(two**2))
 
 
-def test_before_the_warm_up_is_over_a_provisional_model_answers():
+def test_during_the_warm_up_a_provisional_model_predicts():
     rows = sheet()[0]
     early = run(rows[:30])
     assert early.memory.size == 30
@@ -143,15 +143,15 @@ def test_memory_is_bounded_and_recent_rows_stay():
     assert np.median(memory.numbers) > 300
 
 
-def test_forgotten_rows_leave_their_mark():
-    """What was learned does not depend on what is remembered, but for where the search starts."""
+def test_removed_rows_stay_learned():
+    """What was learned does not depend on the stored rows, except for where the search for a position starts."""
     rows = sheet(noise=0.02)[0]
     bounded, free = run(rows, max_stored=60), run(rows)
     assert bounded.experts.gram.trace(axis1=1, axis2=2) == pytest.approx([200.0, 200.0])
     assert free.experts.gram.trace(axis1=1, axis2=2) == pytest.approx([200.0, 200.0])
 
 
-def test_rows_are_known_again():
+def test_stored_rows_are_recognised():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     rows[7, 1] = np.nan
     rows[9] = [0.0, 1.0, 2.0]

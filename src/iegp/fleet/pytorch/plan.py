@@ -22,7 +22,7 @@ CALLS_BEFORE = 2
 
 
 class Group(NamedTuple):
-    """Keys of one page whose numbers of rows differ by less than a factor of two."""
+    """Keys of one page with numbers of rows that differ by less than a factor of two."""
 
     page: int
     places: Int
@@ -147,7 +147,7 @@ class Plan:
 
 
 def plan(slots: Int, page_starts: Int, rows_at_once: int, device: torch.device) -> Plan:
-    """Steps for rows whose keys have the numbers ``slots``."""
+    """Make the steps for rows of keys numbered ``slots``."""
     groups = grouped(slots, page_starts, rows_at_once)
     return Plan([_step(group, page_starts, len(slots), device) for group in groups])
 
