@@ -215,7 +215,7 @@ class Dispatcher:
         self._forget()
 
     def _forget(self) -> None:
-        """The journal needs what some shard has not stored, and the batches with answers that may be asked for again."""
+        """Keep in the journal what some shard has not stored, and batches with answers that may be asked for again."""
         newest = self.journal.newest
         done = min(queue.done_up_to(newest) for queue in self.queues)
         self.journal.forget(min(done, newest - self._kept))

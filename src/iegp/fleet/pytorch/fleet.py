@@ -18,7 +18,7 @@ from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
-from iegp.fleet.base import DTYPES, LocalFleet
+from iegp.fleet.base import DTYPES, LocalFleet, Moments
 from iegp.fleet.checks import Key, check_level, check_rows
 from iegp.fleet.pages import BELIEFS
 from iegp.fleet.pytorch import plan as planning
@@ -298,31 +298,9 @@ class TorchFleet(LocalFleet):
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
-    @overload
-    def predict(self, keys: Any, X: Any, return_std: Literal[False] = ...) -> Float: ...
-    @overload
-    def predict(self, keys: Any, X: Any, return_std: Literal[True]) -> tuple[Float, Float]: ...
-    def predict(self, keys: Any, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predict each row with the model of its key, as :meth:`iegp.Fleet.predict` does; ``X`` may be a tensor.
-
-        Parameters
-        ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. A key that is not in the fleet is predicted by the template.
-        X : array-like or tensor (n, d)
-            Rows.
-        return_std : bool, default=False
-            Also return the standard deviation *of y*, observation noise included.
-
-        Returns
-        -------
-        ndarray, or a pair of them
-            Predictive means in the shape of y, and standard deviations if asked for.
-        """
+    def _moments(self, keys: Any, X: Any) -> Moments:
         mean, std, *_ = self._predict(keys, X, keeps_mixture=False)
-        if self.single_output:
-            mean, std = mean[:, 0], std[:, 0]
-        return (mean, std) if return_std else mean
+        return Moments(mean[:, 0], std[:, 0]) if self.single_output else Moments(mean, std)
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
