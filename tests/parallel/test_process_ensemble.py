@@ -31,7 +31,7 @@ from iegp.core.state import belief_at
 from iegp.errors import InputError, WorkerError
 from iegp.kernels import RBF
 from iegp.parallel import ProcessEnsemble, process_ensemble
-from iegp.parallel.interrupts import interrupts_wait
+from iegp.parallel.process_ensemble import delayed_interrupts
 
 ALL_KINDS: dict[str, dict[str, Any]] = {
     **KINDS,
@@ -333,7 +333,7 @@ def interrupted(monkeypatch: Any, ensemble: ProcessEnsemble, times: int) -> None
 
 def test_other_threads_are_not_interrupted_anyway():
     def work() -> None:
-        with interrupts_wait():
+        with delayed_interrupts():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     handlers: list[Any] = []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, Self, overload
 
 import numpy as np
@@ -25,7 +28,6 @@ from iegp.errors import InputError
 from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template, take
-from iegp.parallel.interrupts import interrupts_wait
 from iegp.parallel.worker_pool import WorkerPool
 from iegp.typing import Float
 
@@ -140,7 +142,7 @@ class ProcessEnsemble:
         ensemble, state = self._model.experts.ensemble, self._model.state
         predictions = allocate_predictions(ensemble, len(x))
         # Beliefs of the workers and weights of this process must have learned the same rows.
-        with self._one_at_a_time, interrupts_wait(), self._pool.closed_on_error():
+        with self._one_at_a_time, delayed_interrupts(), self._pool.closed_on_error():
             work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
             self._pool.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
             ens.weigh(ensemble, state, None, work, predictions)
@@ -196,7 +198,7 @@ class ProcessEnsemble:
         ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
         shape = n, ensemble.n_experts, n_outputs
         components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-        with self._one_at_a_time, interrupts_wait():
+        with self._one_at_a_time, delayed_interrupts():
             self._pool.predict(x, active_experts(ensemble, state).beliefs, ahead)
             ens.mix_into(ensemble, state, ahead, components)
         return Mixture.unchecked(*components, single_output=False)
@@ -215,7 +217,7 @@ class ProcessEnsemble:
         ensemble, mine = self._model.experts.ensemble, self._model.state
         layout = ensemble.layout
         beliefs = np.empty(layout.matrix[-1]), np.empty((layout.features[-1], self._model.n_outputs))
-        with self._one_at_a_time, interrupts_wait():
+        with self._one_at_a_time, delayed_interrupts():
             state = State(*beliefs, *(array.copy() for array in mine[2:]))
             self._pool.gather(layout, state)
         return self._shell.filled(self._model, state)
@@ -243,3 +245,29 @@ def _n_workers(n_workers: int | None) -> int:
     if not isinstance(n_workers, int | np.integer) or isinstance(n_workers, bool) or n_workers < 1:
         raise InputError(f"n_workers={n_workers!r} must be a whole number of at least 1, or None for all cores")
     return int(n_workers)
+
+
+@contextmanager
+def delayed_interrupts() -> Iterator[None]:
+    """Let Ctrl-C take effect when the block is over; a second one at once.
+
+    Only the main thread is ever interrupted, and only it may say what a signal does; elsewhere nothing is changed.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        if len(came) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        before(*came[0])

@@ -1,4 +1,4 @@
-"""The workers of an ensemble as their parent sees them: dealt experts, asked all at once, ended together."""
+"""Pool of worker processes of an ensemble: experts are divided among them, and each task is sent to all at once."""
 
 from __future__ import annotations
 

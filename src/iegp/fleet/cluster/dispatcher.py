@@ -1,4 +1,4 @@
-"""The driver's work: number batches, write them down, send them, collect answers, and send again what got lost."""
+"""Dispatcher of the driver: it numbers batches, stores and sends them, collects answers, and sends lost ones again."""
 
 from __future__ import annotations
 

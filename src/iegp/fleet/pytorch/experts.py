@@ -1,4 +1,4 @@
-"""What the experts are, as tensors on a device, and what each of a fleet's keys has learned."""
+"""Experts as tensors on a device, and the states of the keys of a fleet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the rows of a call reach the states of their keys: made once, and kept for calls with the same keys."""
+"""Plan of a call: how rows reach the states of their keys. Made once, and kept for calls with the same keys."""
 
 from __future__ import annotations
 
