@@ -39,8 +39,7 @@ from iegp.datasets import Stream, drifting, load_arrays, load_dataset, load_embe
 from iegp.datasets.labels import Task
 from iegp.errors import DatasetError
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error, log_loss
-from iegp.evaluate.counts import poisson_deviance
-from iegp.evaluate.metrics import coverage
+from iegp.evaluate.metrics import coverage, poisson_deviance
 from iegp.evaluate.naive import running_count_mean, running_frequencies
 from iegp.typing import Float
 

@@ -284,7 +284,7 @@ def repeated(n: int, task: Callable[[], object]) -> None:
 
 def over_processes(name: str, base: IEGPRegressor, n_workers: int, x: Float, y: Float) -> None:
     with ProcessEnsemble(base, n_workers=n_workers) as ensemble:
-        pids = [worker.process.pid for worker in ensemble._team.workers]
+        pids = [worker.process.pid for worker in ensemble._pool.workers]
         ensemble.learn(x, y)
         before = sum(map(seconds_of, pids))
         seconds = best(lambda: repeated(len(x), lambda: ensemble.learn(x, y)))

@@ -12,7 +12,7 @@ PRIOR_VAR = 1.3
 
 
 def ensemble(scales, n_frequencies, noise_var, switch_prob=0.0, prior_var=PRIOR_VAR):
-    """IE-GP, or SIE-GP with a ``switch_prob``, exactly as in the lemmas: everything fixed, nobody shut down."""
+    """IE-GP, or SIE-GP with a ``switch_prob``, exactly as in the lemmas: all settings fixed, no expert shut down."""
     return IEGPRegressor(
         [RBF(scale) for scale in scales],
         n_frequencies=n_frequencies,
@@ -62,7 +62,7 @@ def expert_log_scores(features, y, noise_var, prior_var):
 
 
 def adversary(kind, n, rng):
-    """Streams that nobody modelled."""
+    """Streams that follow no model of the library."""
     x = rng.standard_normal((n, 1))
     if kind == "noise":
         y = rng.standard_normal(n)

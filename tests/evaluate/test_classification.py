@@ -1,4 +1,4 @@
-"""Scores of classes: scikit-learn's where it has them, laws that hold for any labels, and their complaints."""
+"""Scores of classes: scikit-learn's where it has them, laws that hold for any labels, and messages for bad input."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_an_edge_belongs_to_the_group_below_it():
     np.testing.assert_array_equal(groups.accuracy, [1.0, 1.0, 1.0])
 
 
-def test_the_impossible_happened():
+def test_a_true_class_of_probability_zero_has_an_infinite_loss():
     assert log_loss([0, 1], [[1.0, 0.0], [1.0, 0.0]], [0, 1]) == math.inf
 
 
@@ -165,6 +165,6 @@ HALF = [[0.5, 0.5]]
         (expected_calibration_error, ([1], HALF, []), "classes has shape"),
     ],
 )
-def test_complaints(score, arguments, message):
+def test_bad_input_is_refused(score, arguments, message):
     with pytest.raises(InputError, match=message):
         score(*arguments)

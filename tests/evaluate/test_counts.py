@@ -1,4 +1,4 @@
-"""The deviance of counts is scikit-learn's, and zero counts are no trouble."""
+"""The deviance of counts equals scikit-learn's, also for counts of zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import mean_poisson_deviance
 
 from iegp.errors import InputError
-from iegp.evaluate.counts import poisson_deviance
+from iegp.evaluate.metrics import poisson_deviance
 
 counts = st.lists(st.integers(0, 1000), min_size=1, max_size=30)
 
@@ -46,6 +46,6 @@ def test_zeros():
         ([[1]], [[1.0]], "at least one row"),
     ],
 )
-def test_complaints(y, mean, message):
+def test_bad_input_is_refused(y, mean, message):
     with pytest.raises(InputError, match=message):
         poisson_deviance(y, mean)

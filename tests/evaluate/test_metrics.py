@@ -1,4 +1,4 @@
-"""Scores: their definitions, their behaviour on constant targets, and their complaints."""
+"""Scores: their definitions, their behaviour on constant targets, and messages for bad input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_running_nmse_is_the_definition_and_ends_at_nmse():
 
 
 def test_constant_target():
-    y = np.full(7, 0.1)  # whose computed variance is not zero but rounding noise
+    y = np.full(7, 0.1)  # the computed variance is not zero but rounding noise
     assert nmse(y, y) == 0.0
     assert nmse(y, y + 1e-9) == math.inf
     assert math.isnan(nmse(y, np.full(7, np.nan)))
@@ -81,6 +81,6 @@ def test_pit_histogram_is_a_density():
         (pit_histogram, ([0.5], 0), "bins=0"),
     ],
 )
-def test_complaints(score, arguments, message):
+def test_bad_input_is_refused(score, arguments, message):
     with pytest.raises(InputError, match=message):
         score(*arguments)

@@ -1,4 +1,4 @@
-"""Naive forecasts equal the obvious loop, look at no label too early, and are what a run is compared with."""
+"""Naive forecasts equal a plain loop and use no label before it is known."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def test_the_previous_label_is_that_of_the_row_before(skip):
         (lambda: running_count_mean([[1]]), "whole numbers from 0 up"),
     ],
 )
-def test_complaints(call, message):
+def test_bad_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()

@@ -28,7 +28,7 @@ from iegp.evaluate.regret import (
     static_regret,
     switching_regret,
 )
-from iegp.evaluate.regret.losses import largest_slope
+from iegp.evaluate.regret.comparators import largest_slope
 
 
 def rbf(x, scale=1.0):

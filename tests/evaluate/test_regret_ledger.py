@@ -100,7 +100,7 @@ def test_follow_refuses_labels_and_predictions_that_do_not_fit():
     assert repr(ledger) == "RegretLedger(7 rows, 2 experts)"
 
 
-def test_the_picture_shows_regret_and_bound():
+def test_the_figure_shows_regret_and_bound():
     pytest.importorskip("matplotlib", reason="pictures need the extra plot").use("agg")
     from iegp.plots import RegretDisplay  # noqa: PLC0415 - needs matplotlib
 

@@ -1,6 +1,6 @@
-"""As much of Ray as the dispatcher uses, in one process, with deaths at every moment a real shard can die.
+"""As much of Ray as the dispatcher uses, in one process, with failures at every moment at which a real shard can fail.
 
-Shards are the real ones. A call is carried out when somebody waits for it. What Ray promises is kept, and no more:
+Shards are the real ones. A call is carried out when its result is waited for. Only what Ray guarantees holds:
 calls that were cut off are repeated on the restarted actor, possibly after they had taken effect and possibly out of
 order.
 """

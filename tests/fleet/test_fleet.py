@@ -133,7 +133,7 @@ def test_files_of_other_things(tmp_path):
         load(tmp_path / "fleet")
 
 
-def test_a_run_tells_its_scores_and_its_keys():
+def test_repr_of_a_run_shows_scores_and_keys():
     X, y = stream(60)
     run = Fleet(template()).learn(np.arange(60) % 7, X, y, level=0.9)
     scores = f"mean log score {run.log_score.mean():.4g}, nMSE {run.nmse:.4g}"
@@ -202,7 +202,7 @@ def test_unknown_keys_are_predicted_by_the_template_and_do_not_appear():
     assert "z" not in fleet
 
 
-def test_the_template_goes_its_own_way():
+def test_the_template_and_the_fleet_are_independent():
     base = template()
     X, y = stream(20)
     fleet = Fleet(base)

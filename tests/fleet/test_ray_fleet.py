@@ -76,11 +76,11 @@ def in_one_process(stream):
 
 
 def kill_shard(fleet, shard):
-    ray.kill(fleet._dispatcher.lines[shard].actor, no_restart=False)
+    ray.kill(fleet._dispatcher.queues[shard].actor, no_restart=False)
 
 
 def process_of(fleet, shard):
-    return ray.get(fleet._dispatcher.lines[shard].actor.__ray_call__.remote(lambda _: os.getpid()))
+    return ray.get(fleet._dispatcher.queues[shard].actor.__ray_call__.remote(lambda _: os.getpid()))
 
 
 def test_the_same_bits_and_other_numbers_of_shards(options, tmp_path):
@@ -113,7 +113,7 @@ def test_a_slow_shard_holds_the_driver_back(options, tmp_path):
         time.sleep(1.5)
         assert driver.is_alive()
         assert fleet.n_rows == 12 * (1 + options.max_in_flight)
-        assert max(len(line.in_flight) for line in fleet._dispatcher.lines) == options.max_in_flight
+        assert max(len(queue.in_flight) for queue in fleet._dispatcher.queues) == options.max_in_flight
     finally:
         os.kill(sleeper, signal.SIGCONT)
     driver.join(60.0)

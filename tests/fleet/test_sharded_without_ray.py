@@ -1,4 +1,4 @@
-"""The parts of a sharded fleet, and the whole of it on a pretended cluster where shards die all the time."""
+"""The parts of a sharded fleet, and the whole of it on a simulated cluster where shards fail all the time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from iegp import Fleet
 from iegp.errors import InputError, MissingPackageError, ModelFileError, ShardError
 from iegp.fleet import RayFleet, RayOptions, pages
 from iegp.fleet.cluster import checkpoint
-from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.checkpoint import Checkpoint
-from iegp.fleet.cluster.homes import rows_by_shard, shard_of
-from iegp.fleet.cluster.journal import Journal
-from iegp.fleet.cluster.parts import cut, joined
+from iegp.fleet.cluster.journal import Batch, Journal
 from iegp.fleet.cluster.shard import Gap, Shard
+from iegp.fleet.cluster.sharding import cut, joined, rows_by_shard, shard_of
 
 SMALL = RayOptions(checkpoint_every=5, max_in_flight=3)
 
@@ -48,7 +46,7 @@ def undisturbed(stream: list[tuple[Any, ...]]) -> tuple[Fleet, list[Any]]:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-def test_homes_never_change():
+def test_the_shard_of_a_key_never_changes():
     """Written down once: other numbers would lose every key of every checkpoint there is."""
     assert [shard_of(key, 1000) for key in ("pump", "fan", "", "1", 1, -7, "é")] == [557, 812, 561, 329, 436, 210, 835]
     counts = np.bincount([shard_of(f"sensor-{i}", 7) for i in range(7000)])
@@ -71,7 +69,7 @@ def some_batch(number: int) -> Batch:
 
 
 @pytest.mark.parametrize("sync", [False, True])
-def test_a_journal_outlives_its_driver(tmp_path, sync):
+def test_a_journal_can_be_read_by_another_driver(tmp_path, sync):
     journal = Journal(tmp_path, 2, memory=1500, sync=sync)
     for number in range(1, 6):
         journal.append(some_batch(number))
@@ -117,7 +115,7 @@ def test_a_shard_learns_in_order_and_once(tmp_path):
     for (previous, number), batch in chain[:3]:
         first[number] = shard.learn(number, previous, *batch)
     assert shard.learn(7, 6, *stream[4]) == Gap(4)
-    assert shard.look(6, "keys") == shard.predict(6, [], stream[0][1]) == shard.checkpoint(6) == Gap(4)
+    assert shard.read_attribute(6, "keys") == shard.predict(6, [], stream[0][1]) == shard.checkpoint(6) == Gap(4)
     assert shard.learn(1, 0, *stream[0]) is None  # long ago
     np.testing.assert_array_equal(shard.learn(4, 3, *stream[2])["mean"], wanted[2].mean)
     assert shard.checkpoint() == 4
@@ -169,7 +167,7 @@ def test_folders_that_a_machine_does_not_see(tmp_path, monkeypatch):
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_extra_is_named(monkeypatch, tmp_path):
+def test_the_message_without_ray_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackageError, match=r'pip install "iegp\[ray\]"'):
         RayFleet(template(), 2, tmp_path)
@@ -185,7 +183,7 @@ def test_the_extra_is_named(monkeypatch, tmp_path):
     stale=st.sampled_from([0.0, 0.5]),
     lost=st.sampled_from([0.0, 0.1]),
 )
-def test_whatever_dies_nothing_is_lost_or_learned_twice(
+def test_after_failures_nothing_is_lost_or_learned_twice(
     tmp_path_factory, seed, n_shards, every, window, deaths, stale, lost
 ):
     stream = batches(20)
@@ -194,7 +192,7 @@ def test_whatever_dies_nothing_is_lost_or_learned_twice(
     options = RayOptions(checkpoint_every=every, max_in_flight=window, log_memory=4000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "ray", ray)
-        patch.setattr(os, "fsync", lambda _: None)  # nobody pulls the plug, and it takes long
+        patch.setattr(os, "fsync", lambda _: None)  # no power cut here, and it takes long
         fleet = RayFleet(template(), n_shards, tmp_path_factory.mktemp("fleet"), options=options)
         pending = []
         for number, batch in enumerate(stream):
@@ -306,7 +304,7 @@ def test_what_is_refused(pretend, tmp_path):
         fleet.learn(keys, X, y)
 
 
-def test_a_failure_that_stays(pretend, tmp_path, monkeypatch):
+def test_a_permanent_failure(pretend, tmp_path, monkeypatch):
     """It is told, nothing is lost, and once its cause is gone the same fleet goes on."""
     pretend()
     stream = batches(6)

@@ -27,8 +27,8 @@ DEVICES = [
     "cpu",
     pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU here")),
 ]
-RUNGS = {"drift_var": 0.0, "noise_forgetting": (1.0, 0.9, (0.8, 4.0)), "weights": "bayes"}
-ALL_KINDS = KINDS | {"rungs": RUNGS, "bayes without shutdown": RUNGS | {"shutdown": 0.0}}
+NOISE_MODELS = {"drift_var": 0.0, "noise_forgetting": (1.0, 0.9, (0.8, 4.0)), "weights": "bayes"}
+ALL_KINDS = KINDS | {"noise models": NOISE_MODELS, "bayes without shutdown": NOISE_MODELS | {"shutdown": 0.0}}
 FIELDS = "mean", "std", "lower", "upper", "log_score", "weights"
 
 pytestmark = [
@@ -153,7 +153,7 @@ def test_files_go_both_ways(dtype, device, tmp_path, monkeypatch):
     assert_same(again.predict(X[:5]), theirs.predict(3, X[:5]), tolerance)
 
 
-@pytest.mark.parametrize("kind", ["static", "drifting", "rungs", "switching"])
+@pytest.mark.parametrize("kind", ["static", "drifting", "noise models", "switching"])
 def test_the_same_keys_call_after_call(kind, device):
     """On a GPU such calls are recorded: with what comes between them they still give what single calls give."""
     base = model(kind)
@@ -180,7 +180,7 @@ def test_the_same_keys_call_after_call(kind, device):
 
 
 def test_data_on_the_device(device):
-    base = model("rungs")
+    base = model("noise models")
     fleets = [TorchFleet(base, range(7), device=device) for _ in range(3)]
     X, y = stream(6 * 5)
     x, labels = (torch.tensor(part, device=device) for part in (X, y))
@@ -253,9 +253,9 @@ def test_sums_for_evidence(device):
     assert gram.n_rows == 50
 
 
-def test_a_sensor_that_repeats_itself_meets_the_noise_floor(device):
+def test_constant_labels_reach_the_noise_floor(device):
     """The closed form of learned noise knows floors, at any row of a block."""
-    rung = noise.Rung(0.7, float("nan"))
+    noise_model = noise.NoiseModel(0.7, float("nan"))
     squares = torch.rand((2, 40, 3, 1), dtype=torch.float64, device=device) * 1e-12
     squares[:, 5:30] = 0.0
     scale = torch.tensor([1e-9, 1.0, 1e-14], dtype=torch.float64, device=device).expand(2, 3)[..., None]
@@ -263,13 +263,13 @@ def test_a_sensor_that_repeats_itself_meets_the_noise_floor(device):
     floors = noise.NOISE_FLOOR * (shapes + 0.5)[..., None, None]
     wanted = noise._conjugate_row_by_row(scale, squares, floors, 0.7)
     assert (wanted == floors).any()
-    got = noise.scales_after(rung, scale, squares, shapes)
+    got = noise.scales_after(noise_model, scale, squares, shapes)
     np.testing.assert_allclose(got.cpu(), wanted.cpu(), rtol=1e-12)
 
 
-def test_absurd_labels(device):
-    """Rows that no expert thought possible; they say nothing about who is right, on any device."""
-    for kind in ("static", "rungs", "drifting", "switching"):
+def test_extreme_labels(device):
+    """Rows of zero density under every expert leave the weights as they were, on any device."""
+    for kind in ("static", "noise models", "drifting", "switching"):
         ours, theirs = TorchFleet(model(kind), device=device), Fleet(model(kind))
         X, y = stream(60)
         y[20] = 1e200

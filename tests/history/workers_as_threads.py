@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from iegp.parallel import team
+from iegp.parallel import worker_pool
 from iegp.parallel.worker import serve
 
 
 class ThreadWithExitCode(threading.Thread):
-    """What a team wants to know of a process."""
+    """The attributes of a process that a pool of workers reads."""
 
     pid = 0
 
@@ -23,14 +23,14 @@ class ThreadWithExitCode(threading.Thread):
 
 
 def use_threads(monkeypatch: Any) -> None:
-    monkeypatch.setattr(team, "_started", _started)
+    monkeypatch.setattr(worker_pool, "_started", _started)
 
 
-def _started(ensemble: Any, number: int, n_workers: int) -> team.Worker:
+def _started(ensemble: Any, number: int, n_workers: int) -> worker_pool.Worker:
     # Dealt otherwise than in processes, in neighbours: who keeps which kernel must not matter.
     kernels = np.array_split(np.arange(ensemble.n_kernels), n_workers)[number]
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
     here, there = Pipe()
     thread = ThreadWithExitCode(target=serve, args=(there, ensemble.part(kernels)), daemon=True)
     thread.start()
-    return team.Worker(thread, here, beliefs)  # type: ignore[arg-type]
+    return worker_pool.Worker(thread, here, beliefs)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""An ensemble over processes is the model in one process, to the bit; when a worker is lost, it says so."""
+"""An ensemble over processes is the model in one process, to the bit; a lost worker is reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from iegp.core.state import belief_at
 from iegp.errors import InputError, WorkerError
 from iegp.kernels import RBF
 from iegp.parallel import ProcessEnsemble, process_ensemble
-from iegp.parallel.interrupts import interrupts_wait
+from iegp.parallel.process_ensemble import delayed_interrupts
 
 ALL_KINDS: dict[str, dict[str, Any]] = {
     **KINDS,
@@ -103,7 +103,7 @@ def test_real_processes_give_the_same_bits_and_a_killed_one_is_reported():
     ensemble = ProcessEnsemble(base, n_workers=2)
     assert repr(ensemble) == "ProcessEnsemble(24 experts of 16 features, 2 workers)"
     check_calls(ensemble, deepcopy(base), CALLS)
-    workers = list(ensemble._team.workers)
+    workers = list(ensemble._pool.workers)
     os.kill(workers[1].process.pid, signal.SIGKILL)
     with pytest.raises(WorkerError, match=r"exit code -9.*is lost.*iegp\.load"):
         ensemble.learn(*stream(10))
@@ -284,10 +284,10 @@ def test_a_worker_that_fails_says_why(monkeypatch):
     ensemble = ProcessEnsemble(template(), n_workers=2)
 
     def no_memory(*_: Any) -> None:
-        raise MemoryError("no room for a block")
+        raise MemoryError("no memory for a block")
 
     monkeypatch.setattr(sweep, "sweep_kernel", no_memory)
-    with pytest.raises(WorkerError, match="no room for a block"):
+    with pytest.raises(WorkerError, match="no memory for a block"):
         ensemble.learn(*stream(10))
     assert ensemble.n_workers == 0
 
@@ -321,19 +321,19 @@ def test_a_second_ctrl_c_stops_at_once(monkeypatch):
 
 def interrupted(monkeypatch: Any, ensemble: ProcessEnsemble, times: int) -> None:
     """Ctrl-C while workers are learning."""
-    learn = ensemble._team.learn
+    learn = ensemble._pool.learn
 
     def interrupt_and_learn(*arrays: Any) -> None:
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
         learn(*arrays)
 
-    monkeypatch.setattr(ensemble._team, "learn", interrupt_and_learn)
+    monkeypatch.setattr(ensemble._pool, "learn", interrupt_and_learn)
 
 
 def test_other_threads_are_not_interrupted_anyway():
     def work() -> None:
-        with interrupts_wait():
+        with delayed_interrupts():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     handlers: list[Any] = []
@@ -352,7 +352,7 @@ if __name__ == "__main__":
     from iegp.parallel import ProcessEnsemble
     model = IEGPRegressor([RBF(1.0)], n_frequencies=2, random_state=0).warm_up(np.eye(9), np.arange(9.0))
     ensemble = ProcessEnsemble(model, n_workers=1)
-    print(ensemble._team.workers[0].process.pid, flush=True)
+    print(ensemble._pool.workers[0].process.pid, flush=True)
     sys.stdin.read()
 """
 

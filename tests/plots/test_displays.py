@@ -1,4 +1,4 @@
-"""Displays show what they were given, on the axes they were given, and say what everything is."""
+"""Displays show the given run on the given axes, with labels, titles and legends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from iegp.plots import CalibrationDisplay, ExpertWeightsDisplay, PrequentialDisplay  # noqa: E402
-from iegp.plots.expert_names import expert_names  # noqa: E402
+from iegp.plots.expert_weights_display import expert_names  # noqa: E402
 from iegp.plots.stream import MARK  # noqa: E402
 
 N = 300
@@ -196,7 +196,7 @@ def test_estimators_that_cannot_run_are_refused(display):
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("kind", ["numbers", "counts", "two classes"])
 @pytest.mark.parametrize("rows", [0, 1])
-def test_runs_too_short_for_a_picture_are_refused(kind, display, rows, runs):
+def test_runs_too_short_for_a_figure_are_refused(kind, display, rows, runs):
     model, run = runs[kind]
     with pytest.raises(InputError, match=f"a run of {rows} row.* too short.*concatenate"):
         make(kind, {kind: (model, first_rows(run, rows))}, display)
@@ -218,7 +218,7 @@ def first_rows(run, n):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_what_is_no_run_is_refused(display):
+def test_objects_other_than_runs_are_refused(display):
     with pytest.raises(InputError, match="is not a run; give what prequential"):
         make("x", {"x": (small().fit(*stream(5)), np.zeros(5))}, display)
 
@@ -316,7 +316,7 @@ def test_labels_all_alike():
 # -- weights ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_most_trusted_are_named_and_all_fill_the_panel(runs):
+def test_experts_with_the_largest_weights_are_named_and_all_fill_the_panel(runs):
     model, run = runs["numbers"]
     shown = ExpertWeightsDisplay.from_run(run, model.experts_, n_named=3)
     best = np.argsort(-run.weights.mean(axis=0))[:3]
@@ -461,7 +461,7 @@ def test_more_windows_than_rows(runs):
         CalibrationDisplay.from_run(runs["numbers"][1], bins=1000)
 
 
-# -- the room --------------------------------------------------------------------------------------------------------
+# -- imports --------------------------------------------------------------------------------------------------------
 
 
 def test_without_matplotlib_a_figure_says_what_to_install():

@@ -1,4 +1,4 @@
-"""The picture of a run shows what it was given: band, mean, labels, weights by group, changes, the rows asked for."""
+"""The figure of a run shows interval, mean, labels, weights by group, changes, and the rows asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report says what there is to say, in words where there is nothing to draw, and trusts no text of the user."""
+"""The report: every section, messages where there is nothing to draw, and text of the user escaped."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_section_is_there_with_a_picture(task):
+def test_every_section_is_there_with_a_chart(task):
     page = Page(render_report(digest(task, 600), about(task)))
     assert [anchor for anchor in page.ids if anchor in sections(task)] == sections(task)
     assert page.tags.count("svg") >= 8
@@ -131,7 +131,7 @@ def test_any_scale_can_be_drawn(scale):
     assert not re.search(r'(d|x|y|width|height|style)="[^"]*(nan|inf)', text)
 
 
-def test_one_class_is_nothing_to_mix_up():
+def test_a_single_class_has_no_confusion_matrix():
     n, only = 50, np.array(["a"] * 50, dtype=object)
     run = classes(np.arange(n), only, np.zeros(n), proba=np.ones((n, 1)), classes=("a",))
     page = Page(render_report(digested("classification", run), about("classification")))
@@ -151,7 +151,7 @@ def test_experts_that_do_not_match_the_weights_are_numbered():
     assert "expert 1" in page.text
 
 
-def test_numbers_behind_the_picture_are_json():
+def test_numbers_of_a_chart_are_json():
     text = render_report(digest("regression", 300), about(target=EVIL))
     found = re.search(r'<script type="application/json">(.*?)</script>', text, re.S)
     data = json.loads(found.group(1))

@@ -1,4 +1,4 @@
-"""The table of keys in a report: few of many, and safe whatever keys are called."""
+"""The table of keys in a report: only some of many, and escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ticks are round, labels tell neighbours apart, and names are cut where they must be."""
+"""Ticks are round, neighbouring labels differ, and long names are shortened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from iegp.report.scales import fitted, linear, logarithmic, row_axis
-from iegp.report.section import thinned
+from iegp.report.sections import thinned
 from iegp.report.text import number, short
 
 ENDS = st.floats(-1e300, 1e300)
@@ -70,5 +70,5 @@ def test_long_names_keep_both_ends():
 
 
 @pytest.mark.parametrize(("step", "text"), [(1, "Every row"), (2, "Every 2nd row"), (8, "Every 8th"), (512, "512th")])
-def test_thinning_is_said(step, text):
+def test_thinning_is_stated(step, text):
     assert text in thinned(step)

@@ -87,7 +87,7 @@ class EmbedOptions(RunOptions):
     components: Annotated[int | None, Option(help="Dimensions of the map. [dim]\\[2][/dim]")] = None
     warmup: Annotated[int | None, Option(help="Rows that are laid out together. [dim]\\[500][/dim]")] = None
     frequencies: Annotated[int | None, Option(help="Random frequencies per expert.")] = None
-    init: Annotated[str | None, Option(help="First picture of the warm-up rows: tsne or pca.")] = None
+    init: Annotated[str | None, Option(help="Initial map of the warm-up rows: tsne or pca.")] = None
     max_stored: Annotated[int | None, Option(help="Most rows that are remembered. [dim]\\[all][/dim]")] = None
     stitched: Annotated[
         bool, Option("--stitched", help="The paper's map: each row from the best expert then."), FREE

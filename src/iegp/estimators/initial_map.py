@@ -9,8 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from iegp._imports import on_demand
-from iegp.core.latent.experts import FirstPicture
-from iegp.core.latent.initial import principal_positions
+from iegp.core.latent.experts import InitialMap
+from iegp.core.latent.warmup import principal_positions
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -20,7 +20,7 @@ _FEWEST = 16
 _LEADING, _PERPLEXITY, _ITERATIONS = 50, 30.0, 500
 
 
-def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> FirstPicture:
+def initial_map(init: Any, n_components: int, warmup: int, seed: int) -> InitialMap:
     """The initial map that ``init`` asks for, checked."""
     if isinstance(init, str):
         if init not in INITS:

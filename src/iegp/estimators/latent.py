@@ -15,7 +15,7 @@ from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
 from iegp.core.latent.embedder import EmbeddedRows, Embedder
-from iegp.core.latent.experts import FirstPicture
+from iegp.core.latent.experts import InitialMap
 from iegp.core.latent.memory import digests_of
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
@@ -366,13 +366,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
             self.model_ = latent_online.begin(self.settings(), rows.shape[1])
-            return latent_online.absorb(self.model_, rows, self._initial_map())
+            return latent_online.learn(self.model_, rows, self._initial_map())
 
     def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)
         rows = check_x_with_gaps(self, X)
-        return latent_online.absorb(self.model_, rows, self._initial_map())
+        return latent_online.learn(self.model_, rows, self._initial_map())
 
     def _own_rows(self, learned: EmbeddedRows | None) -> Float:
         """Positions of the rows just learned, by the expert with the largest weight."""
@@ -386,7 +386,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def _embedder(self) -> Embedder:
         return latent_online.current(self._fitted(), self._initial_map())
 
-    def _initial_map(self) -> FirstPicture:
+    def _initial_map(self) -> InitialMap:
         settings = self.model_.settings
         return initial_map(self.init, settings.n_components, settings.warmup, settings.seed)
 

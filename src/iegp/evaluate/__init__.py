@@ -1,1 +1,1 @@
-"""How good were the predictions? Scores of a finished run, computed from plain arrays."""
+"""Runs, their scores, naive forecasts to compare with, and regret; all from plain arrays."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln
 
 from iegp.errors import InputError
-from iegp.evaluate.labels import class_index
+from iegp.evaluate.classification import class_index
 from iegp.typing import Float
 
 

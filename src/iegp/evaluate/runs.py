@@ -1,4 +1,4 @@
-"""Results of a test-then-train pass: for every row, the prediction made before its label was used.
+"""Results of a prequential pass: for every row, the prediction made before its label was used.
 
 A run is a view of the core's :class:`~iegp.core.predictions.Predictions` in the shape of the caller's labels, with the
 labels and scores.
@@ -21,7 +21,7 @@ from iegp.typing import Float
 LEVEL = 0.95
 
 # Fields of the whole run; all others have one entry per row, or are None.
-_OF_THE_WHOLE = ("level", "n_blind", "classes")
+_WHOLE_RUN = ("level", "n_blind", "classes")
 
 
 class Run:
@@ -54,7 +54,7 @@ class Run:
         joined: dict[str, Any] = {}
         for field in fields(cls):  # type: ignore[arg-type] # subclasses are dataclasses
             parts = [value for run in runs if (value := getattr(run, field.name)) is not None]
-            is_joined = parts and field.name not in _OF_THE_WHOLE
+            is_joined = parts and field.name not in _WHOLE_RUN
             joined[field.name] = np.concatenate(parts) if is_joined else getattr(runs[0], field.name)
         return cls(**joined)
 
@@ -66,7 +66,7 @@ class Run:
 
 
 class NumberRun(Run):
-    """A run whose labels are numbers or counts."""
+    """A run with labels that are numbers or counts."""
 
     mean: Float
     """Shape of y; likewise ``std``, and the ends ``lower`` and ``upper`` of the central interval."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from iegp.fleet.template import Template, take
 from iegp.typing import Arrays, Float, Int
 
 DTYPES = ("float64", "float32")
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation of predicted rows, in the shape of y."""
+
+    mean: Float
+    std: Float
 
 
 class FleetBase:
@@ -54,7 +61,7 @@ class FleetBase:
         keys : str, int or sequence of them (n,)
             One per row, or one for all. A key that is not in the fleet is predicted by the template.
         X : array-like (n, d)
-            Rows.
+            Rows; a :class:`TorchFleet` takes tensors, too.
         return_std : bool, default=False
             Also return the standard deviation *of y*, observation noise included.
 
@@ -63,8 +70,12 @@ class FleetBase:
         ndarray, or a pair of them
             Predictive means in the shape of y, and standard deviations if asked for.
         """
-        dist = self.predict_dist(keys, X)
+        dist = self._moments(keys, X)
         return (dist.mean, dist.std) if return_std else dist.mean
+
+    def _moments(self, keys: Any, X: Any) -> Mixture | Moments:
+        """Mean and standard deviation of each row; an engine that needs no mixture for them says so here."""
+        return self.predict_dist(keys, X)
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         """Predict the whole distribution of each row, in the order of the rows. Changes nothing.

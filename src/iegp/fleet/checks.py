@@ -1,4 +1,4 @@
-"""Checking what a fleet is given, before anything changes."""
+"""Checks of the arguments of fleets, before anything changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the states of a fleet lie: stacked in pages of a fixed number of keys.
+"""Memory of the states of a fleet: stacked in pages of a fixed number of keys.
 
 A page that is full is never moved, so a fleet grows without copying, and what is allocated beyond the keys there are is
 less than a page (and untouched, so the system has not even provided it).

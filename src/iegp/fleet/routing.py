@@ -35,13 +35,18 @@ class Routed(NamedTuple):
     tasks: list[Task]
 
 
-def route(slots: Int, keys_per_page: int, n_threads: int) -> Routed:
-    """``slots`` (n,) says which key each row is of."""
+def sorted_by_key(slots: Int) -> tuple[Int, Int, Int]:
+    """Sort rows by the key that each is of, ``slots`` (n,): their order (n,), the keys (k,), and the edges (k + 1,)."""
     order = np.argsort(slots, kind="stable")
     ordered = slots[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(slots) else np.empty(0, dtype=np.int64)
-    keys = ordered[starts]
-    edges = np.append(starts, len(slots))
+    return order, ordered[starts], np.append(starts, len(slots))
+
+
+def route(slots: Int, keys_per_page: int, n_threads: int) -> Routed:
+    """Divide rows of keys ``slots`` (n,) into tasks."""
+    order, keys, edges = sorted_by_key(slots)
+    starts = edges[:-1]
     pages = keys // keys_per_page
     # Cuts between tasks: where pages end, and where a thread has enough rows.
     share = max(1.0, len(slots) / (n_threads * TASKS_PER_THREAD)) if n_threads > 1 else np.inf

@@ -1,4 +1,4 @@
-"""What fleets and large ensembles are made from: an estimator past its warm-up."""
+"""Template of fleets and large ensembles: an estimator past its warm-up."""
 
 from __future__ import annotations
 

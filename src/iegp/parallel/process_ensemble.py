@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, Self, overload
 
 import numpy as np
@@ -22,11 +25,10 @@ from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State, active_experts
 from iegp.errors import InputError
-from iegp.fleet.checks import check_labels, check_rows
+from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template, take
-from iegp.parallel.interrupts import interrupts_wait
-from iegp.parallel.team import Team
+from iegp.parallel.worker_pool import WorkerPool
 from iegp.typing import Float
 
 
@@ -70,7 +72,7 @@ class ProcessEnsemble:
         # Concurrent calls would receive each other's predictions.
         self._one_at_a_time = Lock()
         state = taken.model.state
-        self._team = Team(taken.model.experts.ensemble, state, _n_workers(n_workers))
+        self._pool = WorkerPool(taken.model.experts.ensemble, state, _n_workers(n_workers))
         # The workers have the beliefs.
         mine = State(state.matrix[:0].copy(), state.vector[:0].copy(), *(array.copy() for array in state[2:]))
         self._model = replace(taken.model, state=mine)
@@ -80,7 +82,7 @@ class ProcessEnsemble:
     @property
     def n_workers(self) -> int:
         """Number of running processes; 0 after :meth:`close`."""
-        return len(self._team)
+        return len(self._pool)
 
     @property
     def expert_weights_(self) -> Float:
@@ -120,11 +122,10 @@ class ProcessEnsemble:
         FleetRun
             One prediction per row, in the order of the rows.
         """
-        if level is not None and not (isinstance(level, int | float | np.number) and 0.0 < level < 1.0):
-            raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
+        check_level(level)
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         labels = check_labels(y, len(rows), self._model.n_outputs, self._single_output)
-        self._team.check_open()
+        self._pool.check_open()
         predictions = Predictions.concatenate(list(self._predictions(rows, labels, level)))
         keys = np.full(len(rows), self.KEY, dtype=object)
         return FleetRun.of_predictions(predictions, labels, self._single_output, level=level, keys=keys)
@@ -141,9 +142,9 @@ class ProcessEnsemble:
         ensemble, state = self._model.experts.ensemble, self._model.state
         predictions = allocate_predictions(ensemble, len(x))
         # Beliefs of the workers and weights of this process must have learned the same rows.
-        with self._one_at_a_time, interrupts_wait(), self._team.or_end():
+        with self._one_at_a_time, delayed_interrupts(), self._pool.closed_on_error():
             work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
-            self._team.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
+            self._pool.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
             ens.weigh(ensemble, state, None, work, predictions)
         return ens.completed(ensemble, ens.expert_predictions(work), y, predictions, level)
 
@@ -185,7 +186,7 @@ class ProcessEnsemble:
             One distribution per row, in the units of y.
         """
         rows = check_rows(X, self._model.n_columns, self._feature_names)
-        self._team.check_open()
+        self._pool.check_open()
         x = self._model.scaling.standardise_x(rows)
         parts = [self._predict(x[i : i + PREDICT_ROWS]) for i in range(0, max(len(x), 1), PREDICT_ROWS)]
         dist = to_user_mixture(self._model.scaling, Mixture.concatenate(parts))
@@ -197,8 +198,8 @@ class ProcessEnsemble:
         ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
         shape = n, ensemble.n_experts, n_outputs
         components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-        with self._one_at_a_time, interrupts_wait():
-            self._team.predict(x, active_experts(ensemble, state).beliefs, ahead)
+        with self._one_at_a_time, delayed_interrupts():
+            self._pool.predict(x, active_experts(ensemble, state).beliefs, ahead)
             ens.mix_into(ensemble, state, ahead, components)
         return Mixture.unchecked(*components, single_output=False)
 
@@ -212,19 +213,19 @@ class ProcessEnsemble:
         IEGPRegressor
             Fitted model, with the parameters of the template.
         """
-        self._team.check_open()
+        self._pool.check_open()
         ensemble, mine = self._model.experts.ensemble, self._model.state
         layout = ensemble.layout
         beliefs = np.empty(layout.matrix[-1]), np.empty((layout.features[-1], self._model.n_outputs))
-        with self._one_at_a_time, interrupts_wait():
+        with self._one_at_a_time, delayed_interrupts():
             state = State(*beliefs, *(array.copy() for array in mine[2:]))
-            self._team.gather(layout, state)
+            self._pool.gather(layout, state)
         return self._shell.filled(self._model, state)
 
     def close(self) -> None:
         """Stop the workers. Their state is lost: call :meth:`to_model` first to keep it."""
         with self._one_at_a_time:
-            self._team.close()
+            self._pool.close()
 
     def __enter__(self) -> Self:
         return self
@@ -244,3 +245,29 @@ def _n_workers(n_workers: int | None) -> int:
     if not isinstance(n_workers, int | np.integer) or isinstance(n_workers, bool) or n_workers < 1:
         raise InputError(f"n_workers={n_workers!r} must be a whole number of at least 1, or None for all cores")
     return int(n_workers)
+
+
+@contextmanager
+def delayed_interrupts() -> Iterator[None]:
+    """Let Ctrl-C take effect when the block is over; a second one at once.
+
+    Only the main thread is ever interrupted, and only it may say what a signal does; elsewhere nothing is changed.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        if len(came) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        before(*came[0])

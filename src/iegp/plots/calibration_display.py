@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
+from scipy import stats
 
 from iegp.errors import InputError
 from iegp.evaluate.classification import reliability
 from iegp.evaluate.runs import PrequentialRun
-from iegp.plots.calibration import (
-    CHANCE,
-    Calibration,
-    coverage_of_windows,
-    mean_of_windows,
-    window_edges,
-    with_chance,
-)
-from iegp.plots.display import GREY, Display, Panels, Run, checked_run, output_column, passed_over
+from iegp.plots.display import GREY, Panels, Run, RunDisplay, output_column
 from iegp.plots.stream import BAND, INK, MARK, TRUTH, finish_rows
-from iegp.typing import Float
+from iegp.typing import Float, Int
 
+# Share of calibrated windows, or groups of rows, that fall into the grey band.
+CHANCE = 0.95
+ROWS_PER_WINDOW, MOST_WINDOWS = 50, 20
 # A group of fewer rows is too small for a share to mean anything.
 GROUPS, FEWEST_ROWS = 10, 10
 
 
-class CalibrationDisplay(Display):
+class Calibration(NamedTuple):
+    """Nominal and observed shares: of labels in their interval, by window; or of right predictions, by confidence."""
+
+    expected: Float
+    observed: Float
+    rows: Int
+    """Number of rows in each window or group."""
+    low: Float
+    high: Float
+    """Range of 95 % of the observed shares, by chance, if predictions are calibrated."""
+
+
+class CalibrationDisplay(RunDisplay):
     """Calibration of a run: nominal against observed shares, and how far apart the two may be by chance.
 
     For numbers and counts: the share of labels inside their interval, window after window of the stream, against the
@@ -67,7 +75,8 @@ class CalibrationDisplay(Display):
     """
 
     def __init__(self, run: Run, *, bins: int | None = None, output: int = 0) -> None:
-        self.run, self.output = checked_run(run), output
+        super().__init__(run)
+        self.output = output
         if bins is not None and (not isinstance(bins, int | np.integer) or isinstance(bins, bool) or bins < 1):
             raise InputError(f"bins={bins!r} must be a whole number of at least 1, or None")
         if isinstance(run, PrequentialRun):
@@ -84,12 +93,8 @@ class CalibrationDisplay(Display):
 
         Parameters
         ----------
-        run : PrequentialRun or ClassificationRun
-            Run of an estimator's ``prequential``, of at least two scored rows.
-        bins : int, optional
-            Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
-        output : int, default=0
-            Column to look at of a y that has several.
+        run, bins, output : PrequentialRun or ClassificationRun, int, int
+            The run, the number of windows or groups, and the column of y, as for the class.
         ax : matplotlib.axes.Axes or pair of them, optional
             One shows the upper panel only, a pair both; by default a new figure.
         **kwargs : object
@@ -101,50 +106,6 @@ class CalibrationDisplay(Display):
             The drawn display.
         """
         return cls(run, bins=bins, output=output).plot(ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        bins: int | None = None,
-        output: int = 0,
-        prequential_params: dict[str, Any] | None = None,
-        ax: Panels = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the calibration of an estimator on a stream, from its start.
-
-        A clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Estimator of iegp, fitted or not.
-        X : array-like (n, d)
-            Inputs of the stream.
-        y : array-like (n,) or (n, D)
-            Labels of the stream.
-        bins : int, optional
-            Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
-        output : int, default=0
-            Column to look at of a y that has several.
-        prequential_params : dict, optional
-            Further arguments of ``prequential``, such as ``{"level": 0.8}``.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
-            The drawn display.
-        """
-        _, run = passed_over(estimator, X, y, prequential_params)
-        return cls.from_run(run, bins=bins, output=output, ax=ax, **kwargs)
 
     def plot(
         self,
@@ -162,13 +123,11 @@ class CalibrationDisplay(Display):
         ax : matplotlib.axes.Axes or pair of them, optional
             One shows the upper panel only, a pair both; by default a new figure.
         target : str, default="y"
-            Name and unit of the label; used for intervals only, as are the two below ``title``.
+            Name and unit of the label; used for intervals only, as are ``first_row`` and ``changes``.
         title : str, default=""
             Title of the figure.
-        first_row : int, default=0
-            Number of the run's first row, counted from the start of the stream.
-        changes : sequence of int, default=()
-            Rows where the stream is known to change, counted from its start; marked by lines.
+        first_row, changes : int, sequence of int
+            As in :func:`draw_run`: number of the run's first row, and rows to mark.
 
         Returns
         -------
@@ -243,3 +202,32 @@ class CalibrationDisplay(Display):
 
 def _calibrated(parts: str) -> str:
     return f"{100 * CHANCE:g} % of calibrated {parts}"
+
+
+def window_edges(n: int, n_blind: int, bins: int | None) -> Int:
+    """Return the first rows of windows of nearly equal length, and the end."""
+    scored = n - n_blind
+    wanted = min(max(scored // ROWS_PER_WINDOW, 1), MOST_WINDOWS) if bins is None else bins
+    if wanted > scored:
+        raise InputError(f"bins={bins} windows cannot be made of {scored} rows; ask for fewer, or None")
+    return np.asarray(n_blind + np.arange(wanted + 1) * scored // wanted, dtype=np.int64)
+
+
+def mean_of_windows(values: Float, edges: Int) -> Float:
+    """Compute the mean of the values of every window."""
+    return np.add.reduceat(values[: edges[-1]], edges[:-1]) / np.diff(edges)
+
+
+def coverage_of_windows(run: PrequentialRun, output: int, edges: Int) -> Calibration:
+    """Compute the shares of labels inside their interval, against the level of the interval."""
+    y, lower, upper = (output_column(part, output) for part in (run.y, run.lower, run.upper))
+    inside = ((lower <= y) & (y <= upper)).astype(np.float64)
+    return with_chance(np.full(len(edges) - 1, run.level), mean_of_windows(inside, edges), np.diff(edges))
+
+
+def with_chance(expected: Float, observed: Float, rows: Int) -> Calibration:
+    """Add the range in which the observed shares fall by chance."""
+    # A mean of probabilities of one may be above one by a rounding error.
+    nominal = np.minimum(expected, 1.0)
+    low, high = (stats.binom.ppf(0.5 + 0.5 * sign * CHANCE, rows, nominal) / rows for sign in (-1, 1))
+    return Calibration(expected, observed, rows, low, high)

@@ -9,7 +9,7 @@ made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from matplotlib import pyplot
@@ -36,6 +36,10 @@ class Display:
     lower_ax_: Axes | None
     figure_: Figure | SubFigure
 
+    def plot(self, *args: Any, **kwargs: Any) -> Self:
+        """Draw the display; each display has its own arguments."""
+        raise NotImplementedError
+
     def _take(self, ax: Panels, heights: Sequence[float], size: tuple[float, float] = SIZE) -> None:
         """Use the caller's axes, or make a figure with a panel for each of ``heights``."""
         self._is_new_figure = ax is None
@@ -59,6 +63,61 @@ class Display:
         legend(panel, upside_down=upside_down, inside=None if self._is_new_figure else corner)
 
 
+class RunDisplay(Display):
+    """Base class of the displays that need a run and nothing else."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = checked_run(run)
+
+    @classmethod
+    def from_run(cls, run: Run, *, ax: Panels = None, **kwargs: Any) -> Self:
+        """Draw a run.
+
+        Parameters
+        ----------
+        run : PrequentialRun or ClassificationRun
+            Run of an estimator's ``prequential``, of at least two scored rows.
+        ax : matplotlib.axes.Axes or pair of them, optional
+            One shows the upper panel only, a pair both; by default a new figure.
+        **kwargs : object
+            Further arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display
+            The drawn display.
+        """
+        return cls(run).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, prequential_params: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw what an estimator predicts on a stream, from its start.
+
+        A clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator of iegp, fitted or not.
+        X : array-like (n, d)
+            Inputs of the stream.
+        y : array-like (n,) or (n, D)
+            Labels of the stream.
+        prequential_params : dict, optional
+            Further arguments of ``prequential``, such as ``{"level": 0.8}``.
+        **kwargs : object
+            Further arguments of :meth:`from_run`.
+
+        Returns
+        -------
+        display
+            The drawn display.
+        """
+        return cls.from_run(prequential_run(estimator, X, y, prequential_params)[1], **kwargs)
+
+
 def checked_run(run: Any) -> Any:
     """Return a run with at least two scored rows, or raise."""
     if not isinstance(run, PrequentialRun | ClassificationRun):
@@ -73,7 +132,7 @@ def checked_run(run: Any) -> Any:
     return run
 
 
-def passed_over(estimator: Any, X: Any, y: Any, params: dict[str, Any] | None) -> tuple[Any, Any]:
+def prequential_run(estimator: Any, X: Any, y: Any, params: dict[str, Any] | None) -> tuple[Any, Any]:
     """Let a clone of the estimator predict and learn the rows; return the clone and the run."""
     require(estimator, "prequential", "an estimator of iegp, such as IEGPRegressor()")
     model = clone(estimator)

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter
 
 from iegp.errors import InputError
-from iegp.plots.display import GREY, Display, Panels, Run, checked_run, passed_over, require
-from iegp.plots.expert_names import expert_names
+from iegp.plots.display import GREY, Display, Panels, Run, checked_run, prequential_run, require
 from iegp.plots.stream import draw_weights, finish_rows, visible
 from iegp.typing import Float, Int
 
@@ -81,7 +80,6 @@ class ExpertWeightsDisplay(Display):
         y: Any = None,
         *,
         prequential_params: dict[str, Any] | None = None,
-        ax: Panels = None,
         **kwargs: Any,
     ) -> Self:
         """Draw an estimator's present weights as bars; with X and y, its weights over that stream, from its start.
@@ -98,10 +96,8 @@ class ExpertWeightsDisplay(Display):
             Labels of the stream.
         prequential_params : dict, optional
             Further arguments of ``prequential``, such as ``{"exposure": ...}``.
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
         **kwargs : object
-            Further arguments of :meth:`plot`.
+            Arguments of :meth:`plot`, ``ax`` among them.
 
         Returns
         -------
@@ -110,9 +106,9 @@ class ExpertWeightsDisplay(Display):
         """
         if X is None and y is None:
             require(estimator, "expert_weights_", "a fitted estimator of iegp, or X and y to learn from")
-            return cls(estimator.expert_weights_, expert_names(estimator.experts_)).plot(ax, **kwargs)
-        model, run = passed_over(estimator, X, y, prequential_params)
-        return cls.from_run(run, model.experts_, ax=ax, **kwargs)
+            return cls(estimator.expert_weights_, expert_names(estimator.experts_)).plot(**kwargs)
+        model, run = prequential_run(estimator, X, y, prequential_params)
+        return cls.from_run(run, model.experts_, **kwargs)
 
     def plot(
         self,
@@ -134,12 +130,8 @@ class ExpertWeightsDisplay(Display):
             Number of experts with a name and a colour of their own, from 1 to 8.
         title : str, default=""
             Title of the panel.
-        first_row : int, default=0
-            Number of the run's first row, counted from the start of the stream. Bars ignore it, and the two below.
-        changes : sequence of int, default=()
-            Rows where the stream is known to change, counted from its start; marked by lines.
-        zoom : tuple of int, optional
-            First row to show and the one after the last, counted from the start of the stream.
+        first_row, changes, zoom : int, sequence of int, pair of int
+            As in :func:`draw_run`: number of the run's first row, rows to mark, and the range to show; not for bars.
 
         Returns
         -------
@@ -187,3 +179,32 @@ class ExpertWeightsDisplay(Display):
 def _colours(groups: Sequence[str], n_named: int) -> list[str]:
     n_groups = len(set(groups))
     return [*EXPERT_COLOURS[: min(n_named, n_groups)], GREY][:n_groups]
+
+
+def expert_names(experts: Sequence[Any]) -> list[str]:
+    """Return a unique short name for each expert of ``experts_``, made of the properties in which experts differ.
+
+    >>> from iegp import IEGPRegressor
+    >>> from iegp.kernels import RBF
+    >>> model = IEGPRegressor([RBF(2.0)], drift_var=(0.0, 0.01), n_frequencies=5, noise_forgetting=None)
+    >>> expert_names(model.fit([[0.0], [1.0]], [1.0, 2.0]).experts_)
+    ['RBF 2, static', 'RBF 2, drift 0.01']
+    """
+    parts = [
+        (e.kernel.short(), _drift(e.drift_var), _noise(e.noise_forgetting), f"sharpness {e.sharpness:g}")
+        for e in experts
+    ]
+    # The kernel is always named.
+    named = [place for place in range(4) if place == 0 or len({part[place] for part in parts}) > 1]
+    names = [", ".join(part[place] for place in named) for part in parts]
+    return [name if names.count(name) == 1 else f"{name} (#{i})" for i, name in enumerate(names)]
+
+
+def _drift(drift_var: float) -> str:
+    return "static" if drift_var == 0 else f"drift {drift_var:g}"
+
+
+def _noise(forgetting: float | tuple[float, float] | None) -> str:
+    if forgetting is None:
+        return "fixed noise"
+    return f"noise {forgetting[0]:g} t{forgetting[1]:g}" if isinstance(forgetting, tuple) else f"noise {forgetting:g}"

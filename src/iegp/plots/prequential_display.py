@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +12,14 @@ from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
 from iegp.evaluate.metrics import running_nmse
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
-from iegp.plots.display import Display, Panels, Run, checked_run, output_column, passed_over
+from iegp.plots.display import Panels, Run, RunDisplay, output_column
 from iegp.plots.stream import BAND, INK, draw_band, finish_rows, visible
 from iegp.typing import Float, Int
 
 _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
 
 
-class PrequentialDisplay(Display):
+class PrequentialDisplay(RunDisplay):
     """Predictions of a run, each made before its label was used, and below them a score of all rows so far.
 
     For numbers and counts the upper panel shows labels, predicted means and intervals. For classes it shows the share
@@ -41,67 +41,6 @@ class PrequentialDisplay(Display):
     >>> display = PrequentialDisplay.from_run(run, target=stream.target_name)
     >>> display.figure_.savefig("run.png")  # doctest: +SKIP
     """
-
-    def __init__(self, run: Run) -> None:
-        self.run = checked_run(run)
-
-    @classmethod
-    def from_run(cls, run: Run, *, ax: Panels = None, **kwargs: Any) -> Self:
-        """Draw a run.
-
-        Parameters
-        ----------
-        run : PrequentialRun or ClassificationRun
-            Run of an estimator's ``prequential``, of at least two scored rows.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
-
-        Returns
-        -------
-        PrequentialDisplay
-            The drawn display.
-        """
-        return cls(run).plot(ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        prequential_params: dict[str, Any] | None = None,
-        ax: Panels = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the predictions of an estimator on a stream, from its start.
-
-        A clone learns the rows: the estimator is not changed, and what it has learned so far is not used.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Estimator of iegp, fitted or not.
-        X : array-like (n, d)
-            Inputs of the stream.
-        y : array-like (n,) or (n, D)
-            Labels of the stream.
-        prequential_params : dict, optional
-            Further arguments of ``prequential``, such as ``{"exposure": ...}``.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
-
-        Returns
-        -------
-        PrequentialDisplay
-            The drawn display.
-        """
-        _, run = passed_over(estimator, X, y, prequential_params)
-        return cls.from_run(run, ax=ax, **kwargs)
 
     def plot(
         self,
@@ -131,12 +70,8 @@ class PrequentialDisplay(Display):
             Name and unit of the label.
         title : str, default=""
             Title of the figure.
-        first_row : int, default=0
-            Number of the run's first row, counted from the start of the stream.
-        changes : sequence of int, default=()
-            Rows where the stream is known to change, counted from its start; marked by lines.
-        zoom : tuple of int, optional
-            First row to show and the one after the last, counted from the start of the stream.
+        first_row, changes, zoom : int, sequence of int, pair of int
+            As in :func:`draw_run`: number of the run's first row, rows to mark, and the range of rows to show.
 
         Returns
         -------

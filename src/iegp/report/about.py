@@ -16,8 +16,6 @@ class ExpertRow:
     """Such as ``"0.001"``; ``"static"`` or ``"0"`` for an expert that does not drift."""
     label: str = ""
     """Full name; made of kernel and drift if empty."""
-    details: dict[str, Any] = field(default_factory=dict)
-    """Further settings worth a column of their own, such as noise forgetting."""
 
     @property
     def group(self) -> tuple[str, str]:

@@ -9,15 +9,12 @@ from pathlib import Path
 from iegp.report.about import About
 from iegp.report.cards import cards
 from iegp.report.panel_calibration import calibration
-from iegp.report.panel_classes import predictions_of_classes
+from iegp.report.panel_classes import mistakes, predictions_of_classes
 from iegp.report.panel_keys import keys
-from iegp.report.panel_mistakes import mistakes
-from iegp.report.panel_predictions import predictions_of_numbers
-from iegp.report.panel_residuals import residuals
+from iegp.report.panel_numbers import predictions_of_numbers, residuals
 from iegp.report.panel_scores import scores
 from iegp.report.panel_weights import weights
-from iegp.report.section import section
-from iegp.report.tables import settings
+from iegp.report.sections import section, settings
 from iegp.report.text import clean, esc
 from iegp.storage.model_file import replace_atomically
 from iegp.stream.digest import Digest, KeyScores, Results

@@ -8,12 +8,14 @@ from scipy.stats import binom
 from iegp.report import svg
 from iegp.report.chart import Key, chart
 from iegp.report.scales import Axis, linear, shares
-from iegp.report.section import nothing, panel, section, side_by_side
+from iegp.report.sections import nothing, panel, section, side_by_side
 from iegp.report.text import percent, rows
 from iegp.stream.digest import Results
 from iegp.typing import Float
 
 FEWEST_ROWS = 20
+OBSERVED, IDEAL = Key("dots", "ours", "observed"), Key("line", "ideal", "calibrated")
+CHANCE = Key("area", "chance", "within chance")
 
 
 def calibration(results: Results) -> str:
@@ -35,43 +37,32 @@ HEADING = (
 def _levels(results: Results) -> str:
     x, y = shares("nominal level of the interval"), shares("labels inside it")
     n, levels = results.pit.sum(), results.levels
-    low, high = _chance(n, levels)
+    low, high = by_chance(n, levels)
     marks = [
         svg.area(x, y, levels, low, high, "chance"),
         _diagonal(x, y),
         svg.line(x, y, levels, results.inside, "ours"),
         svg.dots(x, y, levels, results.inside, "big ours"),
     ]
-    legend = [
-        Key("dots", "ours", "observed"),
-        Key("line", "ideal", "calibrated"),
-        Key("area", "chance", "within chance"),
-    ]
     how = "The diagonal is calibrated; below it intervals are too narrow, above it too wide." + _approximate(results)
+    legend = [OBSERVED, IDEAL, CHANCE]
     drawn = chart(x, y, marks, legend=legend, name="coverage against nominal level", square=True)
-    return panel("Coverage against promise", how, drawn)
+    return panel("Coverage against nominal level", how, drawn)
 
 
 def _pit(results: Results) -> str:
     bins, n = len(results.pit), results.pit.sum()
     density = results.pit * bins / n
-    low, high = (float(end[0]) * bins for end in _chance(n, np.array([1.0 / bins])))
+    low, high = (float(end[0]) * bins for end in by_chance(n, np.array([1.0 / bins])))
     x, y = shares("where the label fell within its prediction (PIT)"), _from_zero(max(density.max(), high), "density")
     edges = np.arange(bins + 1) / bins
     band = svg.area(x, y, np.array([0.0, 1.0]), np.full(2, low), np.full(2, high), "chance")
-    bars = [
-        svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, density[i], "bar", f"{rows(round(results.pit[i]))}")
-        for i in range(bins)
-    ]
-    legend = [
-        Key("area", "bar", "observed"),
-        Key("line", "ideal", "calibrated"),
-        Key("area", "chance", "within chance"),
-    ]
+    bars = svg.bars(x, y, edges, density, [rows(round(n)) for n in results.pit])
     how = "Flat is calibrated; a U means too confident, a hill too cautious, a slope a bias." + _approximate(results)
-    name = "histogram of the probability integral transform"
-    drawn = chart(x, y, [*bars, band, svg.level(y, 1.0, "ideal")], legend=legend, name=name, square=True)
-    return panel("Where labels fell", how, drawn)
+    marks = [*bars, band, svg.level(y, 1.0, "ideal")]
+    legend = [Key("area", "bar", "observed"), IDEAL, CHANCE]
+    drawn = chart(x, y, marks, legend=legend, name="histogram of the probability integral transform", square=True)
+    return panel("PIT histogram", how, drawn)
 
 
 def _approximate(results: Results) -> str:
@@ -83,17 +74,13 @@ def _reliability(results: Results) -> str:
     n, confidence, right = results.reliability.T
     there = n >= 5
     x, y = shares("probability given to the predicted class"), shares("share of right predictions")
-    low, high = _chance(np.maximum(n, 1.0), np.nan_to_num(confidence))
+    low, high = by_chance(np.maximum(n, 1.0), np.nan_to_num(confidence))
     sticks = "".join(
         svg.line(x, y, np.repeat(confidence[i], 2), np.array([low[i], high[i]]), "stick") for i in np.flatnonzero(there)
     )
     marks = [_diagonal(x, y), sticks, svg.dots(x, y, confidence[there], right[there], "big ours")]
-    legend = [
-        Key("dots", "ours", "observed"),
-        Key("line", "ideal", "calibrated"),
-        Key("stick", "stick", "within chance"),
-    ]
     how = "The diagonal is calibrated; below it the model is too confident. Groups of fewer than 5 rows are left out."
+    legend = [OBSERVED, IDEAL, Key("stick", "stick", "within chance")]
     drawn = chart(x, y, marks, legend=legend, name="reliability diagram", square=True)
     return panel("Reliability", how, drawn)
 
@@ -102,10 +89,7 @@ def _confidence(results: Results) -> str:
     n = results.reliability[:, 0]
     edges = np.arange(len(n) + 1) / len(n)
     x, y = shares("probability given to the predicted class"), _from_zero(float(n.max()), "rows")
-    bars = [
-        svg.bar(x, y, (edges[i], edges[i + 1]), 0.0, n[i], "bar", f"{rows(n[i])}, {percent(n[i] / n.sum())}")
-        for i in range(len(n))
-    ]
+    bars = svg.bars(x, y, edges, n, [f"{rows(own)}, {percent(own / n.sum())}" for own in n])
     how = "The further right the bars, the more confident the model; the groups are those of the reliability diagram."
     return panel("Confidence", how, chart(x, y, bars, name="histogram of confidence", square=True))
 
@@ -115,7 +99,7 @@ def _diagonal(x: Axis, y: Axis) -> str:
     return svg.line(x, y, ends, ends, "ideal")
 
 
-def _chance(n: Float | float, share: Float) -> tuple[Float, Float]:
+def by_chance(n: Float | float, share: Float) -> tuple[Float, Float]:
     """Return the range of 95 % of the observed shares if the true share is ``share``."""
     n = np.maximum(np.round(n), 1.0)
     return binom.ppf(0.025, n, share) / n, binom.ppf(0.975, n, share) / n

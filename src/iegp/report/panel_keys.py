@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from iegp.report.section import nothing, panel, section, side_by_side
-from iegp.report.tables import table
+from iegp.report.sections import nothing, panel, section, side_by_side, table
 from iegp.report.text import named, number, percent, whole
 from iegp.stream.digest import KeyScore, KeyScores
 from iegp.stream.digest.key_scores import ENOUGH_LABELS

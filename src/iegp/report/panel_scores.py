@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
-from scipy.stats import binom
 
 from iegp.report import svg
 from iegp.report.chart import Key, chart
+from iegp.report.panel_calibration import by_chance
 from iegp.report.scales import Axis, last_row, linear, logarithmic, percentages, row_axis
-from iegp.report.section import nothing, panel, section, side_by_side
+from iegp.report.sections import nothing, panel, section, side_by_side
 from iegp.report.text import rows as rows_
 from iegp.stream.digest import Results
 from iegp.typing import Float
 
 WINDOWS = 40
+# Sums of a run: the model first, then the naive forecasts.
+LOSSES, LOG_SCORES = ("loss", "naive_loss", "last_loss"), ("log", "naive_log")
 # The mean of so few rows is mostly noise; it is drawn, but the axis need not reach it.
 SETTLED = 30
 # From this ratio of largest to smallest value on, the axis is logarithmic: small values would lie on the axis.
 WIDE = 25.0
 
 
+class Windows(NamedTuple):
+    """Means of windows of the run, and how many rows are in each."""
+
+    starts: Float
+    width: float
+    means: list[Float]
+    n_rows: Float
+
+
 def scores(results: Results) -> str:
     if results.n_scored < 2:
         return section(*_heading(results), nothing(_why_not(results)))
+    recent = _recent_coverage(results) if results.is_number else _recent_log_score(results)
     return section(
         *_heading(results),
-        side_by_side(
-            _loss_so_far(results), _log_score_so_far(results), _recent_loss(results), _recent_promise(results)
-        ),
+        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results), recent),
     )
 
 
@@ -54,68 +67,86 @@ def _why_not(results: Results) -> str:
     return f"Only {rows_(results.n_labelled)} with a label: scores begin when there is something to compare with."
 
 
-def _ends(results: Results) -> Float:
-    """Return the last row of each interval of the run."""
-    curves = results.curves
-    return np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, last_row(results)).astype(np.float64)
+def _so_far(results: Results, y: Axis, lines: list[Float], legend: list[Key], name: str) -> str:
+    """Draw means of all rows so far, at the last row of each interval of the run."""
+    x, curves = row_axis(last_row(results)), results.curves
+    ends = np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, last_row(results)).astype(np.float64)
+    marks = [svg.line(x, y, ends, line, key.style) for line, key in zip(lines, legend, strict=True)]
+    # The model is drawn last, on top.
+    return chart(x, y, marks[::-1], legend=legend, name=f"{name} so far")
+
+
+def _in_windows(results: Results, y: Axis, windows: Windows, legend: list[Key], name: str) -> str:
+    """Draw means of windows of the run."""
+    x = row_axis(last_row(results))
+    marks = [
+        svg.steps(x, y, windows.starts, windows.width, line, key.style)
+        for line, key in zip(windows.means, legend, strict=True)
+    ]
+    return chart(x, y, marks[::-1], legend=legend, name=f"{name} in windows")
+
+
+def _windows(results: Results, names: Sequence[str], count: str) -> Windows:
+    parts = [results.curves.recent(name, count, WINDOWS) for name in names]
+    starts = parts[0][0].astype(np.float64)
+    width = float(starts[1] - starts[0]) if len(starts) > 1 else float(max(last_row(results), 1))
+    return Windows(starts, width, [means for _, means, _ in parts], parts[0][2])
+
+
+def _loss_name(results: Results) -> str:
+    return "nMSE" if results.is_number else "share of wrong predictions"
 
 
 def _loss_so_far(results: Results) -> str:
-    scale, ends = results.loss_scale, _ends(results)
+    scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
-        return panel(
-            "Error so far", "Lower is better.", nothing("All labels are equal: there is no variance to explain.")
-        )
-    lines = [results.curves.so_far(name, "n") / scale for name in ("loss", "naive_loss", "last_loss")]
-    title = "nMSE" if results.is_number else "share of wrong predictions"
-    x, y = row_axis(last_row(results)), _loss_axis(results, _settled(results, lines, "n"), title)
-    drawn = chart(x, y, _three(x, y, ends, lines), legend=_legend(results), name=f"{title} so far")
+        message = nothing("All labels are equal: there is no variance to explain.")
+        return panel("Error so far", "Lower is better.", message)
+    lines = [results.curves.so_far(loss, "n") / scale for loss in LOSSES]
+    drawn = _so_far(results, _loss_axis(results, _settled(results, lines, "n"), name), lines, _legend(results), name)
+    how = "Lower is better: share of wrong predictions among all rows so far."
     if results.is_number:
         how = "Lower is better: mean squared error of all rows so far, over the variance of the labels."
-        return panel("Error so far", how, drawn)
-    return panel("Error so far", "Lower is better: share of wrong predictions among all rows so far.", drawn)
+    return panel("Error so far", how, drawn)
 
 
 def _log_score_so_far(results: Results) -> str:
-    heading, how = "Log score so far", _what_log_score(results) + " Mean of all rows so far."
+    what = "density" if results.task == "regression" else "probability"
+    how = f"Higher is better: log {what} that the prediction gave to the label that came. Mean of all rows so far."
     if results.curves.sums["n_log"].sum() < 2:
-        return panel(heading, how, nothing("All labels are equal: there is nothing to compare with."))
-    lines = [results.curves.so_far(name, "n_log") for name in ("log", "naive_log")]
-    settled = _settled(results, lines, "n_log")
-    x, y = row_axis(last_row(results)), _free_axis(settled, "mean log score")
-    marks = [svg.line(x, y, _ends(results), line, style) for line, style in zip(lines, ("ours", "naive"), strict=True)]
-    return panel(heading, how, chart(x, y, marks[::-1], legend=_log_legend(results), name="mean log score so far"))
+        return panel("Log score so far", how, nothing("All labels are equal: there is nothing to compare with."))
+    lines = [results.curves.so_far(name, "n_log") for name in LOG_SCORES]
+    y = _free_axis(_settled(results, lines, "n_log"), "mean log score")
+    return panel("Log score so far", how, _so_far(results, y, lines, _log_legend(results), "mean log score"))
 
 
 def _recent_loss(results: Results) -> str:
-    scale = results.loss_scale
+    scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
         return ""
-    names = ("loss", "naive_loss", "last_loss")
-    windows = [results.curves.recent(name, "n", WINDOWS) for name in names]
-    starts, lines = windows[0][0].astype(np.float64), [values / scale for _, values, _ in windows]
-    title = "nMSE" if results.is_number else "share of wrong predictions"
-    x, y = row_axis(last_row(results)), _loss_axis(results, np.concatenate(lines), title)
-    width = float(starts[1] - starts[0]) if len(starts) > 1 else x.high
-    styles = ("ours", "naive", "last")
-    marks = [svg.steps(x, y, starts, width, line, style) for line, style in zip(lines, styles, strict=True)]
-    how = (
-        f"Lower is better: the same, window by window of {rows_(width)}. A rise is a change that has yet to be learned."
+    windows = _windows(results, LOSSES, "n")
+    windows = windows._replace(means=[means / scale for means in windows.means])
+    drawn = _in_windows(
+        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name
     )
-    drawn = chart(x, y, marks[::-1], legend=_legend(results), name=f"{title} in windows")
+    how = (
+        f"Lower is better: the same, window by window of {rows_(windows.width)}. A rise follows a change of the stream."
+    )
     return panel("Error in windows", how, drawn)
 
 
-def _recent_promise(results: Results) -> str:
-    return _recent_coverage(results) if results.is_number else _recent_log_score(results)
+def _recent_log_score(results: Results) -> str:
+    windows = _windows(results, LOG_SCORES, "n_log")
+    y = _free_axis(np.concatenate(windows.means), "mean log score")
+    drawn = _in_windows(results, y, windows, _log_legend(results), "mean log score")
+    how = f"Higher is better: the same, window by window of {rows_(windows.width)}."
+    return panel("Log score in windows", how, drawn)
 
 
 def _recent_coverage(results: Results) -> str:
-    starts, share, n = results.curves.recent("covered", "n", WINDOWS)
-    level, rows = results.level, starts.astype(np.float64)
-    width = float(rows[1] - rows[0]) if len(rows) > 1 else float(last_row(results))
-    low, high = (binom.ppf(q, np.maximum(n, 1), level) / np.maximum(n, 1) for q in (0.025, 0.975))
-    low, high = np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
+    rows, width, (share,), n = _windows(results, ("covered",), "n")
+    level = results.level
+    low, high = (np.where(n > 0, end, np.nan) for end in by_chance(n, np.full(len(n), level)))
     x = row_axis(last_row(results))
     # The first and the last window may be of few rows, which by chance can fall anywhere.
     full = n >= 0.5 * n.max()
@@ -128,7 +159,7 @@ def _recent_coverage(results: Results) -> str:
     ]
     legend = [
         Key("line", "ours", "observed"),
-        Key("line", "ideal", f"promised: {100 * level:g} %"),
+        Key("line", "ideal", f"nominal: {100 * level:g} %"),
         Key("area", "chance", "within chance"),
     ]
     how = (
@@ -137,27 +168,6 @@ def _recent_coverage(results: Results) -> str:
         + (" Counts are discrete, so their intervals hold more than their level." if results.task == "count" else "")
     )
     return panel("Coverage in windows", how, chart(x, y, marks, legend=legend, name="coverage in windows"))
-
-
-def _recent_log_score(results: Results) -> str:
-    windows = [results.curves.recent(name, "n_log", WINDOWS) for name in ("log", "naive_log")]
-    starts, lines = windows[0][0].astype(np.float64), [values for _, values, _ in windows]
-    x, y = row_axis(last_row(results)), _free_axis(np.concatenate(lines), "mean log score")
-    width = float(starts[1] - starts[0]) if len(starts) > 1 else x.high
-    marks = [svg.steps(x, y, starts, width, line, style) for line, style in zip(lines, ("ours", "naive"), strict=True)]
-    drawn = chart(x, y, marks[::-1], legend=_log_legend(results), name="mean log score in windows")
-    return panel("Log score in windows", f"Higher is better: the same, window by window of {rows_(width)}.", drawn)
-
-
-def _what_log_score(results: Results) -> str:
-    what = "density" if results.task == "regression" else "probability"
-    return f"Higher is better: log {what} that the prediction gave to the label that came."
-
-
-def _three(x: Axis, y: Axis, ends: Float, lines: list[Float]) -> list[str]:
-    """Draw three lines, the model's last, on top."""
-    styles = ("ours", "naive", "last")
-    return [svg.line(x, y, ends, line, style) for line, style in zip(lines, styles, strict=True)][::-1]
 
 
 def _legend(results: Results) -> list[Key]:

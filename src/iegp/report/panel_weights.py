@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.report import svg
 from iegp.report.about import ExpertRow
-from iegp.report.chart import Key, chart
-from iegp.report.palette import N_COLOURS, OTHERS, colour
-from iegp.report.scales import Axis, last_row, row_axis, shares
-from iegp.report.section import nothing, section, thinned
-from iegp.report.tables import table
+from iegp.report.chart import N_COLOURS, colour, stacked_chart
+from iegp.report.scales import last_row, row_axis, shares
+from iegp.report.sections import long_table, nothing, section, thinned
 from iegp.report.text import named, percent
 from iegp.stream.digest import Results
 from iegp.typing import Float
@@ -61,31 +58,16 @@ HEADING = (
 )
 
 
-def stacked(
-    x: Axis, y: Axis, rows: Float, layers: Sequence[Float], styles: Sequence[str], texts: Sequence[str]
-) -> list[str]:
-    """Draw areas on top of each other, the first at the bottom; ``texts`` are HTML-escaped."""
-    marks, base = [], np.zeros(len(rows))
-    for layer, style, text in zip(layers, styles, texts, strict=True):
-        marks.append(svg.area(x, y, rows, base, base + layer, style, "" if "<" in text else text))
-        base = base + layer
-    return marks
-
-
 def _figure(results: Results, groups: list[Group]) -> str:
     rows = results.weights.row.astype(np.float64)
     x, y = row_axis(last_row(results)), shares("weight")
     shown, rest = groups[:N_COLOURS], groups[N_COLOURS:]
     layers = [group.weight for group in shown]
     texts = [named(group.name, 44) for group in shown]
-    styles = [colour(place) for place in range(len(shown))]
     if rest:
         layers.append(np.sum([group.weight for group in rest], axis=0))
         texts.append(f"{len(rest)} other{'' if len(rest) == 1 else 's'}")
-        styles.append(OTHERS)
-    marks = stacked(x, y, rows, layers, styles, texts)
-    legend = [Key("area", style, text) for style, text in zip(styles, texts, strict=True)]
-    return chart(x, y, marks, legend=legend, name="weights of the experts over the run", height="middle")
+    return stacked_chart(x, y, rows, layers, texts, name="weights of the experts over the run", height="middle")
 
 
 def _note(results: Results, by_key: bool) -> str:
@@ -106,8 +88,4 @@ def _table(groups: list[Group]) -> str:
         for place, group in enumerate(groups)
     ]
     heads = ["Kernel", "Drift per row", "Experts", "Weight at the end", "Mean weight"]
-    top = table(heads, lines[:N_COLOURS], numbers_from=2)
-    if len(lines) <= N_COLOURS:
-        return top
-    rest = table(heads, lines[N_COLOURS:], numbers_from=2)
-    return f"{top}<details><summary>{len(lines) - N_COLOURS} more</summary>{rest}</details>"
+    return long_table(heads, lines, N_COLOURS, numbers_from=2)

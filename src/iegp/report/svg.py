@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from iegp.report.scales import SIZE, Axis
+from iegp.report.scales import FEW, SIZE, Axis
 from iegp.typing import Bool, Float
 
 
@@ -39,12 +41,20 @@ def dots(x: Axis, y: Axis, xs: Float, ys: Float, style: str) -> str:
     return f'<path class="dots {style}" d="{path}"/>' if path else ""
 
 
-def bar(x: Axis, y: Axis, ends: tuple[float, float], bottom: float, top: float, style: str, title: str = "") -> str:
-    """Draw a rectangle."""
-    left, right = x.at(np.array(ends))
-    low, high = SIZE - y.at(np.array([bottom, top]))
-    sides = f'x="{left:.1f}" y="{high:.1f}" width="{max(right - left, 0):.1f}" height="{max(low - high, 0):.1f}"'
-    return f'<rect class="{style}" {sides}>{_title(title)}</rect>'
+def big(n: int) -> str:
+    """Return the style of large dots if there are few."""
+    return " big" if n <= FEW else ""
+
+
+def bars(x: Axis, y: Axis, edges: Float, heights: Float, titles: Sequence[str]) -> list[str]:
+    """Draw a rectangle of each positive height between two neighbouring ``edges``."""
+    sides, low, tops = x.at(edges), SIZE - y.at(np.zeros(1))[0], SIZE - y.at(heights)
+    drawn = []
+    for left, right, high, title in zip(sides[:-1], sides[1:], tops, titles, strict=True):
+        if high < low:
+            place = f'x="{left:.1f}" y="{high:.1f}" width="{max(right - left, 0):.1f}" height="{low - high:.1f}"'
+            drawn.append(f'<rect class="bar" {place}>{_title(title)}</rect>')
+    return drawn
 
 
 def level(y: Axis, value: float, style: str) -> str:

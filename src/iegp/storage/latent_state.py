@@ -22,10 +22,10 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.latent.embedder import Embedder
 from iegp.core.latent.experts import LatentExperts
-from iegp.core.latent.initial import RowScaling
 from iegp.core.latent.memory import Memory
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
+from iegp.core.latent.warmup import RowScaling
 from iegp.errors import IegpError, ModelFileError
 from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag, with_floats
 from iegp.typing import Arrays

@@ -49,7 +49,7 @@ ALLOWED = {
     ("fleet/pytorch/noise.py", "_log_normaliser"): _SERIES,
     ("fleet/pytorch/pages.py", "FIRST_PAGE_KEYS"): _MEMORY,
     ("fleet/pytorch/rows.py", "WORK_COPIES"): _MEMORY,
-    ("fleet/pytorch/recording.py", "CALLS_BEFORE"): "when a call is recorded affects no result",
+    ("fleet/pytorch/plan.py", "CALLS_BEFORE"): "when a call is recorded affects no result",
     ("fleet/pytorch/fused.py", "_weigh_rows"): "a Triton kernel, which may use no variable of its module",
     ("core/likelihoods/categorical.py", "*"): _RULE,
     ("core/compute/logistic.py", "*"): _RULE,

@@ -1,4 +1,4 @@
-"""The streaming latent variable model as a whole: what holds however a stream is cut, and what a row may know."""
+"""The streaming latent variable model as a whole: results do not depend on how a stream is cut, nor on later rows."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def sheet(n=200, columns=8, noise=0.1, seed=0):
     return waves(x, frequencies) @ rng.normal(size=(12, columns)) + noise * rng.normal(size=(n, columns)), x
 
 
-def no_picture(columns):
+def no_initial_map(columns):
     del columns
 
 
 def run(rows, cuts=(), **overrides):
     model = latent_online.begin(settings(**overrides), rows.shape[1])
     for part in np.split(rows, cuts):
-        latent_online.absorb(model, part, no_picture)
-    return latent_online.current(model, no_picture)
+        latent_online.learn(model, part, no_initial_map)
+    return latent_online.current(model, no_initial_map)
 
 
 VARIANTS = [
@@ -82,7 +82,7 @@ def test_any_cuts_give_the_same_map(variant, cuts):
 
 
 @pytest.mark.parametrize("variant", [{}, {"forgetting": 0.99, "weights": "switching"}], ids=str)
-def test_a_row_knows_nothing_of_later_rows(variant):
+def test_later_rows_do_not_affect_earlier_ones(variant):
     rows = sheet()[0]
     other = rows.copy()
     other[130:] = np.random.default_rng(9).normal(size=(70, 8)) * 5.0
@@ -108,8 +108,8 @@ def test_weights_find_the_expert_that_made_the_data():
     experts = run(rng.normal(size=(60, 4)), **mine, warmup_iter=0).experts
     rows = waves(x, experts.frequencies[1]) @ rng.normal(size=(50, 15)) + 0.1 * rng.normal(size=(260, 15))
     model = latent_online.begin(settings(**mine, chain=False), 15)
-    latent_online.absorb(model, rows, lambda columns: x[: len(columns)])
-    weights = np.exp(latent_online.current(model, no_picture).log_weights)
+    latent_online.learn(model, rows, lambda columns: x[: len(columns)])
+    weights = np.exp(latent_online.current(model, no_initial_map).log_weights)
     assert weights[1] > 0.99
 
 
@@ -119,14 +119,14 @@ def test_experts_share_a_frame():
     assert np.sum(one * two) > 0.8 * np.sqrt(np.sum(one**2) * np.sum(two**2))
 
 
-def test_before_the_warm_up_is_over_a_provisional_model_answers():
+def test_during_the_warm_up_a_provisional_model_predicts():
     rows = sheet()[0]
     early = run(rows[:30])
     assert early.memory.size == 30
     model = latent_online.begin(settings(), 8)
     for part in np.split(rows, [10, 30, 50]):
-        latent_online.absorb(model, part, no_picture)
-        latent_online.current(model, no_picture)
+        latent_online.learn(model, part, no_initial_map)
+        latent_online.current(model, no_initial_map)
     assert_allclose(model.embedder.memory.positions, run(rows).memory.positions, atol=1e-8)
 
 
@@ -143,15 +143,15 @@ def test_memory_is_bounded_and_recent_rows_stay():
     assert np.median(memory.numbers) > 300
 
 
-def test_forgotten_rows_leave_their_mark():
-    """What was learned does not depend on what is remembered, but for where the search starts."""
+def test_removed_rows_stay_learned():
+    """What was learned does not depend on the stored rows, except for where the search for a position starts."""
     rows = sheet(noise=0.02)[0]
     bounded, free = run(rows, max_stored=60), run(rows)
     assert bounded.experts.gram.trace(axis1=1, axis2=2) == pytest.approx([200.0, 200.0])
     assert free.experts.gram.trace(axis1=1, axis2=2) == pytest.approx([200.0, 200.0])
 
 
-def test_rows_are_known_again():
+def test_stored_rows_are_recognised():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     rows[7, 1] = np.nan
     rows[9] = [0.0, 1.0, 2.0]
@@ -195,7 +195,7 @@ def test_forgetting_follows_a_change():
     rows = np.vstack([sheet(300)[0], sheet(500, seed=5)[0]])
     scores = {}
     for forgetting in (1.0, 0.98):
-        model, _ = latent.begin(settings(forgetting=forgetting, warmup=100), rows[:100], no_picture)
+        model, _ = latent.begin(settings(forgetting=forgetting, warmup=100), rows[:100], no_initial_map)
         scores[forgetting] = latent.learn(model, rows[100:]).log_score[-200:].mean()
     assert scores[0.98] > scores[1.0]
 
@@ -216,7 +216,7 @@ def test_a_long_stream_stays_accurate():
 def test_a_late_row_costs_what_an_early_row_costs():
     """Only the search for neighbours grows, with the logarithm. In processor time: others may be using the machine."""
     rows = np.random.default_rng(0).normal(size=(12_000, 6))
-    model, _ = latent.begin(settings(), rows[:60], no_picture)
+    model, _ = latent.begin(settings(), rows[:60], no_initial_map)
 
     def fastest(begin: int) -> float:
         times = []

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
 from iegp.core.latent.evidence import fit_start, leading_columns, objective
-from iegp.core.latent.initial import (
+from iegp.core.latent.warmup import (
     RowScaling,
     filled_rows,
     fit_scaling,
@@ -106,7 +106,7 @@ def test_gaps_are_filled_from_the_nearest_rows(rng):
     assert (filled_rows(rows) == rows).all()
 
 
-def test_gaps_nobody_can_fill_become_the_mean():
+def test_gaps_without_donors_become_the_mean():
     gappy = np.array([[np.nan, 1.0], [np.nan, 2.0]])
     assert (filled_rows(gappy) == [[0.0, 1.0], [0.0, 2.0]]).all()
 
@@ -116,7 +116,7 @@ def test_principal_start_has_spread_one_and_pads(rng):
     assert (principal_positions(rng.normal(size=(5, 1)), 3)[:, 1:] == 0.0).all()
 
 
-def test_rotation_brings_a_rotated_picture_back(rng):
+def test_rotation_brings_a_rotated_map_back(rng):
     picture = rng.normal(size=(30, 2))
     turn = np.array([[np.cos(1.0), np.sin(1.0)], [np.sin(1.0), -np.cos(1.0)]])
     rotation = rotation_onto(picture @ turn, picture)

@@ -1,4 +1,4 @@
-"""Neighbours: found, in order, and the same however rows arrive or an index was made."""
+"""Neighbours are found in order, and do not depend on how rows arrive or an index was built."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_it_nearly_always_finds_the_nearest():
 
 
 @pytest.mark.parametrize("cuts", [(1,), (63, 64, 65), (100, 300), tuple(range(1, 400, 7))])
-def test_however_rows_arrive_the_answers_are_the_same(cuts):
+def test_neighbours_do_not_depend_on_the_cuts_between_calls(cuts):
     vectors, asked = rows(), rows(100, seed=1)
     assert (built(vectors, cuts).nearest(asked, 3) == built(vectors).nearest(asked, 3)).all()
 

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
-from iegp.core.latent.blocks import Belief, RowBlock, learn_block, place_block, refresh
-from iegp.core.latent.partial_rows import learn_partial, place_partial
+from iegp.core.latent.blocks import Belief, RowBlock, learn_block, learn_partial, place_block, place_partial, refresh
 from iegp.core.latent.row import (
     Row,
     RowProblem,
@@ -57,7 +56,7 @@ def test_symmetric_product(n_frequencies):
         assert_allclose(many, vectors @ matrix, rtol=1e-10, atol=1e-12)
 
 
-def test_refresh_is_what_it_says():
+def test_refresh_equals_its_definition():
     belief, *_ = make()
     a = belief.gram + NOISE / PRIOR * np.eye(len(belief.gram))
     theta = np.linalg.solve(a, belief.cross)
@@ -179,7 +178,7 @@ def test_learning_a_row_with_gaps_leaves_the_missing_columns_as_they_were():
     assert_allclose(belief.second, after @ after.T, rtol=1e-7, atol=1e-8)
 
 
-def test_a_whole_row_takes_both_paths_alike():
+def test_complete_rows_give_equal_results_on_both_paths():
     results = []
     for path in ("block", "partial"):
         belief, problem, _, x, y, n = make()

@@ -6,8 +6,8 @@ import base64
 from collections.abc import Mapping
 from importlib.resources import files
 
-from iegp.report.section import section as framed
-from iegp.report.tables import settings, table
+from iegp.report.sections import section as framed
+from iegp.report.sections import settings, table
 from iegp.report.text import esc
 from iegp_paper.pages.content import Reproduction, Section, Table
 from iegp_paper.rules import Verdict

@@ -214,7 +214,8 @@ class Term(Kernel):
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        first, named = [], []
+        first: list[str] = []
+        named: list[str] = []
         for own in fields(self):
             value = getattr(self, own.name)
             if own.name in _FIRST and not first:

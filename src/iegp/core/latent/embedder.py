@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from iegp._compile import compiled
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import GAP_CANDIDATES, MAP_PIECE_ROWS, REFRESH, REFRESH_FORGETTING, SEARCH_AXES
-from iegp.core.latent.blocks import RowBlock, learn_block, place_block, refresh
-from iegp.core.latent.experts import FirstPicture, LatentExperts, fit_latent_experts
-from iegp.core.latent.initial import RowScaling, filled_rows, fit_scaling, search_axes
+from iegp.core.latent.blocks import Belief, RowBlock, learn_block, learn_partial, place_block, place_partial, refresh
+from iegp.core.latent.experts import InitialMap, LatentExperts, fit_latent_experts
 from iegp.core.latent.memory import Memory, digests_of
 from iegp.core.latent.neighbours import Vectors
-from iegp.core.latent.partial_rows import learn_partial, place_partial
+from iegp.core.latent.row import RowProblem
 from iegp.core.latent.settings import LatentSettings
-from iegp.core.latent.weights import choose_and_weigh
-from iegp.core.weights import RULES, WeightRule, diffuse, log_sum_exp
+from iegp.core.latent.warmup import RowScaling, filled_rows, fit_scaling, search_axes
+from iegp.core.weights import RULES, WeightRule, diffuse, log_sum_exp, weigh_rows
 from iegp.typing import Bool, Float, Int
 
 
@@ -53,7 +53,7 @@ class Embedder:
 
 
 class EmbeddedRows(NamedTuple):
-    """Where rows that were learned were put, each before it was learned."""
+    """Positions of rows that were learned, each found before the row was learned."""
 
     positions: Float
     """(M, n, d): positions under every expert."""
@@ -63,12 +63,12 @@ class EmbeddedRows(NamedTuple):
     """(n,): log predictive density, in scaled units; NaN for rows of the warm-up."""
 
 
-def begin(settings: LatentSettings, rows: Float, picture: FirstPicture) -> tuple[Embedder, EmbeddedRows]:
-    """A model whose warm-up rows (n, D) these are; NaN marks entries that are missing."""
+def begin(settings: LatentSettings, rows: Float, initial_map: InitialMap) -> tuple[Embedder, EmbeddedRows]:
+    """Fit a model to its warm-up rows (n, D); NaN marks entries that are missing."""
     with one_blas_thread():
         scaling = fit_scaling(rows)
         scaled = filled_rows(scaling.scaled(rows))
-        experts, positions, objectives = fit_latent_experts(settings, scaled, picture)
+        experts, positions, objectives = fit_latent_experts(settings, scaled, initial_map)
         axes = search_axes(scaled, SEARCH_AXES)
         n, n_experts = len(rows), len(settings.kernels)
         memory = Memory(n_experts, settings.n_components, axes.shape[1])
@@ -103,7 +103,7 @@ def _learn_piece(model: Embedder, rows: Float, learned: EmbeddedRows) -> None:
             model.memory.thin()
         stop = t + 1 if has_gaps[t] else _end_of_block(model, has_gaps, t)
         block = slice(t, stop)
-        log_scores, vectors = (_learn_gappy if has_gaps[t] else _learn_whole)(model, scaled[block])
+        log_scores, vectors = (_learn_incomplete if has_gaps[t] else _learn_complete)(model, scaled[block])
         _weigh(model, log_scores, learned, block)
         model.memory.append(vectors, learned.stitched[block], digests[block], model.n_seen)
         model.n_seen += stop - t
@@ -112,7 +112,7 @@ def _learn_piece(model: Embedder, rows: Float, learned: EmbeddedRows) -> None:
 
 
 def _pieces(n: int) -> Iterator[slice]:
-    """A few blocks at a time."""
+    """Yield slices of a few blocks each."""
     for begin_at in range(0, n, MAP_PIECE_ROWS):
         yield slice(begin_at, min(begin_at + MAP_PIECE_ROWS, n))
 
@@ -139,7 +139,7 @@ def _refresh_on_schedule(model: Embedder) -> None:
             refresh(model.experts.belief(m), model.experts.ratio(m))
 
 
-def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
+def _learn_complete(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     """Learn rows without gaps; return scores (b, M) and search vectors (b, q)."""
     settings, memory = model.settings, model.memory
     vectors = _vectors(rows, model.axes)
@@ -153,10 +153,10 @@ def _learn_whole(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     return np.ascontiguousarray(log_scores.T), vectors
 
 
-def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
+def _learn_incomplete(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     """Learn one row with gaps; the neighbour index stores it as the expert with the largest weight completes it."""
     settings, memory = model.settings, model.memory
-    neighbours = _nearest_to_gappy(model, rows[0])
+    neighbours = _nearest_to_incomplete(model, rows[0])
     positions = memory.allocate(1)
     log_scores, completed = np.empty((1, model.n_experts)), np.empty((model.n_experts, rows.shape[1]))
     for m in range(model.n_experts):
@@ -168,7 +168,7 @@ def _learn_gappy(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
 
 
 def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: slice) -> None:
-    """Let the meta-learner follow the block, and note what it chose."""
+    """Update the weights over the block, and record the expert chosen for each row."""
     settings, first = model.settings, model.memory.size
     positions = model.memory.allocate(0)[:, first : first + len(log_scores)]
     learned.positions[:, block] = positions
@@ -176,6 +176,27 @@ def _weigh(model: Embedder, log_scores: Float, learned: EmbeddedRows, block: sli
     chosen: Int = np.empty(len(log_scores), dtype=np.int64)
     choose_and_weigh(_weight_rule(model), log_scores, log_priors, model.log_weights, chosen, learned.log_score[block])
     learned.stitched[block] = positions[chosen, np.arange(len(chosen))]
+
+
+@compiled
+def choose_and_weigh(
+    rule: WeightRule, log_scores: Float, log_priors: Float, log_weights: Float, chosen: Int, log_score: Float
+) -> None:
+    """Find the expert with the most probable position for every row (n, experts); update the weights in place.
+
+    The choice is made in logs: a row of hundreds of entries moves weights by hundreds of nats at once.
+    """
+    n, n_experts = log_scores.shape
+    weights = np.empty((1, n_experts))
+    for t in range(n):
+        ahead = diffuse(rule, log_weights)
+        best = 0
+        for e in range(1, n_experts):
+            if ahead[e] + log_scores[t, e] + log_priors[t, e] > ahead[best] + log_scores[t, best] + log_priors[t, best]:
+                best = e
+        chosen[t] = best
+        row = slice(t, t + 1)
+        weigh_rows(rule, log_scores[row], log_weights, weights, log_score[row])
 
 
 def _weight_rule(model: Embedder) -> WeightRule:
@@ -187,7 +208,7 @@ def _vectors(rows: Float, axes: Float) -> Vectors:
     return np.ascontiguousarray(rows @ axes, dtype=np.float32)
 
 
-def _nearest_to_gappy(model: Embedder, row: Float) -> Int:
+def _nearest_to_incomplete(model: Embedder, row: Float) -> Int:
     """Find neighbours of a row (D,) with gaps: near it with gaps at the mean, then near in the observed entries."""
     neighbours, observed = model.memory.neighbours, ~np.isnan(row)
     filled = np.where(observed, row, 0.0)
@@ -215,40 +236,27 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
             chosen = numbers[piece]
             whole = np.ascontiguousarray(scaled[chosen])
             neighbours = model.memory.neighbours.nearest(_vectors(whole, model.axes), model.settings.n_neighbors)
+            block = RowBlock(whole, whole[:0], neighbours)
             for i, m in enumerate(experts):
                 placed, scores = np.empty((len(chosen), model.settings.n_components)), np.empty(len(chosen))
-                _place_whole(model, m, whole, neighbours, placed, scores)
+                place_block(*_ahead(model, m), block, model.memory.positions[m], placed, scores)
                 positions[i, chosen], log_scores[i, chosen] = placed, scores
         for t in np.flatnonzero(has_gaps):
-            neighbours = _nearest_to_gappy(model, scaled[t])
+            neighbours = _nearest_to_incomplete(model, scaled[t])
             for i, m in enumerate(experts):
-                log_scores[i, t] = _place_gappy(model, m, scaled[t], neighbours, positions[i, t])
+                stored = model.memory.positions[m]
+                log_scores[i, t] = place_partial(*_ahead(model, m), scaled[t], neighbours, stored, positions[i, t])[0]
     return positions, log_scores
 
 
-def _ahead(model: Embedder, m: int) -> LatentExperts:
-    """Return the experts as they are at the next row: the forgetting between two rows is already applied."""
-    if model.settings.forgetting == 1.0:
-        return model.experts
+def _ahead(model: Embedder, m: int) -> tuple[Belief, RowProblem]:
+    """Return an expert as it is at the next row: the forgetting between two rows is already applied."""
+    belief, problem = model.experts.belief(m), model.experts.problem(m, model.settings)
     decay = model.settings.forgetting
-    inverse, cross = model.experts.inverse.copy(), model.experts.cross.copy()
-    inverse[m] /= decay
-    cross[m] *= decay
-    return model.experts._replace(inverse=inverse, cross=cross)
-
-
-def _place_whole(model: Embedder, m: int, rows: Float, neighbours: Int, placed: Float, scores: Float) -> None:
-    experts, settings = _ahead(model, m), model.settings
-    positions = model.memory.positions[m]
-    block = RowBlock(rows, rows[:0], neighbours)
-    place_block(experts.belief(m), experts.problem(m, settings), block, positions, placed, scores)
-
-
-def _place_gappy(model: Embedder, m: int, row: Float, neighbours: Int, placed: Float) -> float:
-    experts, settings = _ahead(model, m), model.settings
-    positions = model.memory.positions[m]
-    problem = experts.problem(m, settings)
-    return place_partial(experts.belief(m), problem, row, neighbours, positions, placed)[0]
+    if decay == 1.0:
+        return belief, problem
+    inverse = belief.inverse / decay
+    return belief._replace(inverse=inverse, cross=belief.cross * decay), problem._replace(inverse=inverse)
 
 
 def log_densities(model: Embedder, rows: Float) -> Float:

@@ -12,12 +12,12 @@ from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.latent.blocks import Belief, refresh
 from iegp.core.latent.evidence import Start, fit_start, leading_columns
-from iegp.core.latent.initial import principal_positions, rotation_onto, standardised_positions
 from iegp.core.latent.row import RowProblem
 from iegp.core.latent.settings import LatentSettings
+from iegp.core.latent.warmup import principal_positions, rotation_onto, standardised_positions
 from iegp.typing import Float
 
-FirstPicture = Callable[[Float], Float | None]
+InitialMap = Callable[[Float], Float | None]
 """Positions (n, d) for the principal components (n, q) of the first rows; None to take the leading ones of these."""
 
 
@@ -58,7 +58,7 @@ class LatentExperts(NamedTuple):
 
 
 def fit_latent_experts(
-    settings: LatentSettings, rows: Float, picture: FirstPicture
+    settings: LatentSettings, rows: Float, initial_map: InitialMap
 ) -> tuple[LatentExperts, Float, Float]:
     """Fit experts to the scaled first rows (n, D); return them, positions (M, n, d), and objectives (M,) to minimise.
 
@@ -66,7 +66,7 @@ def fit_latent_experts(
     all.
     """
     first = leading_columns(rows)
-    drawn = picture(first.columns)
+    drawn = initial_map(first.columns)
     if drawn is None:
         common = principal_positions(first.columns, settings.n_components)
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from iegp.core.latent import embedder as latent
 from iegp.core.latent.embedder import EmbeddedRows, Embedder
-from iegp.core.latent.experts import FirstPicture
+from iegp.core.latent.experts import InitialMap
 from iegp.core.latent.settings import LatentSettings
 from iegp.typing import Float
 
@@ -41,8 +41,8 @@ def begin(settings: LatentSettings, n_columns: int) -> LatentOnline:
     return LatentOnline(settings, np.empty((0, n_columns)))
 
 
-def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedRows | None:
-    """Learn rows (n, D) in order, in place. What happened to the last ones; None while the warm-up lasts.
+def learn(model: LatentOnline, rows: Float, initial_map: InitialMap) -> EmbeddedRows | None:
+    """Learn rows (n, D) in order, in place; return their positions, or None while the warm-up lasts.
 
     If the warm-up ends among these rows, the result covers all of its rows and those after it.
     """
@@ -53,7 +53,7 @@ def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedR
     if len(kept) < model.settings.warmup:
         model.kept, model.provisional = kept, None
         return None
-    embedder, first = latent.begin(model.settings, kept, picture)
+    embedder, first = latent.begin(model.settings, kept, initial_map)
     # Nothing of the model has changed until all rows are known to be usable.
     later = latent.learn(embedder, rows[n_missing:])
     model.embedder, model.provisional, model.kept = embedder, None, np.empty((0, model.n_columns))
@@ -64,10 +64,10 @@ def absorb(model: LatentOnline, rows: Float, picture: FirstPicture) -> EmbeddedR
     )
 
 
-def current(model: LatentOnline, picture: FirstPicture) -> Embedder:
+def current(model: LatentOnline, initial_map: InitialMap) -> Embedder:
     """Return the model for predictions: during the warm-up, one fitted to the rows so far."""
     if model.embedder is not None:
         return model.embedder
     if model.provisional is None:
-        model.provisional = latent.begin(model.settings, model.kept, picture)[0]
+        model.provisional = latent.begin(model.settings, model.kept, initial_map)[0]
     return model.provisional

@@ -12,23 +12,37 @@ from iegp.evaluate.regret.bounds import (
     lemma2,
     lemma2_tuned,
     lemma3,
+    printed_lemma1,
+    printed_lemma2,
+    printed_lemma3,
+    printed_theorem2,
     theorem1,
     theorem1_probability,
     theorem2,
 )
 from iegp.evaluate.regret.comparators import (
     Comparator,
+    Likelihood,
     best_expert,
     best_function,
     best_parameter,
     functions_on_own_rows,
+    gaussian,
+    largest_slope,
+    logistic,
     random_feature_twin,
 )
-from iegp.evaluate.regret.definitions import Curve, rkhs_curve, static_curve, static_regret, switching_regret
+from iegp.evaluate.regret.definitions import (
+    BestSequence,
+    Curve,
+    best_switching_sequence,
+    n_switches,
+    rkhs_curve,
+    static_curve,
+    static_regret,
+    switching_regret,
+)
 from iegp.evaluate.regret.ledger import RegretLedger, component_losses
-from iegp.evaluate.regret.losses import Likelihood, gaussian, largest_slope, logistic
-from iegp.evaluate.regret.printed import printed_lemma1, printed_lemma2, printed_lemma3, printed_theorem2
-from iegp.evaluate.regret.sequences import BestSequence, best_switching_sequence, n_switches
 
 __all__ = [
     "BestSequence",

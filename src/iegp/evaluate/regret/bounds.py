@@ -1,4 +1,4 @@
-"""Bounds on regret that hold. Those of the paper that need corrections are in ``printed.py``; docs/regret.md says why.
+"""Bounds on regret that hold, and those of the paper that need corrections (``printed_*``); docs/regret.md says why.
 
 They hold for exact Bayesian experts with a fixed likelihood and prior, Bayes or switching weights that start equal, and
 no shutdown. ``curvature`` is the ``c`` of (as1): ``1 / noise_var`` for Gaussian labels, 1/4 for logistic ones.
@@ -44,16 +44,10 @@ def lemma1(
 
     Parameters
     ----------
-    theta_norm_squared : float
-        Squared norm of the parameter compared with.
-    prior_var : float
-        Prior variance of its expert.
-    n_rows : int
-        Number of rows T.
-    n_frequencies : int
-        Number of random frequencies of every expert.
-    n_experts : int
-        Number of experts M.
+    theta_norm_squared, prior_var : float
+        Squared norm of the parameter compared with, and prior variance of its expert.
+    n_rows, n_frequencies, n_experts : int
+        Numbers of rows T, of random frequencies of every expert, and of experts M.
     curvature : float
         Largest second derivative c of the loss in the latent value (as1).
 
@@ -81,10 +75,8 @@ def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) 
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows T, at least 1.
-    n_experts : int
-        Number of experts M, at least 1.
+    n_rows, n_experts : int
+        Numbers of rows T and of experts M, at least 1.
     n_switches : int
         Number of switches S of the sequence, at most T - 1; 0 for a single expert.
     switch_prob : float
@@ -119,10 +111,8 @@ def best_switch_prob(*, n_rows: int, n_switches: int) -> float:
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows T.
-    n_switches : int
-        Number of switches S.
+    n_rows, n_switches : int
+        Numbers of rows T and of switches S.
 
     Returns
     -------
@@ -141,10 +131,8 @@ def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows T, at least 1.
-    n_experts : int
-        Number of experts M, at least 1.
+    n_rows, n_experts : int
+        Numbers of rows T and of experts M, at least 1.
     n_switches : int
         Number of switches S, at most ``(T - 1) (M - 1) / M``; more raise ``InputError``.
 
@@ -194,10 +182,8 @@ def lemma3(
     past_excesses : array-like (S + 1,)
         How much worse ``theta_j`` explains the rows *before* the segment than the best parameter of that expert:
         ``L_theta(1..a-1) - min over theta of (L_theta(1..a-1) + |theta|²/(2 prior_var))``.
-    n_frequencies : int
-        Number of random frequencies of every expert.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    n_frequencies, curvature : int, float
+        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
 
     Returns
     -------
@@ -231,8 +217,9 @@ def theorem1(
     """Bound the regret against a function ``sum alpha kappa(., x)`` of an expert's RKHS (Theorem 1).
 
     It is certain when ``epsilon`` is the largest error of the random-feature kernel on the rows (:func:`kernel_error`)
-    and ``derivative_bound`` the largest slope at both functions (:func:`~iegp.evaluate.regret.losses.largest_slope`);
-    with an epsilon chosen beforehand it holds with the probability of :func:`theorem1_probability`.
+    and ``derivative_bound`` the largest slope at both functions
+    (:func:`~iegp.evaluate.regret.comparators.largest_slope`); with an epsilon chosen beforehand it holds with the
+    probability of :func:`theorem1_probability`.
 
     Parameters
     ----------
@@ -244,12 +231,8 @@ def theorem1(
         Largest error of the random-feature kernel.
     derivative_bound : float
         Largest derivative L of the loss in the latent value (as2).
-    n_rows : int
-        Number of rows T.
-    n_frequencies : int
-        Number of random frequencies of every expert.
-    n_experts : int
-        Number of experts M.
+    n_rows, n_frequencies, n_experts : int
+        Numbers of rows T, of random frequencies of every expert, and of experts M.
     curvature : float
         Largest second derivative c of the loss in the latent value (as1).
     function_norm_squared : float, optional
@@ -351,20 +334,14 @@ def theorem2(
         Last row of each segment, counted from 1.
     past_excesses : array-like (S + 1,)
         Excess of each segment on the rows before it, as in :func:`lemma3`.
-    epsilon : float
-        Largest error of the random-feature kernels.
-    derivative_bound : float
-        Largest derivative L of the loss in the latent value (as2).
-    n_rows : int
-        Number of rows T.
-    n_experts : int
-        Number of experts M.
+    epsilon, derivative_bound : float
+        Largest error of the random-feature kernels, and largest derivative L of the loss in the latent value (as2).
+    n_rows, n_experts : int
+        Numbers of rows T and of experts M.
     switch_prob : float
         Probability of leaving the active expert, as in :func:`lemma2`.
-    n_frequencies : int
-        Number of random frequencies of every expert.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    n_frequencies, curvature : int, float
+        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
 
     Returns
     -------
@@ -383,6 +360,127 @@ def theorem2(
         curvature=curvature,
     )
     return sequence + segments + epsilon * derivative_bound * n_rows * float(norms.max())
+
+
+# -- bounds as the paper prints them, where they differ -------------------------------------------------------------
+
+
+def printed_lemma1(
+    *, theta_norm_squared: float, prior_var: float, n_rows: int, n_frequencies: int, n_experts: int
+) -> float:
+    """Compute Lemma 1 as printed, without the constant ``c`` of its proof: true only where ``c <= 1``.
+
+    Parameters
+    ----------
+    theta_norm_squared, prior_var : float
+        Squared norm of the parameter compared with, and prior variance of its expert.
+    n_rows, n_frequencies, n_experts : int
+        Numbers of rows T, of random frequencies of every expert, and of experts M.
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
+    return lemma1(
+        theta_norm_squared=theta_norm_squared,
+        prior_var=prior_var,
+        n_rows=n_rows,
+        n_frequencies=n_frequencies,
+        n_experts=n_experts,
+        curvature=1.0,
+    )
+
+
+def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
+    """Compute Lemma 2 as printed: ``log M + S log T - S log S + S``.
+
+    It lacks ``S log(M - 1)``: true only for M <= 2.
+
+    Parameters
+    ----------
+    n_rows, n_experts, n_switches : int
+        Numbers of rows T, of experts M, and of switches S.
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
+    s = n_switches
+    return math.log(n_experts) + (s * (math.log(n_rows) - math.log(s) + 1.0) if s else 0.0)
+
+
+def printed_lemma3(
+    *, theta_norms_squared: ArrayLike, prior_vars: ArrayLike, n_rows: int, n_frequencies: int, curvature: float
+) -> float:
+    """Compute Lemma 3 as printed: true if expert m learns only the rows of its own segments.
+
+    In SIE-GP every expert learns every row, and then it does not hold.
+
+    Parameters
+    ----------
+    theta_norms_squared : array-like (M,)
+        Squared norm of the parameter of each *expert*.
+    prior_vars : array-like (M,)
+        Prior variance of each expert.
+    n_rows, n_frequencies : int
+        Numbers of rows T and of random frequencies of every expert.
+    curvature : float
+        Largest second derivative c of the loss in the latent value (as1).
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
+    norms, priors = np.asarray(theta_norms_squared, dtype=np.float64), np.asarray(prior_vars, dtype=np.float64)
+    per_expert = n_frequencies * len(norms)
+    cost = per_expert * math.log1p(n_rows * curvature * float(priors.max()) / (2.0 * per_expert))
+    return float(np.sum(norms / (2.0 * priors))) + cost
+
+
+def printed_theorem2(
+    *,
+    alpha_norm: float,
+    prior_vars: ArrayLike,
+    epsilon: float,
+    derivative_bound: float,
+    n_rows: int,
+    n_switches: int,
+    n_frequencies: int,
+    curvature: float,
+) -> float:
+    """Compute Theorem 2 as printed, from Lemmas 2 and 3 as printed. It is not proved.
+
+    Parameters
+    ----------
+    alpha_norm : float
+        C', the largest of the experts' ``prior_var sum |alpha|``.
+    prior_vars : array-like (M,)
+        Prior variance of each expert.
+    epsilon, derivative_bound : float
+        Largest error of the random-feature kernels, and largest derivative L of the loss in the latent value (as2).
+    n_rows, n_switches : int
+        Numbers of rows T and of switches S.
+    n_frequencies, curvature : int, float
+        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
+
+    Returns
+    -------
+    float
+        Printed bound in nats.
+    """
+    priors = np.asarray(prior_vars, dtype=np.float64)
+    segments = printed_lemma3(
+        theta_norms_squared=np.full(len(priors), (1.0 + epsilon) * alpha_norm**2),
+        prior_vars=priors,
+        n_rows=n_rows,
+        n_frequencies=n_frequencies,
+        curvature=curvature,
+    )
+    sequence = printed_lemma2(n_rows=n_rows, n_experts=len(priors), n_switches=n_switches)
+    return sequence + segments + epsilon * derivative_bound * n_rows * alpha_norm
 
 
 def _check_switches(n_rows: int, n_experts: int, n_switches: int) -> None:

@@ -1,4 +1,4 @@
-"""Comparators of regret: the best function of an expert once all the data are known.
+"""Comparators of regret: the best function of an expert once all the data are known, for a loss given the latent value.
 
 Both kinds minimise the sum of losses plus a penalty: half the squared norm in the expert's RKHS (eq:f_star), or
 ``|theta|² / (2 prior_var)`` for a random-feature parameter, which makes the right-hand side of Lemma 1 smallest.
@@ -6,19 +6,110 @@ Both kinds minimise the sum of losses plus a penalty: half the squared norm in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from iegp.errors import InputError
-from iegp.evaluate.regret.losses import Likelihood
 from iegp.typing import Float, Int
 
 # Newton's method on a convex function: a handful of steps; halving a step this often means it has converged.
 _MAX_STEPS, _MAX_HALVINGS = 100, 40
 # Eigenvalues of a kernel matrix below this fraction of the largest are rounding.
 _RANK = 1e-13
+
+
+class Likelihood(NamedTuple):
+    """Loss ``L(z; y)`` and its first two derivatives in z, row by row.
+
+    Parameters
+    ----------
+    loss : callable
+        Negative log likelihood of labels y given latent values z, ``loss(z, y)``.
+    slope : callable
+        First derivative in z.
+    second : callable
+        Second derivative in z.
+    curvature : float
+        Upper bound ``c`` on the second derivative (as1).
+    """
+
+    loss: Callable[[Float, Float], Float]
+    slope: Callable[[Float, Float], Float]
+    second: Callable[[Float, Float], Float]
+    curvature: float
+
+
+def gaussian(noise_var: float) -> Likelihood:
+    """Make the loss of Gaussian labels; ``c = 1 / noise_var``.
+
+    Its derivative is *not* bounded unless labels and functions are.
+
+    Parameters
+    ----------
+    noise_var : float
+        Noise variance, positive and finite.
+
+    Returns
+    -------
+    Likelihood
+        Loss of real labels.
+
+    Examples
+    --------
+    >>> gaussian(0.25).curvature
+    4.0
+    """
+    if not 0.0 < noise_var < np.inf:
+        raise InputError(f"noise_var={noise_var!r} must be a positive finite number")
+    return Likelihood(
+        lambda z, y: 0.5 * ((y - z) ** 2 / noise_var + np.log(2.0 * np.pi * noise_var)),
+        lambda z, y: (z - y) / noise_var,
+        lambda z, _: np.full(np.shape(z), 1.0 / noise_var),
+        1.0 / noise_var,
+    )
+
+
+def logistic() -> Likelihood:
+    """Make the loss of labels -1 and +1; ``c = 1/4``.
+
+    The derivative is bounded by 1, so (as2) holds with L = 1.
+
+    Returns
+    -------
+    Likelihood
+        Logistic loss.
+    """
+    return Likelihood(
+        lambda z, y: np.logaddexp(0.0, -y * z),
+        lambda z, y: -y * expit(-y * z),
+        lambda z, _: expit(z) * expit(-z),
+        0.25,
+    )
+
+
+def largest_slope(likelihood: Likelihood, y: Float, *values: Float) -> float:
+    """Compute the L of (as2) that a finite stream needs: the largest derivative at any of the functions' values.
+
+    The loss is convex, so between two functions its derivative lies between those at the two.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Loss of a label given the latent value.
+    y : ndarray (T,)
+        Labels.
+    *values : ndarray (T,)
+        Latent values of one function or more at the rows.
+
+    Returns
+    -------
+    float
+        Largest absolute derivative.
+    """
+    return max(float(np.abs(likelihood.slope(own, y)).max()) for own in values)
 
 
 class Comparator(NamedTuple):
@@ -54,12 +145,8 @@ def best_parameter(phi: Float, y: Float, prior_var: float, likelihood: Likelihoo
     ----------
     phi : ndarray (T, F)
         Random features of the rows.
-    y : ndarray (T,)
-        Labels.
-    prior_var : float
-        Prior variance of the expert.
-    likelihood : Likelihood
-        Loss of a label given the latent value.
+    y, prior_var, likelihood : ndarray (T,), float, Likelihood
+        Labels, prior variance of the expert, and loss of a label given the latent value.
 
     Returns
     -------
@@ -81,10 +168,8 @@ def best_function(gram: Float, y: Float, likelihood: Likelihood) -> Comparator:
     ----------
     gram : ndarray (T, T)
         Kernel matrix *with* its prior variance. A negative eigenvalue, beyond rounding, raises ``InputError``.
-    y : ndarray (T,)
-        Labels.
-    likelihood : Likelihood
-        Loss of a label given the latent value.
+    y, likelihood : ndarray (T,), Likelihood
+        Labels, and loss of a label given the latent value.
 
     Returns
     -------

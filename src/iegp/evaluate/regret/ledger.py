@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 
 from iegp.errors import InputError
 from iegp.evaluate.regret.bounds import lemma2
-from iegp.evaluate.regret.sequences import best_switching_sequence, checked_table
+from iegp.evaluate.regret.definitions import best_switching_sequence, checked_table
 from iegp.typing import Float
 
 # The bound of Lemma 2 is for Bayes and switching weights; it does not cover others, such as stacking.
@@ -109,10 +109,8 @@ class RegretLedger:
 
         Parameters
         ----------
-        dist : object
-            Prediction of a regressor, ``model.predict_dist(X)``.
-        y : array-like (n,) or (n, D)
-            Labels.
+        dist, y : object, array-like (n,) or (n, D)
+            Prediction of a regressor, ``model.predict_dist(X)``, and the labels.
         log_score : array-like (n,), optional
             The ensemble's own log scores of these rows (``model.prequential(X, y).log_score``). Without it they are
             computed from the weights of the prediction, in which an expert that is more than 700 nats behind has weight
@@ -229,10 +227,8 @@ def component_losses(dist: Predictive, y: ArrayLike) -> Float:
 
     Parameters
     ----------
-    dist : object
-        Prediction of a regressor, ``model.predict_dist(X)``.
-    y : array-like (n,) or (n, D)
-        Labels.
+    dist, y : object, array-like (n,) or (n, D)
+        Prediction of a regressor, ``model.predict_dist(X)``, and the labels.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""What a shard leaves on disk: its fleet, the number of the last batch it learned, and its last answers.
+"""Checkpoints of a shard: its fleet, the number of the last batch it learned, and its last answers.
 
-The number is part of the fleet file's name, and the file appears by an atomic rename, so state and position cannot be
-apart. A shard that was given up for dead and still runs does no harm: batches are learned in order, so whatever it
-writes under a number is what its successor would write.
+The number is part of the fleet file's name, and the file appears by an atomic rename, so state and position always
+belong together. A shard that was replaced and still runs does no harm: batches are learned in order, so what it writes
+under a number is what its successor would write.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load(folder: Path, shard: int) -> Checkpoint:
             answers = _answers(path.with_suffix(_ANSWERS))
             return Checkpoint(Fleet.load(path, n_jobs=1), _applied(path), answers)
         except FileNotFoundError:
-            # Network file systems show a folder as it was a while ago, and a predecessor that is not quite dead may
+            # Network file systems show a folder as it was a while ago, and a predecessor that still runs may
             # replace the file while we look. Either way there is a newer one.
             if time.monotonic() > until:
                 raise

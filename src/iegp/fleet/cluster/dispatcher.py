@@ -1,4 +1,4 @@
-"""The driver's work: number batches, write them down, send them, collect answers, and send again what got lost."""
+"""Dispatcher of the driver: it numbers batches, stores and sends them, collects answers, and sends lost ones again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from iegp._processes import CACHE
 from iegp.errors import ModelFileError, ShardError
 from iegp.fleet.checks import Key
 from iegp.fleet.cluster import layout
-from iegp.fleet.cluster.batch import Batch
-from iegp.fleet.cluster.cluster import need_ray, start_shards
-from iegp.fleet.cluster.journal import Journal
+from iegp.fleet.cluster.journal import Batch, Journal
 from iegp.fleet.cluster.layout import Layout
-from iegp.fleet.cluster.line import Line
 from iegp.fleet.cluster.options import RayOptions
 from iegp.fleet.cluster.pending import Pending
-from iegp.fleet.cluster.shard import Gap
+from iegp.fleet.cluster.shard import Gap, need_ray, start_shards
+from iegp.fleet.cluster.shard_queue import ShardQueue
 from iegp.typing import Float
 
 
@@ -45,7 +43,7 @@ class Dispatcher:
         filled = options.filled_cache
         cache = os.environ.get(CACHE) if filled is None else os.fspath(filled)
         actors = start_shards(folder, found.shards(folder), found.n_shards, self._kept, options.cpus_per_shard, cache)
-        self.lines: list[Line] = []
+        self.queues: list[ShardQueue] = []
         try:
             self._connect(actors, found)
         except BaseException:
@@ -64,19 +62,19 @@ class Dispatcher:
             )
         first = max(self.journal.oldest - 1, found.began_after)
         for shard, (actor, position) in enumerate(zip(actors, positions, strict=True)):
-            line = Line(shard, actor, self.journal, min(position, first))
+            queue = ShardQueue(shard, actor, self.journal, min(position, first))
             # Shards take turns at storing.
-            line.asked_to_save = newest - shard * self._every // found.n_shards
-            self.lines.append(line)
+            queue.asked_to_save = newest - shard * self._every // found.n_shards
+            self.queues.append(queue)
         self._entered = first
         waiting = self._enter_new()
         answered = newest - found.window
         for pending in waiting:
             if pending.number <= answered:
                 del self._pending[pending.number]
-        for line, position in zip(self.lines, positions, strict=True):
-            line.skip(min(position, answered))
-            line.saved = position
+        for queue, position in zip(self.queues, positions, strict=True):
+            queue.skip(min(position, answered))
+            queue.saved = position
 
     # -- batches -----------------------------------------------------------------------------------------------------
 
@@ -100,7 +98,7 @@ class Dispatcher:
             pending = Pending(routed, self.wait)
             self._pending[pending.number] = pending
             for shard in routed.rows:
-                self.lines[shard].enter(pending.number)
+                self.queues[shard].enter(pending.number)
             self.n_rows = pending.first_row + len(routed.batch.keys)
             self._entered = pending.number
             entered.append(pending)
@@ -109,7 +107,7 @@ class Dispatcher:
     def flush(self) -> None:
         """Wait until everything is learned and answered."""
         self._enter_new()
-        self.wait(lambda: not self._pending and all(line.is_quiet for line in self.lines))
+        self.wait(lambda: not self._pending and all(queue.is_quiet for queue in self.queues))
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -119,31 +117,31 @@ class Dispatcher:
         while len(answers) < len(asked):
             self.flush()
             calls = {
-                shard: getattr(self.lines[shard].actor, method).remote(self.lines[shard].last, *arguments)
+                shard: getattr(self.queues[shard].actor, method).remote(self.queues[shard].last, *arguments)
                 for shard, arguments in asked.items()
                 if shard not in answers
             }
             for shard, call in calls.items():
                 try:
                     answer = self._get(shard, call)
-                except self._passing_errors():
+                except self._transient_errors():
                     continue
                 if isinstance(answer, Gap):
-                    self.lines[shard].go_back(answer.applied)
+                    self.queues[shard].go_back(answer.applied)
                 else:
                     answers[shard] = answer
         return answers
 
     def checkpoint(self) -> None:
         """Store all shards as they are when everything is learned."""
-        for shard, saved in self.ask("checkpoint", {line.shard: () for line in self.lines}).items():
-            self.lines[shard].saved = saved
+        for shard, saved in self.ask("checkpoint", {queue.shard: () for queue in self.queues}).items():
+            self.queues[shard].saved = saved
         self._forget()
 
     def stop(self) -> None:
         """End the shards as they are."""
-        while self.lines:
-            self._ray.kill(self.lines.pop().actor)
+        while self.queues:
+            self._ray.kill(self.queues.pop().actor)
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 
@@ -154,88 +152,88 @@ class Dispatcher:
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0.0:
                 raise TimeoutError(f"no answer after {timeout} seconds; the batch stays accepted, ask again later")
-            if not self.lines:
+            if not self.queues:
                 raise ShardError("the fleet was ended before this was answered; RayFleet.resume has it in recovered")
             if not self._step(left):
-                self._look_for_lost_answers()
+                self._resend_lost_answers()
 
     def _step(self, timeout: float | None) -> bool:
         """Send what can be sent, then take what has come, waiting for at least one; False if nothing is on its way."""
-        for line in self.lines:
-            line.send(self._window)
-            if line.saving is None and line.has_unsaved and self.journal.newest - line.asked_to_save >= self._every:
-                line.saving, line.to_be_saved = line.actor.checkpoint.remote(), line.last_sent
-                line.asked_to_save = self.journal.newest
-        from_line = {task: line for line in self.lines for task in line.in_flight}
-        from_line |= {line.saving: line for line in self.lines if line.saving is not None}
-        if not from_line:
+        for queue in self.queues:
+            queue.send(self._window)
+            if queue.saving is None and queue.has_unsaved and self.journal.newest - queue.asked_to_save >= self._every:
+                queue.saving, queue.to_be_saved = queue.actor.checkpoint.remote(), queue.last_sent
+                queue.asked_to_save = self.journal.newest
+        from_queue = {task: queue for queue in self.queues for task in queue.in_flight}
+        from_queue |= {queue.saving: queue for queue in self.queues if queue.saving is not None}
+        if not from_queue:
             return False
-        ready, others = self._ray.wait(list(from_line), num_returns=1, timeout=timeout)
+        ready, others = self._ray.wait(list(from_queue), num_returns=1, timeout=timeout)
         if ready and others:
             ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
         for task in ready:
-            line = from_line[task]
-            if task == line.saving:
-                self._take_saved(line)
-            elif task in line.in_flight:
-                self._take_answer(line, task)
+            queue = from_queue[task]
+            if task == queue.saving:
+                self._take_saved(queue)
+            elif task in queue.in_flight:
+                self._take_answer(queue, task)
         return True
 
-    def _take_answer(self, line: Line, task: Any) -> None:
-        number = line.in_flight[task]
+    def _take_answer(self, queue: ShardQueue, task: Any) -> None:
+        number = queue.in_flight[task]
         try:
-            answer = self._get(line.shard, task)
-        except self._passing_errors():
-            line.send_again(number)
+            answer = self._get(queue.shard, task)
+        except self._transient_errors():
+            queue.send_again(number)
             return
         except ShardError:
-            line.send_again(number)
+            queue.send_again(number)
             raise
         if isinstance(answer, Gap):
-            line.go_back(answer.applied)
+            queue.go_back(answer.applied)
             return
         pending = self._pending.get(number)
         if pending is not None:
             if answer is None:
                 raise ShardError(
-                    f"shard {line.shard} no longer has its answer to batch {number}; this is a mistake in iegp"
+                    f"shard {queue.shard} no longer has its answer to batch {number}; this is a mistake in iegp"
                 )
-            pending.fill(line.shard, answer)
+            pending.fill(queue.shard, answer)
             if pending.done():
                 del self._pending[number]
-        del line.in_flight[task]
+        del queue.in_flight[task]
 
-    def _take_saved(self, line: Line) -> None:
-        task, line.saving = line.saving, None
+    def _take_saved(self, queue: ShardQueue) -> None:
+        task, queue.saving = queue.saving, None
         try:
-            line.saved = max(line.saved, self._get(line.shard, task))
-        except self._passing_errors():
+            queue.saved = max(queue.saved, self._get(queue.shard, task))
+        except self._transient_errors():
             pass
-        if line.saved < line.to_be_saved:
-            # It died over it, and what came back has stored less: ask again, or the journal grows.
-            line.asked_to_save = self.journal.newest - self._every
+        if queue.saved < queue.to_be_saved:
+            # It failed while it stored, and was restarted from an older checkpoint: ask again, or the journal grows.
+            queue.asked_to_save = self.journal.newest - self._every
         self._forget()
 
     def _forget(self) -> None:
-        """The journal needs what some shard has not stored, and the batches whose answers may be asked for again."""
+        """Keep in the journal what some shard has not stored, and batches with answers that may be asked for again."""
         newest = self.journal.newest
-        done = min(line.done_up_to(newest) for line in self.lines)
+        done = min(queue.done_up_to(newest) for queue in self.queues)
         self.journal.forget(min(done, newest - self._kept))
-        for line in self.lines:
-            line.forget(self.journal.oldest - 1)
+        for queue in self.queues:
+            queue.forget(self.journal.oldest - 1)
 
-    def _look_for_lost_answers(self) -> None:
+    def _resend_lost_answers(self) -> None:
         """An interrupt at the wrong moment may have dropped an answer that had come; it is asked for again."""
         if not self._pending:
             raise ShardError("nothing is on its way, and yet something is waited for: this is a mistake in iegp")
         for number, pending in list(self._pending.items()):
             for shard in pending.missing:
-                self.lines[shard].send_again(number)
+                self.queues[shard].send_again(number)
 
     # -- what Ray says -----------------------------------------------------------------------------------------------
 
-    def _passing_errors(self) -> tuple[type[BaseException], ...]:
-        """What goes away by asking again: Ray is bringing the shard back, or the answer died with its machine."""
+    def _transient_errors(self) -> tuple[type[BaseException], ...]:
+        """Errors after which a call is repeated: Ray restarts the shard, or the answer was lost with its machine."""
         errors = self._ray.exceptions
         return errors.ObjectLostError, errors.ActorUnavailableError, errors.NodeDiedError
 
@@ -243,7 +241,7 @@ class Dispatcher:
         errors = self._ray.exceptions
         try:
             return self._ray.get(task)
-        except self._passing_errors():
+        except self._transient_errors():
             raise
         except (errors.RayActorError, errors.RayTaskError) as error:
             raise ShardError(

@@ -1,4 +1,4 @@
-"""What lies where in a checkpoint folder.
+"""Files of a checkpoint folder.
 
 ::
 

@@ -14,18 +14,14 @@ from iegp.errors import InputError
 from iegp.fleet.base import FleetBase
 from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.cluster import checkpoint, layout
-from iegp.fleet.cluster.batch import Batch
 from iegp.fleet.cluster.checkpoint import Checkpoint
-from iegp.fleet.cluster.cluster import need_ray
 from iegp.fleet.cluster.dispatcher import Dispatcher
-from iegp.fleet.cluster.homes import rows_by_shard
-from iegp.fleet.cluster.journal import Routed
+from iegp.fleet.cluster.journal import Batch, Routed
 from iegp.fleet.cluster.layout import Layout
 from iegp.fleet.cluster.options import RayOptions, check_whole_number
-from iegp.fleet.cluster.parts import cut, joined
 from iegp.fleet.cluster.pending import Pending
-from iegp.fleet.cluster.rehash import rehash
-from iegp.fleet.cluster.shard import answer_of
+from iegp.fleet.cluster.shard import answer_of, need_ray
+from iegp.fleet.cluster.sharding import cut, joined, reshard, rows_by_shard
 from iegp.fleet.fleet import Fleet
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
@@ -188,7 +184,7 @@ class RayFleet(FleetBase):
         newest = dispatcher.journal.newest
         new = Layout(n_shards, old.generation + 1, self._layout.window, began_after=newest)
         states = old.shards(self._folder), new.shards(self._folder)
-        rehash(need_ray(), states[0], old.n_shards, states[1], n_shards, newest, options.cpus_per_shard)
+        reshard(need_ray(), states[0], old.n_shards, states[1], n_shards, newest, options.cpus_per_shard)
         layout.write(self._folder, new)
         self._open(self._folder, new, options)
         self.recovered = recovered
@@ -275,15 +271,15 @@ class RayFleet(FleetBase):
     @property
     def keys(self) -> list[Key]:
         """All keys, shard by shard."""
-        return [key for part in self._look("keys") for key in part]
+        return [key for part in self._read("keys") for key in part]
 
     @property
     def n_samples_seen_(self) -> dict[Key, int]:
         """Rows learned by each key, those of the template included."""
-        return {key: n for part in self._look("n_samples_seen_") for key, n in part.items()}
+        return {key: n for part in self._read("n_samples_seen_") for key, n in part.items()}
 
-    def _look(self, name: str) -> list[Any]:
-        answers = self._open_dispatcher().ask("look", dict.fromkeys(range(self.n_shards), (name,)))
+    def _read(self, name: str) -> list[Any]:
+        answers = self._open_dispatcher().ask("read_attribute", dict.fromkeys(range(self.n_shards), (name,)))
         return [answers[shard] for shard in range(self.n_shards)]
 
     def __repr__(self) -> str:
@@ -342,7 +338,7 @@ class RayFleet(FleetBase):
 
     def close(self) -> None:
         """Learn all accepted batches, store all shards and stop them. :meth:`resume` restarts them."""
-        if self._dispatcher.lines:
+        if self._dispatcher.queues:
             self._dispatcher.checkpoint()
             self._dispatcher.stop()
 
@@ -357,6 +353,6 @@ class RayFleet(FleetBase):
             self._dispatcher.stop()
 
     def _open_dispatcher(self) -> Dispatcher:
-        if not self._dispatcher.lines:
+        if not self._dispatcher.queues:
             raise InputError(f"this fleet is closed; RayFleet.resume({str(self._folder)!r}) opens it again")
         return self._dispatcher

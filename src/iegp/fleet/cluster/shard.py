@@ -1,11 +1,13 @@
-"""One shard: a fleet that learns numbered batches strictly in order. It runs as a Ray actor, unknowingly."""
+"""One shard: a fleet that learns numbered batches strictly in order. It runs as a Ray actor."""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from iegp._processes import copy_cache
+from iegp._imports import optional
+from iegp._processes import actor_environment, copy_cache
 from iegp.fleet.checks import Key
 from iegp.fleet.cluster import checkpoint
 from iegp.fleet.cluster.checkpoint import Answer, Checkpoint
@@ -73,7 +75,7 @@ class Shard:
         dist = self._fleet.predict_dist(keys, X)
         return tuple(getattr(dist, name) for name in MIXTURE_FIELDS)
 
-    def look(self, after: int, name: str) -> Any:
+    def read_attribute(self, after: int, name: str) -> Any:
         """An attribute of the fleet."""
         return Gap(self._applied) if self._applied < after else getattr(self._fleet, name)
 
@@ -85,3 +87,31 @@ class Shard:
             checkpoint.save(self._folder, self._number, Checkpoint(self._fleet, self._applied, self._answers))
             self._saved = self._applied
         return self._saved
+
+
+def need_ray() -> Any:
+    """Ray, or a message that says how to get it."""
+    return optional("ray", "RayFleet (unlike iegp.Fleet, which runs on one machine)")
+
+
+def start_shards(
+    folder: Path, states: Path, n_shards: int, window: int, cpus: float, filled_cache: str | None
+) -> list[Any]:
+    """One actor per shard. Ray restarts them for ever, on any living node, and repeats calls that were cut off."""
+    ray = need_ray()
+    if not ray.is_initialized():
+        ray.init()
+    there = ray.cluster_resources().get("CPU", 0.0)
+    if there < n_shards * cpus:
+        warnings.warn(
+            f"{n_shards} shards of {cpus:g} CPUs need {n_shards * cpus:g}, but the cluster has {there:g}: some shards "
+            "wait until nodes are added. Use fewer shards, or a smaller cpus_per_shard",
+            stacklevel=4,
+        )
+    actor = ray.remote(max_restarts=-1, max_task_retries=-1, num_cpus=cpus, scheduling_strategy="SPREAD")(Shard)
+    return [
+        actor.options(runtime_env={"env_vars": actor_environment(folder, shard)}).remote(
+            str(states), shard, window, filled_cache
+        )
+        for shard in range(n_shards)
+    ]

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from iegp.fleet.pytorch import fused
-from iegp.fleet.pytorch.factors import factors
-from iegp.fleet.pytorch.static import Ahead
+from iegp.fleet.pytorch.static import Ahead, factors, relearn_by_row
 
 
 def predict(covariance: Tensor, mean: Tensor, phi: Tensor, drift: Tensor) -> Ahead:
@@ -59,20 +58,9 @@ def learn_block(covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift:
     covariance.diagonal(dim1=-2, dim2=-1).add_(drift * (counts[:, None] if isinstance(counts, Tensor) else counts))
     ahead = Ahead(means, lower.diagonal(dim1=-2, dim2=-1).square())
     if kept is not None:
-        real = counts[rest] if isinstance(counts, Tensor) else torch.full_like(rest, counts)
-        _learn_row_by_row(covariance, mean, phi, y, drift, real, rest, *kept, ahead)
+        real, step = counts[rest, None] if isinstance(counts, Tensor) else counts, drift[rest]
+        relearn_by_row(
+            lambda t, f, label: learn_row(*kept, f, label, step * (t < real)), phi[rest], y[rest], rest, ahead
+        )
+        covariance[rest], mean[rest] = kept
     return ahead
-
-
-def _learn_row_by_row(
-    covariance: Tensor, mean: Tensor, phi: Tensor, y: Tensor, drift: Tensor, counts: Tensor, rest: Tensor,
-    kept_covariance: Tensor, kept_mean: Tensor, ahead: Ahead,
-) -> None:  # fmt: skip
-    """Overwrite what became of the beliefs numbered ``rest``, from how they were before the block."""
-    phi, y, drift = phi[rest], y[rest], drift[rest]
-    for t in range(phi.shape[1]):
-        step = drift * (t < counts)[:, None]
-        row = learn_row(kept_covariance, kept_mean, phi[:, t : t + 1], y[:, t : t + 1], step)
-        ahead.means[rest, t] = row.means[:, 0]
-        ahead.variances[rest, t] = row.variances[:, 0]
-    covariance[rest], mean[rest] = kept_covariance, kept_mean

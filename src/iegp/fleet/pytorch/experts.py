@@ -1,4 +1,4 @@
-"""What the experts are, as tensors on a device, and what each of a fleet's keys has learned."""
+"""Experts as tensors on a device, and the states of the keys of a fleet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.fleet.pytorch.features import DeviceBasis
-from iegp.fleet.pytorch.noise import Rung
+from iegp.fleet.pytorch.noise import NoiseModel
 from iegp.fleet.pytorch.weights import Rule
 from iegp.typing import Int
 
@@ -30,7 +30,7 @@ class DeviceExperts(NamedTuple):
     static_beliefs: Tensor
     """(n_static,): their numbers among the beliefs; likewise ``drifting_beliefs``."""
     drifting_beliefs: Tensor
-    rungs: tuple[Rung, ...]
+    noise_models: tuple[NoiseModel, ...]
     rule: Rule
     dtype: torch.dtype
 
@@ -44,7 +44,7 @@ class DeviceExperts(NamedTuple):
 
     @property
     def n_experts(self) -> int:
-        return self.n_beliefs * len(self.rungs)
+        return self.n_beliefs * len(self.noise_models)
 
     @property
     def n_features(self) -> int:
@@ -107,7 +107,9 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
         is_static=tuple(map(bool, is_static[: ensemble.n_drifts])),
         static_beliefs=torch.tensor(numbers[is_static], device=device),
         drifting_beliefs=torch.tensor(numbers[~is_static], device=device),
-        rungs=tuple(Rung(float(f), float(t)) for f, t in zip(ensemble.forgetting, ensemble.tails, strict=True)),
+        noise_models=tuple(
+            NoiseModel(float(f), float(t)) for f, t in zip(ensemble.forgetting, ensemble.tails, strict=True)
+        ),
         rule=Rule(ensemble.rule, tensor(ensemble.transitions).log(), float(ensemble.rate), float(ensemble.shutdown)),
         dtype=dtype,
     )

@@ -18,16 +18,15 @@ from iegp.core.predictive.quantiles import quantiles
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
-from iegp.fleet.base import DTYPES, LocalFleet
-from iegp.fleet.checks import Key, check_labels, check_level, check_rows
+from iegp.fleet.base import DTYPES, LocalFleet, Moments
+from iegp.fleet.checks import Key, check_level, check_rows
 from iegp.fleet.pages import BELIEFS
 from iegp.fleet.pytorch import plan as planning
 from iegp.fleet.pytorch import rows as keyed_rows
 from iegp.fleet.pytorch.experts import experts_on
 from iegp.fleet.pytorch.features import DeviceBasis
 from iegp.fleet.pytorch.pages import DevicePages
-from iegp.fleet.pytorch.plan import Plan, Step
-from iegp.fleet.pytorch.recording import CALLS_BEFORE, Recording
+from iegp.fleet.pytorch.plan import CALLS_BEFORE, Plan, Recording, Step
 from iegp.fleet.pytorch.rows import DevicePredictions
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
@@ -300,31 +299,9 @@ class TorchFleet(LocalFleet):
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
-    @overload
-    def predict(self, keys: Any, X: Any, return_std: Literal[False] = ...) -> Float: ...
-    @overload
-    def predict(self, keys: Any, X: Any, return_std: Literal[True]) -> tuple[Float, Float]: ...
-    def predict(self, keys: Any, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
-        """Predict each row with the model of its key, as :meth:`iegp.Fleet.predict` does; ``X`` may be a tensor.
-
-        Parameters
-        ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. A key that is not in the fleet is predicted by the template.
-        X : array-like or tensor (n, d)
-            Rows.
-        return_std : bool, default=False
-            Also return the standard deviation *of y*, observation noise included.
-
-        Returns
-        -------
-        ndarray, or a pair of them
-            Predictive means in the shape of y, and standard deviations if asked for.
-        """
+    def _moments(self, keys: Any, X: Any) -> Moments:
         mean, std, *_ = self._predict(keys, X, keeps_mixture=False)
-        if self.single_output:
-            mean, std = mean[:, 0], std[:, 0]
-        return (mean, std) if return_std else mean
+        return Moments(mean[:, 0], std[:, 0]) if self.single_output else Moments(mean, std)
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         _, _, used, loc, scales, dof = self._predict(keys, X, keeps_mixture=True)
@@ -418,18 +395,18 @@ class TorchFleet(LocalFleet):
     def _rows(self, X: Any) -> Float | Tensor:
         if isinstance(X, Tensor):
             if X.ndim != 2 or X.shape[1] != self._model.n_columns:
-                return check_rows(np.empty(X.shape), self._model.n_columns, self.feature_names)
+                return self._check_rows(np.empty(X.shape))
             return X.to(self.device, torch.float64)
-        return check_rows(X, self._model.n_columns, self.feature_names)
+        return self._check_rows(X)
 
     def _labels(self, y: Any, n_rows: int) -> Float | Tensor:
         n_outputs = self._model.n_outputs
         if isinstance(y, Tensor):
             wanted = (n_rows,) if self.single_output else (n_rows, n_outputs)
             if tuple(y.shape) != wanted:
-                return check_labels(np.empty(y.shape), n_rows, n_outputs, self.single_output)
+                return self._check_labels(np.empty(y.shape), n_rows)
             return y.to(self.device, torch.float64).reshape(n_rows, n_outputs)
-        return check_labels(y, n_rows, n_outputs, self.single_output)
+        return self._check_labels(y, n_rows)
 
     def _standardised(self, rows: Float | Tensor, labels: Float | Tensor | None) -> tuple[Tensor, Tensor]:
         """Rows and labels on the device, in standardised units, all of them usable."""
@@ -448,7 +425,7 @@ class TorchFleet(LocalFleet):
         if labels is not None:
             values = _numpy(labels)
             shaped = values[:, 0] if self.single_output else values
-            model.scaling.standardise_y(check_labels(shaped, len(values), model.n_outputs, self.single_output))
+            model.scaling.standardise_y(self._check_labels(shaped, len(values)))
 
     def _moved(self, values: Float | Tensor) -> Tensor:
         if isinstance(values, Tensor):
@@ -482,9 +459,9 @@ def _predicted(shown: DevicePredictions, parts: keyed_rows.Components, keeps_mix
 
 def _mixture(parts: keyed_rows.Components) -> list[Tensor]:
     """Centres, scales and degrees of freedom, each (n, r, n_experts, D)."""
-    n, r, n_beliefs, n_rungs, n_outputs = parts.scales.shape
+    n, r, n_beliefs, n_noise_models, n_outputs = parts.scales.shape
     dof = parts.dof[:, :, None, :, None]
     return [
-        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_rungs, n_outputs)
+        part.expand(parts.scales.shape).reshape(n, r, n_beliefs * n_noise_models, n_outputs)
         for part in (parts.loc, parts.scales, dof)
     ]

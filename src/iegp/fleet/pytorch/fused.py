@@ -1,4 +1,4 @@
-"""The few steps that plain PyTorch does in too many passes, as single kernels.
+"""Fused kernels for the steps that plain PyTorch does in too many passes.
 
 They are written in Triton, which comes with PyTorch for GPUs.
 
@@ -6,8 +6,8 @@ They are written in Triton, which comes with PyTorch for GPUs.
 - Small factors and their inverses: one kernel instead of library calls made for larger matrices.
 - Rules that need the row before (weights, heavy-tailed noise): one kernel instead of dozens per row.
 
-Every function here has a twin in plain PyTorch next to where it is called, which is used where this one is not
-possible. With ``TRITON_INTERPRET=1`` they run on the CPU too, slowly, for tests.
+Every function here has a plain PyTorch version beside its call, which is used where this one is not possible.
+With ``TRITON_INTERPRET=1`` they run on the CPU too, slowly, for tests.
 """
 
 from __future__ import annotations

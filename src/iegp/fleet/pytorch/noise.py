@@ -1,4 +1,4 @@
-"""The rungs of the noise ladder (``iegp.core.expert.noise``) over the rows of many keys at once.
+"""Noise models (``iegp.core.expert.noise``) over the rows of many keys at once.
 
 Every function takes the noise scale before the rows, (n, B, D) for n keys and B beliefs, and the normalised squared
 innovations ``squares`` (n, r, B, D), and gives the scale after each row, (n, r, B, D). Rows that only pad a key come
@@ -28,7 +28,7 @@ _HALF_LOG_PI = 0.5 * math.log(math.pi)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class Rung(NamedTuple):
+class NoiseModel(NamedTuple):
     """One way of learning the noise; NaN as ``forgetting`` keeps it fixed, NaN as ``tail`` means no heavy tails."""
 
     forgetting: float
@@ -52,15 +52,15 @@ def shapes_before(shape: Tensor, forgetting: float, r: int) -> Tensor:
     return forgetting * (powers * shape[:, None] + 0.5 * (1.0 - powers) / (1.0 - forgetting))
 
 
-def scales_after(rung: Rung, scale: Tensor, squares: Tensor, shapes: Tensor | None) -> Tensor:
+def scales_after(noise_model: NoiseModel, scale: Tensor, squares: Tensor, shapes: Tensor | None) -> Tensor:
     """Noise scale after each row, where it is learned; ``shapes`` (n, r) as of :func:`shapes_before` if conjugate."""
-    if rung.is_conjugate:
+    if noise_model.is_conjugate:
         assert shapes is not None
         floors = NOISE_FLOOR * (shapes + 0.5)[..., None, None]
-        if squares.shape[1] > 1 and rung.forgetting >= LEAST_CLOSED_FORGETTING:
-            return _conjugate_at_once(scale, squares, floors, rung.forgetting)
-        return _conjugate_row_by_row(scale, squares, floors, rung.forgetting)
-    return _heavy_tailed(scale, squares, rung)
+        if squares.shape[1] > 1 and noise_model.forgetting >= LEAST_CLOSED_FORGETTING:
+            return _conjugate_at_once(scale, squares, floors, noise_model.forgetting)
+        return _conjugate_row_by_row(scale, squares, floors, noise_model.forgetting)
+    return _heavy_tailed(scale, squares, noise_model)
 
 
 def _conjugate_row_by_row(scale: Tensor, squares: Tensor, floors: Tensor, forgetting: float) -> Tensor:
@@ -85,15 +85,15 @@ def _conjugate_at_once(scale: Tensor, squares: Tensor, floors: Tensor, forgettin
     return gathered + powers * torch.maximum(forgetting * scale[:, None], raised)
 
 
-def _heavy_tailed(scale: Tensor, squares: Tensor, rung: Rung) -> Tensor:
+def _heavy_tailed(scale: Tensor, squares: Tensor, noise_model: NoiseModel) -> Tensor:
     """A step of expectation-maximisation per row, which no closed form runs ahead of."""
     if fused.is_possible(squares):
-        return fused.heavy_tailed(scale, squares, rung.forgetting, rung.tail)
+        return fused.heavy_tailed(scale, squares, noise_model.forgetting, noise_model.tail)
     after = torch.empty_like(squares)
-    pulls = (1.0 - rung.forgetting) * (rung.tail + 1.0) * squares
+    pulls = (1.0 - noise_model.forgetting) * (noise_model.tail + 1.0) * squares
     for t in range(squares.shape[1]):
-        pull = pulls[:, t] / (rung.tail + squares[:, t] / scale)
-        scale = (rung.forgetting * scale + pull).clamp_min(NOISE_FLOOR)
+        pull = pulls[:, t] / (noise_model.tail + squares[:, t] / scale)
+        scale = (noise_model.forgetting * scale + pull).clamp_min(NOISE_FLOOR)
         after[:, t] = scale
     return after
 

@@ -1,4 +1,4 @@
-"""Where the states of a fleet lie on the device: pages that are never moved, each twice as large as the one before."""
+"""Memory of the states of a fleet on the device: pages that are never moved, each twice as large as the one before."""
 
 from __future__ import annotations
 

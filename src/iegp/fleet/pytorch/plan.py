@@ -1,7 +1,8 @@
-"""How the rows of a call reach the states of their keys: made once, and kept for calls with the same keys."""
+"""Plan of a call: how rows reach the states of their keys. Made once, and kept for calls with the same keys."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,11 +10,51 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from iegp.core.compute.tolerances import FLEET_BLOCK_ROWS
 from iegp.fleet.checks import Key, check_keys
 from iegp.fleet.pytorch.experts import DeviceState
-from iegp.fleet.pytorch.groups import Group, grouped
-from iegp.fleet.pytorch.recording import Recording
+from iegp.fleet.pytorch.rows import DevicePredictions
+from iegp.fleet.routing import sorted_by_key
 from iegp.typing import Int
+
+# Calls before one is recorded: kernels are compiled in the first, and keys that come only twice are not worth it.
+CALLS_BEFORE = 2
+
+
+class Group(NamedTuple):
+    """Keys of one page with numbers of rows that differ by less than a factor of two."""
+
+    page: int
+    places: Int
+    """(k,): places in the page, ascending."""
+    rows: Int
+    """(k, r): which rows of the call; beyond a key's own rows, any row."""
+    counts: Int
+    """(k,): how many of them are the key's."""
+
+
+def grouped(slots: Int, page_starts: Int, rows_at_once: int) -> Iterator[Group]:
+    """Rows of a call by ``slots`` (n,), their keys' numbers; ``page_starts`` are the first slots of the pages.
+
+    A key with more than ``FLEET_BLOCK_ROWS`` rows is in several groups, which come in the order of its rows. A group
+    has about ``rows_at_once`` rows at most, which bounds the memory that working on it takes.
+    """
+    order, keys, edges = sorted_by_key(slots)
+    starts, totals = edges[:-1], np.diff(edges)
+    while len(keys):
+        counts = np.minimum(totals, FLEET_BLOCK_ROWS)
+        pages = np.searchsorted(page_starts, keys, side="right") - 1
+        # 1, 2, 3 to 4, 5 to 8, ...: padding to the longest costs less than twice the work.
+        sizes = np.ceil(np.log2(counts)).astype(np.int64)
+        for page, size in np.unique(np.stack([pages, sizes]), axis=1).T:
+            chosen = np.flatnonzero((pages == page) & (sizes == size))
+            keys_at_once = max(1, rows_at_once >> int(size))
+            for part in np.split(chosen, range(keys_at_once, len(chosen), keys_at_once)):
+                places = starts[part, None] + np.arange(counts[part].max())
+                rows = order[np.minimum(places, len(slots) - 1)]
+                yield Group(int(page), keys[part] - page_starts[page], rows, counts[part])
+        left = totals > FLEET_BLOCK_ROWS
+        keys, starts, totals = keys[left], starts[left] + FLEET_BLOCK_ROWS, totals[left] - FLEET_BLOCK_ROWS
 
 
 class Step(NamedTuple):
@@ -62,6 +103,31 @@ class Step(NamedTuple):
                 tensor.index_copy_(0, self.places, part)
 
 
+class Recording:
+    """One call, ready to be made again with other rows of the same shape, on the same states.
+
+    A row per key is little work for a GPU: launching some sixty kernels takes longer than running them. Where the same
+    keys come call after call, the kernels of one call are recorded (a CUDA graph), and every later call copies its rows
+    in and launches them all at once.
+    """
+
+    def __init__(self, call: Callable[[Tensor, Tensor], DevicePredictions], x: Tensor, y: Tensor) -> None:
+        self._x, self._y = x.clone(), y.clone()
+        self._graph = torch.cuda.CUDAGraph()
+        # A stream of this device: PyTorch's own for recordings belongs to the device that recorded first. Other threads
+        # of the process may use the device meanwhile. Nothing runs, and no state changes, until replay.
+        stream = torch.cuda.Stream(x.device)
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
+            self._run = call(self._x, self._y)
+
+    def __call__(self, x: Tensor, y: Tensor) -> DevicePredictions:
+        self._x.copy_(x)
+        self._y.copy_(y)
+        self._graph.replay()
+        # The next call writes to the same memory.
+        return DevicePredictions(*(tensor.clone() for tensor in self._run))
+
+
 @dataclass
 class Plan:
     """The steps of a call, and the call itself if it was recorded."""
@@ -81,7 +147,7 @@ class Plan:
 
 
 def plan(slots: Int, page_starts: Int, rows_at_once: int, device: torch.device) -> Plan:
-    """Steps for rows whose keys have the numbers ``slots``."""
+    """Make the steps for rows of keys numbered ``slots``."""
     groups = grouped(slots, page_starts, rows_at_once)
     return Plan([_step(group, page_starts, len(slots), device) for group in groups])
 

@@ -69,15 +69,15 @@ def learn(
     residuals = y[:, :, None, :] - ahead.means
     squares = (residuals.square() / ahead.variances).clamp_max(LARGEST_SQUARE)
 
-    n_rungs = len(experts.rungs)
+    n_noise_models = len(experts.noise_models)
     last = None if counts is None else (counts - 1)
-    scale = state.noise_scale.view(n, experts.n_beliefs, n_rungs, n_outputs)
+    scale = state.noise_scale.view(n, experts.n_beliefs, n_noise_models, n_outputs)
     is_alive = None
     if experts.rule.code == BAYES:
-        is_alive = (state.log_weights > -math.inf).view(n, experts.n_beliefs, n_rungs)
+        is_alive = (state.log_weights > -math.inf).view(n, experts.n_beliefs, n_noise_models)
     parts = []
-    for k, rung in enumerate(experts.rungs):
-        level, dof = _learn_noise(rung, scale[:, :, k], state.noise_shape[:, k], squares, last, is_alive, k)
+    for k, noise_model in enumerate(experts.noise_models):
+        level, dof = _learn_noise(noise_model, scale[:, :, k], state.noise_shape[:, k], squares, last, is_alive, k)
         spread = (level * ahead.variances).sqrt()
         density = noise.log_density(residuals, spread, dof[..., None, None] if isinstance(dof, Tensor) else dof)
         dofs = dof if isinstance(dof, Tensor) else torch.full((n, r), dof, dtype=torch.float64, device=x.device)
@@ -105,17 +105,17 @@ def predict(experts: DeviceExperts, state: DeviceState, x: Tensor) -> tuple[Devi
             for part, own in _in_parts(experts, state, n * r)
         ]
     )
-    n_rungs, n_outputs = len(experts.rungs), ahead.means.shape[-1]
-    scale = state.noise_scale.view(n, 1, experts.n_beliefs, n_rungs, n_outputs)
+    n_noise_models, n_outputs = len(experts.noise_models), ahead.means.shape[-1]
+    scale = state.noise_scale.view(n, 1, experts.n_beliefs, n_noise_models, n_outputs)
     shape = torch.where(state.noise_shape.isinf(), 1.0, state.noise_shape)[:, None, None, :, None]
     scales = (scale / shape * ahead.variances[:, :, :, None]).sqrt()
     dof = state.noise_shape.clone()
-    for k, rung in enumerate(experts.rungs):
-        if rung.is_heavy_tailed:
-            dof[:, k] = rung.tail
-        elif rung.is_conjugate:
-            dof[:, k] *= 2.0 * rung.forgetting
-    components = Components(ahead.means[:, :, :, None], scales, dof[:, None].expand(n, r, n_rungs))
+    for k, noise_model in enumerate(experts.noise_models):
+        if noise_model.is_heavy_tailed:
+            dof[:, k] = noise_model.tail
+        elif noise_model.is_conjugate:
+            dof[:, k] *= 2.0 * noise_model.forgetting
+    components = Components(ahead.means[:, :, :, None], scales, dof[:, None].expand(n, r, n_noise_models))
     used = weights.diffuse(state.log_weights, experts.rule).exp()[:, None].expand(n, r, -1)
     return DevicePredictions(*summarise(used, components), used[..., 0], used), components
 
@@ -132,7 +132,7 @@ def summarise(used: Tensor, components: Components) -> tuple[Tensor, Tensor]:
 
 
 def _learn_noise(
-    rung: noise.Rung,
+    noise_model: noise.NoiseModel,
     scale: Tensor,
     shape: Tensor,
     squares: Tensor,
@@ -141,18 +141,18 @@ def _learn_noise(
     k: int,
 ) -> tuple[Tensor, Tensor | float]:
     """Squared noise scale (n, r, B, D) and degrees of freedom that rows are predicted with; learns them in place."""
-    if not (rung.is_conjugate or rung.is_heavy_tailed):
+    if not (noise_model.is_conjugate or noise_model.is_heavy_tailed):
         return scale[:, None], math.inf
-    shapes = noise.shapes_before(shape, rung.forgetting, squares.shape[1]) if rung.is_conjugate else None
-    after = noise.scales_after(rung, scale, squares, shapes)
+    shapes = noise.shapes_before(shape, noise_model.forgetting, squares.shape[1]) if noise_model.is_conjugate else None
+    after = noise.scales_after(noise_model, scale, squares, shapes)
     # A copy, also of a single row: the scale is overwritten below.
     before = torch.cat((scale[:, None], after[:, :-1]), dim=1)
     final = _entry(after, last)
     scale.copy_(final if is_alive is None else torch.where(is_alive[:, :, k, None], final, scale))
     if shapes is None:
-        return before, rung.tail
+        return before, noise_model.tail
     shape.copy_(_entry(shapes, last) + 0.5)
-    return rung.forgetting * before / shapes[..., None, None], 2.0 * shapes
+    return noise_model.forgetting * before / shapes[..., None, None], 2.0 * shapes
 
 
 def _entry(table: Tensor, last: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Preparation of the first rows: their scale, missing entries, an initial map, a common frame."""
+"""Preparation of the warm-up rows: their scale, missing entries, an initial map, a common frame."""
 
 from __future__ import annotations
 

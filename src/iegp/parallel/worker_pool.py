@@ -1,4 +1,4 @@
-"""The workers of an ensemble as their parent sees them: dealt experts, asked all at once, ended together."""
+"""Pool of worker processes of an ensemble: experts are divided among them, and each task is sent to all at once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from iegp._processes import environment
 from iegp.core.expert.belief import Ahead
 from iegp.core.state import Ensemble, Layout, State
 from iegp.errors import InputError, WorkerError
-from iegp.parallel.messages import receive_floats, send_array
-from iegp.parallel.shard import rehearse
-from iegp.parallel.worker import GIVE_BELIEFS, LEARN, PREDICT, receive_beliefs, send_beliefs, work
+from iegp.parallel.worker import (
+    GIVE_BELIEFS,
+    LEARN,
+    PREDICT,
+    compile_worker_code,
+    receive_beliefs,
+    receive_floats,
+    send_array,
+    send_beliefs,
+    work,
+)
 from iegp.typing import Bool, Float, Int
 
 # A worker that does not end by itself in this time, because it is at work, is ended.
@@ -35,7 +43,7 @@ class Worker(NamedTuple):
     """Which of the ensemble's beliefs it keeps."""
 
 
-class Team:
+class WorkerPool:
     """Workers that keep all beliefs of an ensemble. After a failure, of whatever kind, none is left."""
 
     def __init__(self, ensemble: Ensemble, state: State, n_workers: int) -> None:
@@ -44,11 +52,11 @@ class Team:
             "this ensemble is closed; call to_model() before close(), and make a new one from that model"
         )
         self._n_outputs = state.vector.shape[1]
-        with self.or_end():
+        with self.closed_on_error():
             n_workers = min(n_workers, ensemble.n_kernels)
             self.workers = [_started(ensemble, i, n_workers) for i in range(n_workers)]
             # While they start.
-            rehearse(ensemble)
+            compile_worker_code(ensemble)
             for worker in self.workers:
                 with _watched(worker):
                     send_beliefs(worker.connection, ensemble.layout, state, worker.beliefs)
@@ -69,7 +77,7 @@ class Team:
 
     def _ask(self, task: str, active: Bool, rows: list[Float], ahead: Ahead) -> None:
         self.check_open()
-        with self.or_end():
+        with self.closed_on_error():
             n = len(rows[0])
             for worker in self.workers:
                 with _watched(worker):
@@ -86,7 +94,7 @@ class Team:
     def gather(self, layout: Layout, state: State) -> None:
         """Copy all beliefs out of the workers into ``state``."""
         self.check_open()
-        with self.or_end():
+        with self.closed_on_error():
             for worker in self.workers:
                 with _watched(worker):
                     worker.connection.send((GIVE_BELIEFS, 0))
@@ -110,7 +118,7 @@ class Team:
                 worker.process.join()
 
     @contextmanager
-    def or_end(self) -> Iterator[None]:
+    def closed_on_error(self) -> Iterator[None]:
         """Whatever breaks off a step leaves workers, or their parent, at different rows: then all are ended."""
         try:
             yield

@@ -1,4 +1,4 @@
-"""The driver's end of one shard: what was sent, what is on its way, what has to be sent again (go-back-N)."""
+"""Batches for one shard: which were sent, which are on their way, which have to be sent again (go-back-N)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from iegp.errors import ShardError
 from iegp.fleet.cluster.journal import Journal
 
 
-class Line:
+class ShardQueue:
     """Batches with rows for one shard, in order. Those before ``_next`` are sent; a shard that lost some moves it back.
 
     ``before`` is the last batch of this shard that the journal no longer has to hold.
