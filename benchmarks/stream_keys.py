@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from machine import describe
 
-from iegp.cli.key_summary import fleet_of
+from iegp.cli.about import fleet_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.stream import stream
 from iegp.fleet.keyed_learner import Fleets

@@ -16,7 +16,7 @@ from stream_runs.models import write_config
 from stream_runs.process import Conversation, iegp
 
 from iegp import Fleet, IEGPRegressor
-from iegp.cli import key_summary as by_key
+from iegp.cli.about import LIGHT_BYTES, fleet_message
 from iegp.errors import ModelFileError
 from iegp.kernels import RBF
 from iegp.presets import light
@@ -198,13 +198,13 @@ def test_the_size_of_a_light_model_is_what_is_said(n_columns):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((300, n_columns))
     fleet = Fleet(light(random_state=0).partial_fit(rows, rows[:, 0] + 0.1 * rng.standard_normal(300)))
-    assert fleet.bytes_per_key == pytest.approx(by_key.LIGHT_BYTES, rel=0.05)
-    assert by_key.start(fleet) == "From here on one model per key: 0.93 MiB per key, 1,000 keys take 0.9 GiB"
+    assert fleet.bytes_per_key == pytest.approx(LIGHT_BYTES, rel=0.05)
+    assert fleet_message(fleet) == "From here on one model per key: 0.93 MiB per key, 1,000 keys take 0.9 GiB"
 
 
 def test_a_large_model_is_told_of_a_smaller_one():
     fleet = SimpleNamespace(bytes_per_key=5_800_000)
-    assert by_key.start(fleet).endswith(
+    assert fleet_message(fleet).endswith(
         ": 5.5 MiB per key, 1,000 keys take 5.4 GiB; --model light takes 0.93 MiB per key"
     )
 

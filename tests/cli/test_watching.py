@@ -10,7 +10,7 @@ from stream_runs.jobs import absorb, job_of
 
 from iegp.cli import progress as watching
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.summary import top_expert
+from iegp.cli.stream import top_expert
 
 
 class Source:

@@ -16,8 +16,7 @@ from rich.console import Console
 from iegp.cli.flags import UsageError, check_free
 from iegp.cli.options import EmbedOptions
 from iegp.cli.progress import Watcher
-from iegp.cli.running import can_resume, check_options, check_unchanged, console, runner_of
-from iegp.cli.signals import StopSignals
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
 from iegp.errors import IegpError
 from iegp.estimators import load
 from iegp.estimators.latent import IEGPLVM

@@ -10,8 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from iegp.cli import key_summary as by_key
-from iegp.cli.about import notes
+from iegp.cli.about import key_facts, notes
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
 from iegp.estimators import load
@@ -70,7 +69,7 @@ def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
     }
     if job.plan.has_classes and job.learner is not None:
         facts["classes"] = list(job.learner.classes)
-    facts |= by_key.facts(job)
+    facts |= key_facts(job)
     results = job.digest.results()
     if np.isfinite(results.loss.ours):
         facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.ours, 6)

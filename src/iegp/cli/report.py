@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from iegp.cli import about as abouts
+from iegp.cli.about import about_run, from_config, versions
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.report import About, write_report
 from iegp.stream import checkpoint
+from iegp.stream.answer_reader import read_answers, read_sidecar
 from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
-from iegp.stream.reading_back import read_answers
-from iegp.stream.sidecar import read_sidecar
 
 
 def report(run: str, out: str | None) -> int:
@@ -35,14 +34,14 @@ def report(run: str, out: str | None) -> int:
 
 def _from_model(path: Path) -> tuple[Digest, About]:
     job, where = checkpoint.read(path, by_key=Fleets())
-    return job.digest, abouts.about_run(job, where)
+    return job.digest, about_run(job, where)
 
 
 def _from_answers(path: Path) -> tuple[Digest, About]:
     """Every answer again; settings and weights from the file beside them, if it is there."""
     beside = read_sidecar(path)
     try:
-        about = abouts.from_config(beside["about"]) if beside else None
+        about = from_config(beside["about"]) if beside else None
         weights = _Weights(beside["weights"]) if beside else None
         level = float(beside.get("level", 0.95))
         key_field = None if beside.get("key") is None else str(beside["key"])
@@ -57,7 +56,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
         for part in _with_weights(answers, weights):
             digest.add(part, late=part.note == "late")
     task = task or "regression"
-    about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=abouts.versions())
+    about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=versions())
     return digest or Digest(task, level), about
 
 

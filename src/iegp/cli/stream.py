@@ -6,26 +6,28 @@ import contextlib
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 
-from iegp.cli import key_summary as by_key
+from iegp.cli.about import about_run, fleet_message, fleet_of, notes, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import can_resume, check_options, check_unchanged, console, runner_of
-from iegp.cli.signals import StopSignals
-from iegp.cli.sources import is_live, is_pipe, labels_in, names_not_properties, open_first, open_for
-from iegp.cli.stream_files import open_files
-from iegp.cli.summary import finish, print_summary, top_expert
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.stream_files import is_live, is_pipe, labels_in, names_not_properties, open_files, open_first, open_for
 from iegp.errors import IegpError
+from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.readers import Source
+from iegp.report import write_report
 from iegp.stream import checkpoint
+from iegp.stream.answer_parquet import finish_parquet, spool_of
+from iegp.stream.answer_reader import write_sidecar
+from iegp.stream.answer_writer import format_of
 from iegp.stream.checkpoint import Where
 from iegp.stream.job import Job
-from iegp.stream.outputs import format_of
 from iegp.stream.plan import Plan, find_task
 
 
@@ -136,7 +138,7 @@ def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
 def _fleets(say: Console) -> Fleets:
     """How models by key are made, and what is said when it comes to it."""
 
-    return Fleets(lambda fleet: say.print(by_key.start(fleet)))
+    return Fleets(lambda fleet: say.print(fleet_message(fleet)))
 
 
 def _resume(options: StreamOptions, say: Console) -> tuple[Job, Where]:
@@ -145,3 +147,53 @@ def _resume(options: StreamOptions, say: Console) -> tuple[Job, Where]:
     job, where = checkpoint.read(options.save, options.jobs, _fleets(say))
     check_unchanged(options, where, is_pipe(options))
     return job, where
+
+
+def finish(options: StreamOptions, job: Job, where: Where) -> None:
+    """Write what can only be written at the end of a run."""
+    about = about_run(job, where)
+    if where.out not in (None, "-"):
+        out = Path(where.out or "")
+        # A run that cannot be resumed is over, whatever ended it.
+        if where.is_finished or options.save is None:
+            finish_parquet(out, job.plan.key_field)
+        weights = job.digest.results().weights
+        kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
+        beside = {"about": to_config(about), "level": job.plan.level, "weights": kept}
+        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
+    if options.report is not None:
+        write_report(options.report, job.digest, about)
+
+
+def _answers_of(options: StreamOptions) -> str | None:
+    """Where the answers lie: Parquet is written when the run is over."""
+    if options.out in (None, "-") or Path(options.out or "").exists():
+        return options.out
+    return f"{spool_of(Path(options.out or ''))} until the run is over"
+
+
+def top_expert(job: Job) -> str:
+    """The most trusted expert in a few words; how many keys there are, if each has its own."""
+    if job.learner is None:
+        return "no expert yet"
+    fleet = fleet_of(job)
+    if fleet is not None:
+        return f"{len(fleet):,} keys"
+    best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
+    drift = "static" if best.drift_var == 0.0 else f"drift {best.drift_var:g}"
+    return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
+
+
+def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:
+    """What was done, and where it lies."""
+    counters = job.counters
+    verb = "Stopped after" if was_stopped else "Done:"
+    say.print(", ".join([f"{verb} {counters.rows:,} rows", f"{counters.learned:,} learned", *scores(job)]))
+    for heading, words in notes(job):
+        say.print(f"{heading}: {words}")
+    places = [("Answers", _answers_of(options)), ("Model", options.save), ("Report", options.report)]
+    for what, place in places:
+        if place not in (None, "-"):
+            say.print(f"{what}: {place}")
+    if was_stopped and options.save is not None:
+        say.print("Go on with the same command and --resume")

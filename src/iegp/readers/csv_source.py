@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.readers.csv_fast import CsvShape, parse_fast
 from iegp.readers.csv_header import (
     HEAD_BYTES,
     HEAD_RECORDS,
@@ -17,14 +16,12 @@ from iegp.readers.csv_header import (
     head_of,
     header_names,
 )
-from iegp.readers.csv_slow import parse_slow
-from iegp.readers.cutting import Cutter, Place, Span, Uncut
+from iegp.readers.csv_parser import CsvShape, parse_fast, parse_slow
 from iegp.readers.feeds import Feed
-from iegp.readers.layout import Layout
-from iegp.readers.record_ends import csv_record_ends, line_record_ends
+from iegp.readers.record_cutter import Cutter, Place, Span, Uncut, csv_record_ends, line_record_ends
 from iegp.readers.records import START, Columns, Records
 from iegp.readers.source import Request, Schema
-from iegp.readers.text_source import TextSource
+from iegp.readers.text_source import Layout, TextSource
 from iegp.typing import Bool
 
 BATCH = 1 << 14

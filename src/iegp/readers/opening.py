@@ -11,10 +11,9 @@ from typing import NamedTuple
 from iegp.errors import InputError
 from iegp.readers import feeds
 from iegp.readers.csv_source import CsvSource
-from iegp.readers.excerpt import excerpt
 from iegp.readers.json_source import JsonSource
 from iegp.readers.parquet_source import ParquetSource
-from iegp.readers.records import Position
+from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")

@@ -1,10 +1,11 @@
-"""What a source gives: consecutive records column by column, the bad ones set apart, and the place after each.
+"""Records of a source: columns of consecutive good records, the bad ones in a list, and the position after each.
 
 Records stay in these columns until the encoder makes rows of numbers of them; parts of them share their arrays.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.typing import Bool, Int
+
+MAX_SHOWN = 80
+MAX_RAW = 64 * 1024
+
+
+def excerpt(text: str | bytes) -> str:
+    """At most ``MAX_SHOWN`` printable characters: control characters and broken bytes are written as escapes, so that
+    a file cannot talk to the terminal of whoever reads the message."""
+    head = text[: MAX_SHOWN + 1]
+    if isinstance(head, bytes):
+        head = head.decode("utf-8", "backslashreplace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in head)
+    if len(shown) > MAX_SHOWN or len(text) > MAX_SHOWN:
+        return shown[: MAX_SHOWN - 3] + "..."
+    return shown
+
+
+def shorten_raw(record: bytes | memoryview) -> bytes:
+    """The record as it stood, without its line end, cut to ``MAX_RAW`` bytes."""
+    return bytes(record[: MAX_RAW + 2]).removesuffix(b"\n").removesuffix(b"\r")[:MAX_RAW]
+
 
 Columns = dict[str, NDArray[Any]]
 """float64 with NaN = missing, or object arrays of str / bool / None (= missing), all equally long."""
@@ -46,6 +68,14 @@ class BadRecord(NamedTuple):
     raw: bytes
     """The record as it stood, without its line end, cut to 64 KiB."""
     after: Position
+
+
+class Fault(NamedTuple):
+    """What is wrong with a record."""
+
+    column: str | None
+    text: str
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,3 +222,10 @@ class Portions:
         if n_bad and self._bad_at[n_bad - 1] == n_records - 1:
             return self._batch.bad[n_bad - 1].after
         return self._batch.position_before(n_records - n_bad)
+
+
+def as_text(value: Any) -> str | bool | None:
+    """A value of a column that is kept as text: numbers as JSON writes them."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    return json.dumps(value)

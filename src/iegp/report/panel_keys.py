@@ -6,8 +6,8 @@ from iegp.report.section import nothing, panel, section, side_by_side
 from iegp.report.tables import table
 from iegp.report.text import named, number, percent, whole
 from iegp.stream.digest import KeyScore, KeyScores
+from iegp.stream.digest.key_moments import START, WINDOW
 from iegp.stream.digest.key_scores import ENOUGH_LABELS
-from iegp.stream.digest.recent import START, WINDOW
 
 MOST_LISTED = 10
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from iegp.errors import InputError
 from iegp.typing import Arrays
 
 Shape = tuple[int | None, ...]
@@ -160,3 +161,35 @@ ROWS_SUM_TO_ONE = Rule(
 IN_ORDER = Rule("not decrease", lambda array: np.diff(array, axis=-1, prepend=array[..., :1]) >= 0)
 INCREASING = Rule("increase", lambda array: bool(np.all(np.diff(array) > 0)))
 POWER_OF_TWO = Rule("be a power of two", lambda array: (array & (array - 1)) == 0)
+
+
+# Sums of squares of labels beyond 1e154 are infinite, and scores of nothing are NaN: both are no damage.
+ANY_NUMBER: dict[str, Any] = {"low": -np.inf, "high": np.inf, "gaps": True}
+# Rows that were taken together, or of which one was kept: their number doubles.
+POWER = Field((1,), 1, LARGEST_COUNT, np.int64, rules=(POWER_OF_TWO,))
+
+
+def take(arrays: Arrays, name: str, field: Field) -> NDArray[Any]:
+    """A copy of ``arrays[name]`` if it is what ``field`` says."""
+    try:
+        check_arrays({name: field}, arrays)
+    except ValueError as error:
+        raise InputError(f"the stored digest is damaged: {error}") from error
+    return arrays[name].copy()
+
+
+def fill(own: Arrays, arrays: Arrays, prefix: str, fields: Schema) -> None:
+    """Overwrite each of ``own`` with its stored twin, which must be what ``fields`` says."""
+    for name, array in own.items():
+        array[...] = take(arrays, f"{prefix}.{name}", fields[name])
+
+
+def prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    """Arrays under names that begin with ``prefix``."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """The inverse of :func:`prefixed`."""
+    start = f"{prefix}."
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}

@@ -21,7 +21,7 @@ from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
 from iegp.storage.schema import count, flag
 from iegp.stream.job import KIND, Job
-from iegp.stream.learning import ByKey
+from iegp.stream.learner import ByKey
 from iegp.typing import Arrays
 
 T = TypeVar("T")

@@ -21,14 +21,12 @@ from iegp.errors import InputError
 from iegp.preprocessing.encoder import Column, Encoder, Problem
 from iegp.readers import Batch, is_missing
 from iegp.storage import ensemble_state as snapshot
-from iegp.storage.schema import count, flag
+from iegp.storage.schema import count, flag, part_of, prefixed
 from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
-from iegp.stream.learner import Learner
-from iegp.stream.learning import AnyLearner, ByKey
+from iegp.stream.learner import AnyLearner, ByKey, Learner
 from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan
-from iegp.stream.stored import part_of, prefixed
 from iegp.typing import Arrays, Bool, Float, Int
 
 KIND = "stream"

@@ -22,11 +22,11 @@ from iegp.errors import IegpError
 from iegp.preprocessing.encoder import Problem
 from iegp.readers import BadRecord, Batch, Position, Records, Source
 from iegp.stream import checkpoint
+from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import Storable, Where
 from iegp.stream.job import Counters, OnBad
 from iegp.stream.journal import Journal
-from iegp.stream.outputs import AnswerFile, Output
 
 
 class AnyJob(Storable, Protocol):

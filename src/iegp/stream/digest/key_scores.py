@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.storage.schema import LARGEST_COUNT, Field
+from iegp.storage.schema import ANY_NUMBER, LARGEST_COUNT, Field, take
 from iegp.stream.answers import Answers
-from iegp.stream.digest.recent import Recent
-from iegp.stream.stored import ANY_NUMBER, take
+from iegp.stream.digest.key_moments import Recent
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.

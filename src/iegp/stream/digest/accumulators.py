@@ -1,13 +1,88 @@
-"""Every k-th row of a stream, k doubling whenever there is no room: a picture of the whole run in fixed memory."""
+"""Accumulators of fixed size for rows of a stream: a buffer of one block, sums over intervals, every k-th row."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.storage.schema import INCREASING, LARGEST_COUNT, Field
-from iegp.stream.stored import ANY_NUMBER, POWER, take
+from iegp.storage.schema import ANY_NUMBER, INCREASING, LARGEST_COUNT, POWER, Field, take
 from iegp.typing import Arrays, Float, Int
+
+BLOCK = 512
+
+
+class BlockBuffer:
+    """Up to a block of rows of ``width`` numbers."""
+
+    def __init__(self, width: int) -> None:
+        self._buffer: Float = np.zeros((BLOCK, width))
+        self._filled = 0
+
+    @property
+    def rows(self) -> Float:
+        """Those that wait."""
+        return self._buffer[: self._filled]
+
+    def add(self, rows: Float) -> Iterator[Float]:
+        """Take rows in; yields each block that became full, valid until the next."""
+        while len(rows):
+            taken = rows[: BLOCK - self._filled]
+            self._buffer[self._filled : self._filled + len(taken)] = taken
+            self._filled += len(taken)
+            rows = rows[len(taken) :]
+            if self._filled == BLOCK:
+                self._filled = 0
+                yield self._buffer
+
+    def arrays(self, prefix: str) -> Arrays:
+        return {f"{prefix}.rows": self.rows.copy()}
+
+    def load(self, arrays: Arrays, prefix: str) -> None:
+        rows = take(arrays, f"{prefix}.rows", Field((None, self._buffer.shape[1]), **ANY_NUMBER))
+        if len(rows) >= BLOCK:
+            raise InputError(f"{len(rows)} rows wait in the stored digest, more than fit: the checkpoint is damaged")
+        self._buffer[: len(rows)] = rows
+        self._filled = len(rows)
+
+
+MOST_SPELLS = 512
+# Row numbers wait as floats, which are exact below it.
+FARTHEST = 2.0**53
+
+
+class Spells:
+    """Sums of named columns over rows ``[i * length, (i + 1) * length)``; the length doubles when there is no room.
+
+    Sums of each spell rather than sums so far: differences of those would lose the small errors of a long run behind
+    one large error at its start.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names, self.length = names, 1
+        self.sums: Float = np.zeros((MOST_SPELLS, len(names)))
+
+    def add(self, row: Int, values: Float) -> None:
+        """Add ``values`` (n, len(names)) to the spells of their rows, in any order of rows."""
+        if len(row) == 0:
+            return
+        while row.max() // self.length >= MOST_SPELLS:
+            self.sums[: MOST_SPELLS // 2] = self.sums[0::2] + self.sums[1::2]
+            self.sums[MOST_SPELLS // 2 :] = 0.0
+            self.length *= 2
+        np.add.at(self.sums, row // self.length, values)
+
+    def curves(self) -> dict[str, Float]:
+        return {name: self.sums[:, i].copy() for i, name in enumerate(self.names)}
+
+    def arrays(self, prefix: str) -> Arrays:
+        return {f"{prefix}.sums": self.sums.copy(), f"{prefix}.length": np.array([self.length], dtype=np.int64)}
+
+    def load(self, arrays: Arrays, prefix: str) -> None:
+        self.sums = take(arrays, f"{prefix}.sums", Field(self.sums.shape, **ANY_NUMBER))
+        self.length = int(take(arrays, f"{prefix}.length", POWER)[0])
+
 
 # More experts or classes than anyone has; an array of no rows could claim any width.
 MOST_COLUMNS = 100_000

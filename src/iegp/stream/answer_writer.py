@@ -14,9 +14,9 @@ from pathlib import Path
 
 from iegp.errors import InputError
 from iegp.storage.model_file import naming
+from iegp.stream.answer_parquet import answer_schema, arrow_message
+from iegp.stream.answer_text import csv_lines, json_lines
 from iegp.stream.answers import Answers
-from iegp.stream.lines import csv_lines, json_lines
-from iegp.stream.parquet_out import answer_schema, arrow_message
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 

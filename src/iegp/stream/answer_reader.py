@@ -1,4 +1,4 @@
-"""Answers read back from a file of answers, in constant memory."""
+"""Answers read back from a file of answers, in constant memory, and the file beside it that describes the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,32 @@ import pyarrow.parquet as pq
 
 from iegp.errors import InputError
 from iegp.readers import Records, open_source
+from iegp.storage.model_file import replace_atomically
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
+
+
+def sidecar_of(out: Path) -> Path:
+    return out.with_name(out.name + ".run.json")
+
+
+def write_sidecar(out: Path, about: dict[str, Any]) -> None:
+    """Replace the file beside ``out``."""
+    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode())
+
+
+def read_sidecar(out: Path) -> dict[str, Any]:
+    """What is known about the run of ``out``; nothing if the file is not there."""
+    path = sidecar_of(out)
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({error}); remove it to have a report without it") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is damaged: it is no JSON object; remove it to have a report without it")
+    return found
+
 
 _ROWS = 4096
 _TEXT = ("id", "label", "predicted", "proba", "note")
