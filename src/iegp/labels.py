@@ -24,7 +24,7 @@ from iegp.typing import Float, Int
 
 Labels = NDArray[Any]
 
-# Kinds of NumPy types whose values are all numbers, and whose values are all labels.
+# Kinds of NumPy types with numbers as values, and with labels as values.
 _NUMBERS, _PLAIN = "fiub", "biuU"
 
 
@@ -64,7 +64,7 @@ class NumberLabels:
         _require_finite(columns)
         return columns
 
-    def encode_trusted(self, y: ArrayLike) -> Float:
+    def encode_unchecked(self, y: ArrayLike) -> Float:
         """The same without checks, for float64 arrays of the right shape."""
         return np.asarray(y).reshape(len(np.asarray(y)), self.n_outputs)
 
@@ -119,7 +119,7 @@ class CountLabels:
             )
         return np.column_stack([counts, as_exposure(exposure, len(counts))])
 
-    def encode_trusted(self, y: ArrayLike, exposure: ArrayLike | None = None) -> Float:
+    def encode_unchecked(self, y: ArrayLike, exposure: ArrayLike | None = None) -> Float:
         """The same without checks of values, for float64 arrays (n,)."""
         self._require_exposure(exposure)
         counts = np.asarray(y, dtype=np.float64)
@@ -258,7 +258,7 @@ class ClassLabels:
             raise self.unknown(known[row], row)
         return np.array(numbers, dtype=np.float64).reshape(-1, 1)
 
-    def encode_trusted(self, numbers: ArrayLike) -> Float:
+    def encode_unchecked(self, numbers: ArrayLike) -> Float:
         """Class numbers as they are, (n,) to (n, 1)."""
         return np.asarray(numbers, dtype=np.float64).reshape(-1, 1)
 
@@ -271,7 +271,7 @@ class ClassLabels:
         """The classes as an array."""
         return np.fromiter(self.classes, dtype=np.dtype(self.dtype), count=len(self.classes))
 
-    def stretches(self, labels: Sequence[Any] | Labels) -> Iterator[tuple[int, int, bool]]:
+    def segments(self, labels: Sequence[Any] | Labels) -> Iterator[tuple[int, int, bool]]:
         """Cut labels where one is new: (start, stop, is_new); a new label stands alone."""
         start, new = 0, set[Any]()
         for row, label in enumerate(labels):
@@ -374,7 +374,7 @@ def grow(model: Online, labels: ClassLabels, label: Any, row: int = 0) -> tuple[
     if len(labels.classes) == model.n_outputs:
         model = add_level(model, place) if labels.is_ordered else add_class(model)
     elif labels.is_ordered and len(labels.classes) == 1 and place == 0:
-        # The level that has no name yet was thought to lie above the only one seen; it lies below.
+        # The level without a name was assumed above the only one seen; it is below.
         model = mirrored(model)
     return model, labels.with_label(label, place)
 

@@ -274,7 +274,7 @@ def test_our_header_is_not_json_or_says_nothing(content, text, refused):
 
 def test_a_safetensors_file_of_somebody_else(refused):
     message = refused(to_bytes({"weight": np.ones(3)}))
-    assert "not one of ours" in message
+    assert "not a model file" in message
     refused(to_bytes({"weight": np.ones(3)}, metadata={"format": "pt"}))
 
 

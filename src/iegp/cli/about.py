@@ -14,7 +14,7 @@ from iegp.fleet.fleet import Fleet
 from iegp.fleet.keyed_learner import KeyedLearner
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.report import About, ExpertRow
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 
 _SHOWN = 10
@@ -79,21 +79,26 @@ def _keys(n: int) -> str:
 _PACKAGES = ("iegp", "numpy", "scipy", "numba", "pyarrow")
 
 
-def about_run(job: Job, where: Where) -> About:
+def about_run(job: Job, run_state: RunState) -> About:
     """Everything a report says besides its numbers."""
-    name = "standard input" if where.source == "-" else Path(where.source).name
+    name = "standard input" if run_state.source == "-" else Path(run_state.source).name
     return About(
         title=f"{job.plan.target} of {name}",
         source=name,
         target=job.plan.target,
         task=job.plan.task,
-        model=str(where.config.get("model", "default")),
+        model=str(run_state.config.get("model", "default")),
         n_columns=len(job.encoder.columns),
         experts=[] if job.learner is None else expert_rows(job.learner.model),
-        config=_in_order({name: value for name, value in where.config.items() if value not in (None, (), [], {})}),
+        config=_in_order(used_options(run_state)),
         versions=versions(),
         notes=notes(job),
     )
+
+
+def used_options(run_state: RunState) -> dict[str, Any]:
+    """Options of a run that were given or have a default that is not empty."""
+    return {name: value for name, value in run_state.config.items() if value not in (None, (), [], {})}
 
 
 def _in_order(config: dict[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def report(run: str, out: str | None) -> int:
 
 
 def _from_model(path: Path) -> tuple[Digest, About]:
-    job, where = checkpoint.read(path, by_key=Fleets())
-    return job.digest, about_run(job, where)
+    job, run_state = checkpoint.read(path, by_key=Fleets())
+    return job.digest, about_run(job, run_state)
 
 
 def _from_answers(path: Path) -> tuple[Digest, About]:
@@ -66,12 +66,12 @@ class _Weights:
     def __init__(self, kept: dict[str, Any]) -> None:
         self.places = {int(row): place for place, row in enumerate(kept["rows"])}
         values = np.array(kept["values"], dtype=np.float64)
-        # Of a run without rows there are no weights, and nobody knows of how many experts.
+        # A run without rows has no weights, and the number of experts is unknown.
         self.values = values.reshape(len(self.places), -1) if self.places else np.empty((0, 0))
 
 
 def _with_weights(answers: Answers, weights: _Weights | None) -> Iterator[Answers]:
-    """The answers, cut so that rows whose weights are known come with them."""
+    """The answers, cut so that rows with known weights have them."""
     if weights is None or answers.note:
         yield answers
         return

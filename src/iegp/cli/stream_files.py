@@ -19,13 +19,13 @@ from iegp.readers import Batch, Position, Records, Source, open_source
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import spool_of, unfold_parquet
 from iegp.stream.answer_writer import AnswerFile, Output, format_of
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import BLOCK, Job
 from iegp.stream.journal import Journal
 from iegp.stream.plan import Plan
 from iegp.stream.runner import Files
 
-# How many records of a file tell what kind of label the target is.
+# Records of a file from which the kind of the target is found.
 _ENOUGH = 1000
 
 
@@ -67,10 +67,10 @@ def labels_in(first: Batch | None, target: str) -> NDArray[Any]:
     return none if first is None else first.columns.get(target, none)
 
 
-def names_not_properties(first: Batch | None, options: StreamOptions) -> dict[str, str]:
+def identifier_columns(first: Batch | None, options: StreamOptions) -> dict[str, str]:
     """Text columns with so many different values that they name rows rather than describe them, and what they may be.
 
-    Only among the first records of a file, and only columns that nobody asked for.
+    Only among the first records of a file, and only columns that no option names.
     """
     apart = {options.target, options.id, options.time, options.key, "id", *options.ignore, *(options.features or ())}
     found = {}
@@ -122,7 +122,7 @@ def _open(
     )
 
 
-def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool) -> Files:
+def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed: bool) -> Files:
     """Everything the run writes to; cut back to the checkpoint if it is resumed.
 
     The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
@@ -131,16 +131,16 @@ def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool)
         _refuse_existing(options)
     files = Files(model=None if options.save is None else Path(options.save))
     if files.model is not None:
-        files.journal = _open_journal(_beside(files.model, ".journal"), where, is_live(options), is_resumed)
+        files.journal = _open_journal(_beside(files.model, ".journal"), run_state, is_live(options), is_resumed)
         if not is_resumed:
-            checkpoint.write(files.model, job, where)
+            checkpoint.write(files.model, job, run_state)
             if files.journal is not None:
                 files.journal.clear()
-    out = where.out if is_resumed else options.out
+    out = run_state.out if is_resumed else options.out
     if out is not None:
-        if files.model is not None and where.is_finished and format_of(out) == "parquet":
-            _unfinish(Path(out), files.model, job, where)
-        output = _open_output(out, where.out_position, is_resumed, options.overwrite)
+        if files.model is not None and run_state.is_finished and format_of(out) == "parquet":
+            _unfinish(Path(out), files.model, job, run_state)
+        output = _open_output(out, run_state.out_position, is_resumed, options.overwrite)
         files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
         if format_of(out) == "parquet":
             # From here on it is there only if the run is finished and the file complete. What replaces it is open.
@@ -149,11 +149,11 @@ def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool)
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
             bad = _beside(base, ".bad.jsonl")
-            files.bad = Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
+            files.bad = Output.reopen(bad, run_state.bad_position) if is_resumed else Output.create(bad, overwrite=True)
     return files
 
 
-def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> Journal | None:
+def _open_journal(path: Path, run_state: RunState, is_live: bool, is_resumed: bool) -> Journal | None:
     """The journal of a live source, or one that was left behind: rows of a file that was followed must not come twice.
 
     What a journal holds of a run that is started anew stays until the first checkpoint has replaced the old one; the
@@ -161,21 +161,21 @@ def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> 
     """
     if not is_live and not path.is_file():
         return None
-    journal = Journal(path, where.sequence)
+    journal = Journal(path, run_state.sequence)
     if not is_resumed:
         journal.skip()
-        where.sequence = journal.sequence
+        run_state.sequence = journal.sequence
     return journal
 
 
-def _unfinish(out: Path, model: Path, job: Job, where: Where) -> None:
+def _unfinish(out: Path, model: Path, job: Job, run_state: RunState) -> None:
     """Parquet cannot be continued: the answers of a finished run become what they were made from again.
 
     The Parquet file stays until they, and then a checkpoint that says so, are on disk.
     """
-    running = replace(where, out_position=_collected(out, job), is_finished=False)
+    running = replace(run_state, out_position=_collected(out, job), is_finished=False)
     checkpoint.write(model, job, running)
-    vars(where).update(vars(running))
+    vars(run_state).update(vars(running))
 
 
 def _collected(out: Path, job: Job) -> int:

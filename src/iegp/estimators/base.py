@@ -197,7 +197,7 @@ class StreamEstimator(ModelEstimator):
     def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
         """Columns of numbers for the core."""
         del extra
-        return self.labels_.encode_trusted(labels) if trusted else self.labels_.encode(labels)
+        return self.labels_.encode_unchecked(labels) if trusted else self.labels_.encode(labels)
 
     def _may_have(self, likelihood: str) -> bool:
         """Whether a model of this class may have the likelihood of this name: one of its own, or a user's of a kind."""

@@ -208,4 +208,4 @@ class IEGPCountRegressor(NumberEstimator):
         return CountLabels(has_exposure, allows_negative=self._likelihood(1) != "poisson")
 
     def _encode(self, labels: Labels, extra: Any, trusted: bool = False) -> Float:
-        return self.labels_.encode_trusted(labels, extra) if trusted else self.labels_.encode(labels, extra)
+        return self.labels_.encode_unchecked(labels, extra) if trusted else self.labels_.encode(labels, extra)

@@ -33,7 +33,7 @@ def _field(delimiter: str) -> re.Pattern[str]:
 
 
 def split_fields(record: str, delimiter: str) -> list[str]:
-    """The fields of one record, which has no line end and whose quotes are closed."""
+    """The fields of one record, which has no line end and no open quote."""
     if '"' not in record:
         return record.split(delimiter)
     return [
@@ -148,7 +148,7 @@ def parse_slow(records: list[bytes], shape: CsvShape) -> tuple[Columns | None, d
     good = [i for i in range(len(records)) if i not in faults]
     columns = _parse(records, good, shape)
     if columns is None and good:
-        # we and Arrow disagree about a record: Arrow decides
+        # the checks here and Arrow disagree about a record: Arrow decides
         faults |= _refused(records, good, shape)
         good = [i for i in good if i not in faults]
         columns = _parse(records, good, shape)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.readers.feeds import Feed
-from iegp.readers.record_cutter import Place, Span, Uncut, line_record_ends
+from iegp.readers.record_cutter import Place, Span, UncutRecord, line_record_ends
 from iegp.readers.records import START, Columns, Fault, Records, as_text, excerpt
 from iegp.readers.source import Request, Schema
 from iegp.readers.text_source import Layout, TextSource
@@ -210,7 +210,7 @@ class JsonSource(TextSource):
     def _peek(self) -> None:
         while (piece := self._take()) is not None:
             self._pieces.append(piece)
-            if isinstance(piece, Uncut):
+            if isinstance(piece, UncutRecord):
                 return
             for line in piece.data.splitlines():
                 line = _without_mark(line, piece.start)

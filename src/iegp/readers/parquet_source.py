@@ -197,8 +197,10 @@ class ParquetSource(Source):
         return self._records(batch, values)
 
     def _iterate(self) -> Iterator[pa.RecordBatch]:
-        """Batches from our position on. Row groups before it are not read, and each is read by itself, so that damage
-        in one does not cost the rows before it."""
+        """Batches from the present position on.
+
+        Earlier row groups are not read, and each is read by itself, so that damage in one does not cost rows before it.
+        """
         group, skip = self._find_group(self._at.record)
         for i in range(group, self._file.metadata.num_row_groups):
             for batch in self._iterate_group(i):

@@ -110,7 +110,7 @@ class Span(NamedTuple):
             begin = end
 
 
-class Uncut(NamedTuple):
+class UncutRecord(NamedTuple):
     """A record without an end in reach: too long, or a quote is opened and never closed."""
 
     reason: str
@@ -120,7 +120,7 @@ class Uncut(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """An overlong line whose end is still being looked for."""
+    """An overlong line; its end has not been found yet."""
 
     head: bytes
     start: Place
@@ -129,8 +129,8 @@ class Skipped(NamedTuple):
 class Cutter:
     """Takes bytes from a feed and gives them in complete records.
 
-    A record whose end is not found within ``MAX_RECORD`` bytes, or before the end of the file, is given up: only its
-    first line counts as the bad record, so that one stray quote does not swallow the rest of the file. Where records
+    A record without an end within ``MAX_RECORD`` bytes, or before the end of the file, is given up: only its
+    first line counts as the bad record, so that one stray quote does not cost the rest of the file. Where records
     begin and end therefore depends on the bytes alone, not on how they arrive.
     """
 
@@ -143,7 +143,7 @@ class Cutter:
         self._broken: feeds.FeedBroken | None = None
         self._skipping: Skipped | None = None
 
-    def take(self, at_most: int | None = None) -> Span | Uncut | None:
+    def take(self, at_most: int | None = None) -> Span | UncutRecord | None:
         """The complete records at hand (``at_most`` so many), at least one. None when woken up or ``has_ended``."""
         may_be_complete = b"\n" in self._pending
         while True:
@@ -179,7 +179,7 @@ class Cutter:
             self._broken = error
             return b""
 
-    def _cut(self, at_most: int | None) -> Span | Uncut | None:
+    def _cut(self, at_most: int | None) -> Span | UncutRecord | None:
         data = bytes(self._pending)
         ends = self._ends(data)[:at_most]
         too_long = np.flatnonzero(np.diff(ends, prepend=0) > MAX_RECORD)
@@ -200,15 +200,15 @@ class Cutter:
             return self.record_ends(data)
         return np.minimum(self.record_ends(data + b"\n"), len(data))
 
-    def _give_up(self, data: bytes) -> Uncut | None:
+    def _give_up(self, data: bytes) -> UncutRecord | None:
         """No end of the record in reach: its first line is bad, or is so long that its end must be looked for."""
         first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
         if first_line <= MAX_RECORD:
-            return Uncut(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
+            return UncutRecord(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
         self._skipping = Skipped(shorten_raw(data[:MAX_RECORD]), self.place)
         return self._cut_skipped()
 
-    def _cut_skipped(self) -> Uncut | None:
+    def _cut_skipped(self) -> UncutRecord | None:
         """Forgets the bytes up to the end of an overlong line."""
         assert self._skipping is not None
         line_end = self._pending.find(b"\n") + 1
@@ -218,7 +218,7 @@ class Cutter:
         skipped, self._skipping = self._skipping, None
         after = Place(self.place.offset, skipped.start.line + 1)
         self.place = after
-        return Uncut(TOO_LONG.format(MAX_RECORD >> 20), skipped.head, skipped.start, after)
+        return UncutRecord(TOO_LONG.format(MAX_RECORD >> 20), skipped.head, skipped.start, after)
 
     def _advance(self, n_bytes: int) -> Place:
         """Drops bytes that were given; returns the place where they began."""

@@ -22,7 +22,7 @@ MAX_RAW = 64 * 1024
 
 def excerpt(text: str | bytes) -> str:
     """At most ``MAX_SHOWN`` printable characters: control characters and broken bytes are written as escapes, so that
-    a file cannot talk to the terminal of whoever reads the message."""
+    a message cannot send control sequences of a file to a terminal."""
     head = text[: MAX_SHOWN + 1]
     if isinstance(head, bytes):
         head = head.decode("utf-8", "backslashreplace")
@@ -180,7 +180,7 @@ def is_missing(values: NDArray[Any]) -> Bool:
 
 
 class Portions:
-    """Hands out the records of a batch, good and bad, in order. Arrays are shared, not copied."""
+    """Gives the records of a batch, good and bad, in order. Arrays are shared, not copied."""
 
     def __init__(self, batch: Records) -> None:
         self._batch = batch

@@ -10,7 +10,7 @@ import numpy as np
 
 from iegp.errors import InputError
 from iegp.readers.feeds import Feed, FeedBroken
-from iegp.readers.record_cutter import Cutter, Place, RecordEnds, Span, Uncut
+from iegp.readers.record_cutter import Cutter, Place, RecordEnds, Span, UncutRecord
 from iegp.readers.records import BadRecord, Columns, Fault, Position, Records, excerpt, shorten_raw
 from iegp.readers.source import Source
 from iegp.typing import Bool, Int
@@ -80,7 +80,7 @@ def _lines_at(span: Span) -> Int:
     return span.start.line + np.searchsorted(line_ends, span.ends)
 
 
-def uncut_batch(uncut: Uncut, columns: Columns, n_before: int) -> Records:
+def bad_batch(uncut: UncutRecord, columns: Columns, n_before: int) -> Records:
     """A batch of one bad record."""
     start, end = Position(*uncut.start, n_before), Position(*uncut.after, n_before + 1)
     bad = BadRecord(0, uncut.start.line, None, excerpt(uncut.raw), uncut.reason, uncut.raw, end)
@@ -88,13 +88,13 @@ def uncut_batch(uncut: Uncut, columns: Columns, n_before: int) -> Records:
 
 
 class TextSource(Source):
-    """A source whose records are lines, or nearly so. Parsing is left to the heirs."""
+    """A source of records that are lines, or nearly so; subclasses parse them."""
 
     def __init__(self, label: str, feed: Feed, record_ends: RecordEnds, start: Position) -> None:
         self._label = label
         self._n_records = start.record
         self._cutter = Cutter(feed, record_ends, Place(start.offset, start.line))
-        self._pieces: list[Span | Uncut] = []  # cut already, to be parsed before anything else
+        self._pieces: list[Span | UncutRecord] = []  # cut already, to be parsed before anything else
         self._parsed: Iterator[Records] = iter(())
 
     @abstractmethod
@@ -142,13 +142,13 @@ class TextSource(Source):
             piece = self._pieces.pop(0) if self._pieces else self._take()
             if piece is None:
                 return None if self._cutter.has_ended else self._nothing()
-            if isinstance(piece, Uncut):
-                self._parsed = iter([uncut_batch(piece, self._no_rows(), self._n_records)])
+            if isinstance(piece, UncutRecord):
+                self._parsed = iter([bad_batch(piece, self._no_rows(), self._n_records)])
             else:
                 # lazily, since each part must know how many records came before it
                 self._parsed = (self._parse(part) for part in piece.parts(self._batch_size))
 
-    def _take(self, at_most: int | None = None) -> Span | Uncut | None:
+    def _take(self, at_most: int | None = None) -> Span | UncutRecord | None:
         try:
             return self._cutter.take(at_most)
         except FeedBroken as error:

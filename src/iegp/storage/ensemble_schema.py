@@ -38,7 +38,7 @@ _SLACK = 1e-2
 
 
 class Sizes(NamedTuple):
-    """How many of what, from the settings and the shapes of a few arrays."""
+    """Sizes of the arrays, from the settings and the shapes of a few of them."""
 
     n_columns: int
     n_kernels: int
@@ -58,7 +58,7 @@ class Sizes(NamedTuple):
 
 
 def layout(settings: Settings) -> Layout:
-    """Where the beliefs and frequencies of a model with these settings lie."""
+    """Positions of the beliefs and frequencies of a model with these settings in its arrays."""
     return layout_of([settings.n_frequencies] * len(settings.kernels), len(settings.drift_var))
 
 
@@ -93,10 +93,10 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
 
 
 def check(settings: Settings, arrays: Arrays) -> Sizes:
-    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
+    """Refuse arrays of a model with these settings that are invalid for compiled code; a ``ValueError`` names one."""
     numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
     if numbers and any(power != 1.0 for power in settings.sharpness):
-        raise ValueError("counts have no classes whose probabilities could be sharpened")
+        raise ValueError("counts have no class probabilities that could be sharpened")
     own = sizes(settings, arrays)
     schema.check_arrays(_scaling(settings, own) | _ensemble(settings, own), arrays)
     ensemble = {name.removeprefix("ensemble."): array for name, array in arrays.items()}
@@ -173,7 +173,7 @@ def _link(settings: Settings, own: Sizes) -> Field:
 
 
 class Described(NamedTuple):
-    """The experts whose state it is: what its numbers are compared with."""
+    """The experts of a state: what its numbers are compared with."""
 
     settings: Settings
     sizes: Sizes

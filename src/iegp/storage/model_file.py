@@ -98,7 +98,7 @@ def _digest(arrays: Arrays) -> str:
 
 def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> dict[str, Any]:
     if not metadata or _KEY not in metadata:
-        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not one of ours: it has no iegp header")
+        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not a model file: it has no iegp header")
     try:
         header = json.loads(metadata[_KEY])
         number = int(header["format"])
@@ -124,7 +124,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    # The name of the temporary file would say nothing to anybody.
+    # Errors name the file itself, not the temporary one.
     with naming(path):
         try:
             with open(temporary, "xb") as file:
@@ -150,7 +150,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def _remove(temporary: Path) -> None:
-    """Best effort: where a file could not be written, removing it may fail too, and that is no news."""
+    """Best effort: where a file could not be written, removing it may fail too."""
     with contextlib.suppress(OSError):
         temporary.unlink(missing_ok=True)
 

@@ -1,13 +1,13 @@
 """What the arrays of a file must be, checked by one function before any compiled code sees them.
 
-Compiled code trusts its arrays: it divides by them and uses them as indices. A file may come from anywhere, and its
-checksum says only that it is whole. So every kind of file has a *schema*: for each array its shape and type, the range
-of its numbers, and what they must be together. One function, :func:`check_arrays`, holds arrays against a schema and
-names the array, the number and what is wrong with it. All checks are vectorised and take time in proportion to the
-arrays.
+Compiled code does not check its arrays: it divides by them and uses them as indices. A file may come from anywhere,
+and its checksum says only that it is whole. So every kind of file has a *schema*: for each array its shape and type,
+the range of its numbers, and what they must be together. One function, :func:`check_arrays`, compares arrays with a
+schema and names the array, the number and what is wrong with it. All checks are vectorised and take time in proportion
+to the arrays.
 
 Ranges are as wide as what the library itself can write, which is mostly far wider than what is sensible: a model that
-has learned an absurd label must load again.
+has learned an extreme label must load again.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def take(arrays: Arrays, name: str, field: Field) -> NDArray[Any]:
 
 
 def fill(own: Arrays, arrays: Arrays, prefix: str, fields: Schema) -> None:
-    """Overwrite each of ``own`` with its stored twin, which must be what ``fields`` says."""
+    """Overwrite each of ``own`` with its stored array, which must be what ``fields`` says."""
     for name, array in own.items():
         array[...] = take(arrays, f"{prefix}.{name}", fields[name])
 

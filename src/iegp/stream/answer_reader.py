@@ -46,7 +46,7 @@ _TEXT = ("id", "label", "predicted", "proba", "note")
 
 
 def read_answers(path: Path, key_field: str | None = None) -> Iterator[Answers]:
-    """Stretches of rows with the same classes and the same note, in the order of the file.
+    """Consecutive rows with the same classes and the same note, in the order of the file.
 
     ``key_field`` is what the key is called there, if there are keys.
     """

@@ -118,7 +118,7 @@ class AnswerFile:
         self.key_field = key_field
 
     def write(self, answers: Answers) -> None:
-        """In one piece, so that whoever watches the file never sees a head without answers."""
+        """Write in one piece, so that a reader of the growing file never sees a header without answers."""
         is_first = self.output.position == 0
         if self.form == "csv":
             self.output.write(csv_lines(answers, self.key_field, with_header=is_first))

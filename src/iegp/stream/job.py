@@ -1,8 +1,8 @@
-"""The job itself, without files: batches of records in, answers out, everything that is known in one place.
+"""The job of ``iegp stream`` without files: batches of records in, answers out.
 
 Each record is one of: a row with its label (predicted, then learned), a row without (predicted and remembered), a late
-label (teaches the row it belongs to), a duplicate (answered, not learned), or a label for nobody (counted). With models
-by key each row says whose it is; a late label belongs to the key of its row, whatever it says itself.
+label (its row is learned), a duplicate (answered, not learned), or a label that matches no row (counted). With models
+by key each row has a key; a late label belongs to the key of its row, even if it has another one itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KIND = "stream"
 BLOCK = 1024
 # Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
 KEYED_BLOCK = 8192
-NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
+NO_KEY = "no key: every row needs one, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 # What the labels of a task may be taken for.
 _LIKELIHOODS = {
@@ -48,7 +48,7 @@ LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unk
 
 @dataclass
 class Counters:
-    """How many of what."""
+    """Counts of rows and records by what was done with them."""
 
     rows: int = 0
     """Rows answered."""
@@ -79,7 +79,7 @@ class _Part:
 
 
 class OnBad(Protocol):
-    """Told of a record of the batch that cannot be used; raises to stop the run."""
+    """Called with a record of the batch that cannot be used; raises to stop the run."""
 
     def __call__(self, index: int, problem: Problem) -> None: ...
 
@@ -91,7 +91,7 @@ class Job:
 
     def __init__(self, plan: Plan, settings: Settings, given_columns: bool, by_key: ByKey | None = None) -> None:
         if plan.key is not None and by_key is None:
-            raise InputError(f"the plan has the key {plan.key!r}, but nobody said how models by key are made (by_key)")
+            raise InputError(f"the plan has the key {plan.key!r}, but by_key, which makes models by key, is missing")
         self.plan = plan
         self.settings = settings
         self.given_columns = given_columns
@@ -115,12 +115,12 @@ class Job:
     def absorb(self, batch: Batch, answer: Callable[[Answers], None], on_bad: OnBad) -> None:
         """Answer and learn the records in order.
 
-        ``answer`` gets what was predicted. ``on_bad`` is told of records that cannot be used, before anything of them
-        has touched the model; if it raises, all records before are absorbed and none after.
+        ``answer`` gets what was predicted. ``on_bad`` is called with records that cannot be used, before they
+        have changed the model; if it raises, all records before are absorbed and none after.
         """
         n = len(batch)
         while len(batch):
-            if self._is_for_nobody(batch):
+            if self._is_unmatched_label(batch):
                 batch = batch.part(1, len(batch))
                 continue
             part, problem = self._next_part(batch)
@@ -200,8 +200,8 @@ class Job:
         is_row = self._is_row(features, self.plan.ids_of(batch))
         return self.encoder.next_growth(features, is_row, self.counters.rows)
 
-    def _is_for_nobody(self, batch: Batch) -> bool:
-        """Whether the first record of all is a label, which can belong to no row; it is counted."""
+    def _is_unmatched_label(self, batch: Batch) -> bool:
+        """Whether the first record of all is a label, which matches no row; it is counted."""
         if self.learner is not None or self._is_row(self.plan.features_of(batch), self.plan.ids_of(batch))[0]:
             return False
         self.counters.unknown_ids += 1
@@ -244,18 +244,18 @@ class Job:
         return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
 
     def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
-        """Rows of nobody, where there are models by key."""
+        """Rows without a key, where there are models by key."""
         if keys is None or all(keys):
             return []
         return [Problem(i, self.plan.key, "", NO_KEY) for i, key in enumerate(keys) if is_row[i] and not key]
 
     def _problem_in(self, part: _Part, features: Batch) -> Problem | None:
-        """The first record whose label or features cannot be read."""
+        """The first record with a label or features that cannot be read."""
         found = [*part.problems, *self.encoder.problems(features, part.is_row)]
         return min(found, key=lambda problem: problem.place, default=None)
 
     def _too_far(self, part: _Part, raw: Float) -> Problem | None:
-        """The first record with a number that arithmetic cannot bear."""
+        """The first record with a number that is too large for the arithmetic."""
         found = self._far_values(raw, part.is_row)
         if not self.plan.has_classes:
             for record in np.flatnonzero(self._learner().label_too_far(part.labels))[:1]:
@@ -301,7 +301,7 @@ class Job:
     ) -> tuple[NDArray[Any], list[Waiting | None]]:
         """What each record is, and the place among the waiting that it takes or gives back.
 
-        Places change hands here, record by record, so that who waits does not depend on how records were cut.
+        Places are taken and given back record by record, so that the rows that wait do not depend on the cuts.
         """
         is_known = ~is_missing(labels)
         kinds = np.where(is_known, LEARN, ASK).astype(object)
@@ -337,7 +337,7 @@ class Job:
             self.counters.learned += n
             yield from self._learn(x, labels, rows, ids, keys)
             return
-        # The label of a duplicate is not used, and so not told either.
+        # The label of a duplicate is not used, and so not repeated either.
         unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
         answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys)
         if kind == DUPLICATE:
@@ -367,7 +367,7 @@ class Job:
                 place.key = None if answers.keys is None else answers.keys[index]
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
-        """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
+        """Learn a late label with the features its row was predicted with; the answer repeats that prediction."""
         x = self.encoder.widened(waiting.x)
         labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)

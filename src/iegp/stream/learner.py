@@ -94,7 +94,7 @@ class Learner:
         return list(self._learn(x, labels))
 
     def _learn(self, x: Float, labels: NDArray[Any]) -> Iterator[tuple[Predictions, tuple[str, ...]]]:
-        for start, stop, is_new in self._spells(labels):
+        for start, stop, is_new in self._segments(labels):
             x_part, y_part, classes = x[start:stop], labels[start:stop], self.classes
             if is_new:
                 # A class that is not known cannot be predicted: the row is answered with what is known, then learned.
@@ -111,7 +111,7 @@ class Learner:
         unknown = np.full(n, np.nan)
         if self._has_classes:
             return predictions_of(unknown, proba=online.predict_classes(self.model, x)[:, : len(self.classes)])
-        if self._is_blind:
+        if self._has_no_units:
             return _nothing(n)
         if self.task == "count":
             dist: Any = online.predict_counts(self.model, x, np.ones(n))
@@ -140,17 +140,17 @@ class Learner:
         return self.task in ("classification", "ordinal")
 
     @property
-    def _is_blind(self) -> bool:
-        """Whether not even the units of the target are known yet."""
+    def _has_no_units(self) -> bool:
+        """Whether the units of the target are not known yet."""
         return self.task == "regression" and self.model.n_seen == 0 and self.model.settings.standardize
 
-    def _spells(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
-        """Stretches of rows whose classes are known, and single rows whose class is new."""
+    def _segments(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
+        """Cut rows into segments of known classes and single rows of a new class."""
         if isinstance(self.labels, ClassLabels):
-            yield from self.labels.stretches(labels)
+            yield from self.labels.segments(labels)
             return
         # The first row alone, because it is answered with nothing.
-        first = 1 if self._is_blind and len(labels) > 1 else 0
+        first = 1 if self._has_no_units and len(labels) > 1 else 0
         if first:
             yield 0, 1, False
         yield first, len(labels), False
@@ -160,10 +160,10 @@ class Learner:
         self.model, self.labels = grow(self.model, self.labels, label)
 
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
-        is_blind = self._is_blind
+        has_no_units = self._has_no_units
         level = None if self.cheap_intervals or self._has_classes else self.level
         predictions = online.learn(self.model, x, y, self.n_threads, level)
-        if is_blind:
+        if has_no_units:
             return _nothing(len(x))._replace(weights=predictions.weights)
         if self._has_classes:
             return predictions._replace(proba=predictions.proba[:, : len(self.classes)], pit=predictions.pit[:0])

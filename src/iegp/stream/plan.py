@@ -44,7 +44,7 @@ class Plan:
     classes: tuple[str, ...] = ()
     order: tuple[str, ...] | None = None
     key: str | None = None
-    """The column that says whose row it is, if there is to be one model per key."""
+    """The column of keys, if there is to be one model per key."""
 
     def __post_init__(self) -> None:
         _one_of("task", self.task, TASKS)
@@ -133,7 +133,7 @@ class Plan:
         return tuple(label_name(value) for value in values)
 
     def keys_of(self, batch: Batch) -> tuple[str | None, ...] | None:
-        """Whose rows the records are, None where one does not say; None if there is one model for all."""
+        """Keys of the records, None where one is missing; None if there is one model for all."""
         if self.key is None:
             return None
         values = batch.columns.get(self.key)
@@ -160,14 +160,13 @@ class Plan:
         return sorted(found)
 
     def to_config(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; without a key as before there were keys."""
-        return {name: value for name, value in asdict(self).items() if name != "key" or value is not None}
+        """Plain data, ready for JSON."""
+        return asdict(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Plan:
         """The inverse; lists come back as tuples."""
         known = {field.name for field in fields(cls)}
-        config = {"key": None} | config
         if set(config) != known:
             raise ValueError(f"the plan of the run has other entries than {sorted(known)}")
         arguments: dict[str, Any] = {

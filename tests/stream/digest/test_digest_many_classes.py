@@ -15,7 +15,7 @@ def test_errors_of_classes_beyond_those_told_apart_count():
     digest = Digest("classification")
     wrong = classes(np.arange(80), labels, np.zeros(80), proba=proba, classes=names)
     digest.add(wrong)
-    assert digest.results().loss.ours == 1.0
+    assert digest.results().loss.model == 1.0
     digest.add(classes(np.arange(80, 160), np.array(names, dtype=object), np.zeros(80), proba=proba, classes=names))
-    assert digest.results().loss.ours == 0.5
+    assert digest.results().loss.model == 0.5
     assert digest.results().loss.naive > 0.9

@@ -47,29 +47,29 @@ class BlockBuffer:
         self._filled = len(rows)
 
 
-MOST_SPELLS = 512
+MAX_INTERVALS = 512
 # Row numbers wait as floats, which are exact below it.
 FARTHEST = 2.0**53
 
 
-class Spells:
-    """Sums of named columns over rows ``[i * length, (i + 1) * length)``; the length doubles when there is no room.
+class IntervalSums:
+    """Sums of named columns over rows ``[i * length, (i + 1) * length)``; the length doubles when all are used.
 
-    Sums of each spell rather than sums so far: differences of those would lose the small errors of a long run behind
+    Sums of each interval rather than sums so far: differences of those would lose the small errors of a long run behind
     one large error at its start.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names, self.length = names, 1
-        self.sums: Float = np.zeros((MOST_SPELLS, len(names)))
+        self.sums: Float = np.zeros((MAX_INTERVALS, len(names)))
 
     def add(self, row: Int, values: Float) -> None:
-        """Add ``values`` (n, len(names)) to the spells of their rows, in any order of rows."""
+        """Add ``values`` (n, len(names)) to the intervals of their rows, in any order of rows."""
         if len(row) == 0:
             return
-        while row.max() // self.length >= MOST_SPELLS:
-            self.sums[: MOST_SPELLS // 2] = self.sums[0::2] + self.sums[1::2]
-            self.sums[MOST_SPELLS // 2 :] = 0.0
+        while row.max() // self.length >= MAX_INTERVALS:
+            self.sums[: MAX_INTERVALS // 2] = self.sums[0::2] + self.sums[1::2]
+            self.sums[MAX_INTERVALS // 2 :] = 0.0
             self.length *= 2
         np.add.at(self.sums, row // self.length, values)
 
@@ -84,7 +84,7 @@ class Spells:
         self.length = int(take(arrays, f"{prefix}.length", POWER)[0])
 
 
-# More experts or classes than anyone has; an array of no rows could claim any width.
+# More experts or classes than any model has; an array without rows could have any width.
 MOST_COLUMNS = 100_000
 
 
@@ -136,7 +136,7 @@ class Thinned:
         self._row[start : self._kept], self._values[start : self._kept] = row, values
 
     def _halve(self) -> None:
-        # Rows may have been left out, such as bad ones: doubling once may then not make room.
+        # Rows may have been left out, such as bad ones: doubling once may then not be enough.
         while self._kept >= self.capacity:
             self.step *= 2
             stay = self.row % self.step == 0
@@ -156,7 +156,7 @@ class Thinned:
 
     @classmethod
     def restore(cls, capacity: int, width: int, arrays: Arrays, prefix: str) -> Thinned:
-        """The twin of :meth:`arrays`. They are checked before memory is taken: ``width`` may be a lie."""
+        """The inverse of :meth:`arrays`. Sizes are checked before memory is allocated: ``width`` may be damaged."""
         row = take(arrays, f"{prefix}.row", Field((None,), 0, LARGEST_COUNT, np.int64, rules=(INCREASING,)))
         values = take(arrays, f"{prefix}.values", Field((len(row), width), **ANY_NUMBER))
         step = int(take(arrays, f"{prefix}.step", POWER)[0])

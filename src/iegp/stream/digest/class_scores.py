@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iegp.errors import InputError
 from iegp.storage.schema import LARGEST_COUNT, Field, fill, prefixed, take
-from iegp.stream.digest.accumulators import FARTHEST, Spells
+from iegp.stream.digest.accumulators import FARTHEST, IntervalSums
 from iegp.typing import Arrays, Float, Int
 
 MOST_CLASSES = 50
@@ -29,7 +29,7 @@ class KnownClasses:
             self.number(label)
 
     def __len__(self) -> int:
-        """Number of classes told apart, the one for all others included."""
+        """Number of distinguished classes, the one for all others included."""
         return len(self._number) + self.overflowed
 
     @property
@@ -87,7 +87,7 @@ class ClassScores:
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, classes by number."""
 
     def __init__(self) -> None:
-        self.spells = Spells(SUMS)
+        self.intervals = IntervalSums(SUMS)
         self.tallies: Arrays = {
             "last": np.full(1, -1, dtype=np.int64),
             # how often each class (row) was predicted to be another (column); the last is for all others
@@ -108,11 +108,11 @@ class ClassScores:
         compared = ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, np.log(naive), 0.0)
         one = np.ones(len(label))
-        # Classes that are not told apart here cannot be compared by number: the naive forecasts lose there.
-        told_apart = label < MOST_CLASSES
-        columns = [one, ~right, ~((guess == label) & told_apart), ~((last == label) & told_apart)]
+        # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
+        is_distinguished = label < MOST_CLASSES
+        columns = [one, ~right, ~((guess == label) & is_distinguished), ~((last == label) & is_distinguished)]
         columns += [compared, log, naive_log]
-        self.spells.add(row, np.column_stack(columns))
+        self.intervals.add(row, np.column_stack(columns))
         np.add.at(self.tallies["confusion"], (label, predicted), 1)
         self._tally_confidence(confidence, right)
 
@@ -137,10 +137,10 @@ class ClassScores:
         take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
 
     def arrays(self, prefix: str) -> Arrays:
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, copy.deepcopy(self.tallies))}
+        return {**self.intervals.arrays(f"{prefix}.intervals"), **prefixed(prefix, copy.deepcopy(self.tallies))}
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self.spells.load(arrays, f"{prefix}.spells")
+        self.intervals.load(arrays, f"{prefix}.intervals")
         fields = {
             "last": Field((1,), -1, MOST_CLASSES, np.int64),
             "confusion": Field(self.tallies["confusion"].shape, 0, LARGEST_COUNT, np.int64),

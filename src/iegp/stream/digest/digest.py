@@ -90,7 +90,7 @@ class Digest:
             _absorb(self._scores, block)
 
     def results(self) -> Results:
-        """All there is to tell so far; the digest is not changed."""
+        """Summarise the run so far; the digest is not changed."""
         scores = copy.deepcopy(self._scores)
         if len(self._pending.rows):
             _absorb(scores, self._pending.rows.copy())
@@ -290,9 +290,9 @@ def _absorb(scores: NumberScores | ClassScores, block: Float) -> None:
 
 
 def _curves(scores: NumberScores | ClassScores) -> Curves:
-    filled = np.flatnonzero(scores.spells.sums[:, 0])
+    filled = np.flatnonzero(scores.intervals.sums[:, 0])
     end = int(filled[-1]) + 1 if len(filled) else 0
-    return Curves(scores.spells.length, {name: sums[:end] for name, sums in scores.spells.curves().items()})
+    return Curves(scores.intervals.length, {name: sums[:end] for name, sums in scores.intervals.curves().items()})
 
 
 def _table(kept: Thinned) -> Table:

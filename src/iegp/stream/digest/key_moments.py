@@ -36,7 +36,7 @@ def group(slots: Int) -> Groups:
     return Groups(order, found, start, size, of_row, rank)
 
 
-class Before(NamedTuple):
+class MomentsBefore(NamedTuple):
     """What was known of its key before each row (m,)."""
 
     n: Float
@@ -52,7 +52,7 @@ class Moments:
     """Welford's recursion, a block at a time: deviations are taken from a key's mean at the block's start."""
 
     def __init__(self, n_keys: int = 1) -> None:
-        # (room, 4): count, mean, sum of squared deviations, last label; a key's place is its slot.
+        # (capacity, 4): count, mean, sum of squared deviations, last label; a key's place is its slot.
         self._state: Float = np.zeros((n_keys, 4))
         self._n_keys = n_keys
 
@@ -66,10 +66,10 @@ class Moments:
         count, _, squares, _ = self._state[0]
         return float(squares / count) if count else float("nan")
 
-    def advance(self, y: Float, slots: Int | None = None) -> Before:
+    def advance(self, y: Float, slots: Int | None = None) -> MomentsBefore:
         """Absorb a block, rows of the keys in ``slots``, and say what was known before each of its rows."""
         groups = group(np.zeros(len(y), dtype=np.int64) if slots is None else slots)
-        self._make_room(groups.found)
+        self._grow(groups.found)
         count, centre, squares, last = self._state[groups.found].T
         centre = np.where(count > 0.0, centre, y[groups.order[groups.start]])
         # One line per key, filled up with zeros: sums of one key never meet the numbers of another.
@@ -90,9 +90,9 @@ class Moments:
         label_before[groups.order[1:]] = y[groups.order][:-1]
         label_before[groups.order[groups.start]] = np.where(count > 0.0, last, np.nan)
         n, mean, squares = (part[groups.of_row, groups.rank] for part in known)
-        return Before(n, mean, squares, label_before)
+        return MomentsBefore(n, mean, squares, label_before)
 
-    def _make_room(self, slots: Int) -> None:
+    def _grow(self, slots: Int) -> None:
         self._n_keys = max(self._n_keys, int(slots.max(initial=-1)) + 1)
         missing, have = self._n_keys - len(self._state), len(self._state)
         if missing > 0:
@@ -120,7 +120,7 @@ START = 20
 WINDOW = 50
 
 
-class Recent:
+class RecentErrors:
     """The last 50 to 99 labels of each key (fewer while it has fewer), its first 20 left out.
 
     Two windows of fixed length take turns. So the sums are taken row by row over the same rows however they were cut,
@@ -128,13 +128,13 @@ class Recent:
     """
 
     def __init__(self) -> None:
-        # (room, window of even or odd number, [count, deviation, squared deviation, squared error])
+        # (capacity, window of even or odd number, [count, deviation, squared deviation, squared error])
         self._sums: Float = np.zeros((16, 2, 4))
 
     def add(self, slots: Int, before: Int, deviation: Float, loss: Float) -> None:
         """Labels in order; ``before`` (n,): how many its key had before this call."""
         groups = group(slots)
-        self._make_room(int(slots.max(initial=-1)) + 1)
+        self._grow(int(slots.max(initial=-1)) + 1)
         window = (before + groups.rank - START) // WINDOW
         newest = window[groups.order[groups.start + groups.size - 1]]
         stored = (before[groups.order[groups.start]] - 1 - START) // WINDOW
@@ -148,24 +148,24 @@ class Recent:
 
     def count(self, n_keys: int) -> Float:
         """(n_keys,): how many labels the sums are of."""
-        self._make_room(n_keys)
+        self._grow(n_keys)
         return np.asarray(self._sums[:n_keys, :, 0].sum(axis=1))
 
     def nmse(self, n_keys: int) -> Float:
         """(n_keys,): mean squared error over the variance of the same labels; NaN where they do not differ."""
-        self._make_room(n_keys)
+        self._grow(n_keys)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             n, deviation, square, loss = self._sums[:n_keys].sum(axis=1).T
             variance = square / n - (deviation / n) ** 2
             return np.asarray(np.where(variance > 0.0, loss / n / variance, np.nan))
 
-    def _make_room(self, needed: int) -> None:
+    def _grow(self, needed: int) -> None:
         have = len(self._sums)
         if needed > have:
             self._sums = np.concatenate([self._sums, np.zeros((max(have, needed - have), 2, 4))])
 
     def arrays(self, prefix: str, n_keys: int) -> Arrays:
-        self._make_room(n_keys)
+        self._grow(n_keys)
         return {f"{prefix}.recent": self._sums[:n_keys].copy()}
 
     def load(self, arrays: Arrays, prefix: str, n_keys: int) -> None:

@@ -1,4 +1,4 @@
-"""How each key of a run fares, in a few numbers per key."""
+"""Scores of each key of a run, in a few numbers per key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from iegp.errors import InputError
 from iegp.storage.schema import ANY_NUMBER, LARGEST_COUNT, Field, take
 from iegp.stream.answers import Answers
-from iegp.stream.digest.key_moments import Recent
+from iegp.stream.digest.key_moments import RecentErrors
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.
@@ -42,7 +42,7 @@ class KeyScores:
     def __init__(self) -> None:
         self._slot_of: dict[str, int] = {}
         self._sums: Arrays = {name: np.zeros(16) for name in _SUMS}
-        self._recent = Recent()
+        self._recent = RecentErrors()
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -98,7 +98,7 @@ class KeyScores:
         return self._entries(np.argsort(-self._of("rows"), kind="stable")[:at_most])
 
     def worst(self, at_most: int) -> list[KeyScore]:
-        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them to tell."""
+        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them."""
         nmse = self._recent.nmse(len(self))
         known = np.flatnonzero(~np.isnan(nmse) & (self._recent.count(len(self)) >= ENOUGH_LABELS))
         return self._entries(known[np.argsort(-nmse[known], kind="stable")][:at_most])

@@ -9,8 +9,8 @@ from scipy.special import betainc, gammaincc, gammaln, ndtr
 
 from iegp.evaluate.naive import count_log_score
 from iegp.storage.schema import LARGEST_COUNT, Field, fill, prefixed, take
-from iegp.stream.digest.accumulators import FARTHEST, Spells
-from iegp.stream.digest.key_moments import Before, Moments
+from iegp.stream.digest.accumulators import FARTHEST, IntervalSums
+from iegp.stream.digest.key_moments import Moments, MomentsBefore
 from iegp.typing import Arrays, Bool, Float, Int
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
@@ -36,7 +36,7 @@ class NumberScores:
     """
 
     def __init__(self, task: str, has_keys: bool = False) -> None:
-        self.task, self.spells = task, Spells(SUMS)
+        self.task, self.intervals = task, IntervalSums(SUMS)
         self.labels, self.scored = Moments(), Moments()
         self.by_key = Moments(0) if has_keys else None
         self.tallies: Arrays = {
@@ -60,10 +60,10 @@ class NumberScores:
         errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - before.last) ** 2
         covered = (lower <= y) & (y <= upper)
         columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
-        self.spells.add(row[scored].astype(np.int64), columns[scored])
+        self.intervals.add(row[scored].astype(np.int64), columns[scored])
         self._tally(y, mean, std, pit, scored)
 
-    def _naive_log_score(self, y: Float, before: Before) -> Float:
+    def _naive_log_score(self, y: Float, before: MomentsBefore) -> Float:
         """NaN where the labels so far give no forecast."""
         if self.task == "count":
             seen = np.maximum(before.n, 1.0)
@@ -91,13 +91,13 @@ class NumberScores:
         return shares | {"residuals": Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)}
 
     def arrays(self, prefix: str) -> Arrays:
-        arrays = self.spells.arrays(f"{prefix}.spells") | prefixed(prefix, copy.deepcopy(self.tallies))
+        arrays = self.intervals.arrays(f"{prefix}.intervals") | prefixed(prefix, copy.deepcopy(self.tallies))
         for name, moments in self._moments().items():
             arrays |= moments.arrays(f"{prefix}.{name}")
         return arrays
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self.spells.load(arrays, f"{prefix}.spells")
+        self.intervals.load(arrays, f"{prefix}.intervals")
         fill(self.tallies, arrays, prefix, self._schema())
         for name, moments in self._moments().items():
             moments.load(arrays, f"{prefix}.{name}", None if moments is self.by_key else 1)
@@ -107,10 +107,10 @@ class NumberScores:
         return found if self.by_key is None else found | {"by_key": self.by_key}
 
 
-def _student_log_density(y: Float, before: Before) -> Float:
-    """Of a normal whose mean and variance are known through the labels so far alone: Student's t.
+def _student_log_density(y: Float, before: MomentsBefore) -> Float:
+    """Log density of Student's t: a normal with mean and variance estimated from the labels so far.
 
-    The plain normal with those moments would be absurdly sure of itself after two labels that happen to be close.
+    A normal with those moments would be far too narrow after two labels that happen to be close.
     """
     count, dof = before.n, before.n - 1.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
