@@ -27,7 +27,7 @@ def use_threads(monkeypatch: Any) -> None:
 
 
 def _started(ensemble: Any, number: int, n_workers: int) -> team.Worker:
-    # Dealt otherwise than in processes, in neighbours: who keeps which kernel must not matter.
+    # Dealt otherwise than in processes, in neighbours: which worker keeps which kernel must not matter.
     kernels = np.array_split(np.arange(ensemble.n_kernels), n_workers)[number]
     beliefs = (kernels[:, None] * ensemble.n_drifts + np.arange(ensemble.n_drifts)).ravel()
     here, there = Pipe()

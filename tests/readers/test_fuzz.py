@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers.helpers import good, in_order, read_all
-from readers.written import PARQUET, near_csv, near_json, near_parquet
+from readers.near_formats import PARQUET, near_csv, near_json, near_parquet
 
 from iegp.errors import InputError
 from iegp.readers import feeds, open_source, record_cutter

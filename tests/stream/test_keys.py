@@ -120,7 +120,7 @@ def test_a_late_label_teaches_the_key_of_its_row():
     for place in (20, 60):
         asked = rows[place]
         bare = {name: value for name, value in asked.items() if name != "y"}
-        label = {"id": asked["id"], "y": asked["y"], "sensor": "somebody else"}
+        label = {"id": asked["id"], "y": asked["y"], "sensor": "another key"}
         one, other = keyed_job(), keyed_job()
         absorb(one, [*rows[:place], bare, *rows[place + 1 : 90], label, *rows[90:]])
         absorb(other, [*rows[:place], *rows[place + 1 : 90], asked, *rows[90:]])
@@ -250,6 +250,6 @@ def no_memory(_):
     raise MemoryError
 
 
-def test_a_plan_with_a_key_needs_someone_who_makes_models_by_key():
+def test_a_plan_with_a_key_needs_by_key():
     with pytest.raises(InputError, match="by_key"):
         Job(Plan(target="y", task="regression", key="sensor"), keyed_job().settings, True)

@@ -15,6 +15,7 @@ from iegp.fleet.keyed_learner import Fleets
 from iegp.report import About, write_report
 from iegp.stream import checkpoint
 from iegp.stream.answer_reader import read_answers, read_sidecar
+from iegp.stream.answer_writer import SUFFIXES
 from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
 
@@ -25,7 +26,7 @@ def report(run: str, out: str | None) -> int:
     page = Path(out) if out is not None else path.with_name(path.name + ".html")
     if not path.is_file():
         raise InputError(f"{run} is not a file; name the answers of a run (--out) or its model (--save)")
-    is_answers = path.suffix.lower() in (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+    is_answers = path.suffix.lower() in SUFFIXES
     digest, about = _from_answers(path) if is_answers else _from_model(path)
     write_report(page, digest, about)
     sys.stderr.write(f"Report: {page}\n")

@@ -7,7 +7,7 @@ to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete r
 """
 
 from iegp.readers.opening import open_source
-from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing
+from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing, object_array
 from iegp.readers.source import Schema, Source
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "Schema",
     "Source",
     "is_missing",
+    "object_array",
     "open_source",
 ]

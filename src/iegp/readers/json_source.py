@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from iegp.errors import InputError
 from iegp.readers.feeds import Feed
 from iegp.readers.record_cutter import Place, Span, UncutRecord, line_record_ends
-from iegp.readers.records import START, Columns, Fault, Records, as_text, excerpt
+from iegp.readers.records import START, Columns, Fault, Records, as_text, excerpt, object_array
 from iegp.readers.source import Request, Schema
 from iegp.readers.text_source import Layout, TextSource
-from iegp.typing import Bool
 
 MAX_COLUMNS = 4096
 """Keys are taken from the data, so their number must have a bound."""
@@ -88,9 +87,7 @@ class JsonColumns:
             return np.array(values, dtype=np.float64)  # None becomes NaN
         if name in self._keep_text:
             values = [as_text(value) for value in values]
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
+        return object_array(values)
 
     def accept(self, row: dict[str, Any]) -> Fault | None:
         """Looks at every value of a row. A good row may bring new columns; a bad one changes nothing."""
@@ -226,7 +223,7 @@ class JsonSource(TextSource):
 
     def _parse(self, span: Span) -> Records:
         lines = [_without_mark(line, span.start) if not i else line for i, line in enumerate(_lines(span))]
-        layout = Layout.of(span, _is_blank(lines))
+        layout = Layout.of(span, np.array([not line.strip() for line in lines], dtype=np.bool_))
         rows, faults = self._accepted([line for line in lines if line.strip()])
         return layout.batch(self._columns.arrays(rows), faults, self._n_records)
 
@@ -249,10 +246,6 @@ class JsonSource(TextSource):
 def _lines(span: Span) -> list[bytes]:
     begins = [0, *span.ends[:-1].tolist()]
     return [span.data[a:b] for a, b in zip(begins, span.ends.tolist(), strict=True)]
-
-
-def _is_blank(lines: list[bytes]) -> Bool:
-    return np.array([not line.strip() for line in lines], dtype=np.bool_)
 
 
 def _without_mark(line: bytes, start: Place) -> bytes:

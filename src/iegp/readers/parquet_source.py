@@ -15,7 +15,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.records import MAX_RAW, START, BadRecord, Fault, Position, Records, as_text, excerpt
+from iegp.readers.records import MAX_RAW, START, BadRecord, Fault, Position, Records, as_text, excerpt, object_array
 from iegp.readers.source import Request, Schema, Source
 
 _NOT_FINITE = "NaN or infinite; leave the cell empty (null) if the value is missing"
@@ -43,7 +43,7 @@ def column_values(column: pa.Array, kind: str) -> tuple[NDArray[Any], dict[int, 
     if kind == "number":
         return _numbers(column)
     if _is_time(column.type):
-        return _objects(_iso(column).to_pylist()), {}
+        return object_array(_iso(column).to_pylist()), {}
     if _is_number(column.type):
         return _number_texts(column)
     return _texts(column)
@@ -77,15 +77,15 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], dict[int, Fault]]:
 def _number_texts(column: pa.Array) -> tuple[NDArray[Any], dict[int, Fault]]:
     """Numbers of a column that is kept as text."""
     if pa.types.is_decimal(column.type):
-        return _objects(column.cast(pa.string()).to_pylist()), {}
+        return object_array(column.cast(pa.string()).to_pylist()), {}
     faults = _numbers(column)[1] if pa.types.is_floating(column.type) else {}
-    return _objects([as_text(value) for value in column.to_pylist()]), faults
+    return object_array([as_text(value) for value in column.to_pylist()]), faults
 
 
 def _texts(column: pa.Array) -> tuple[NDArray[Any], dict[int, Fault]]:
     raw = column.cast(pa.large_binary()).to_pylist()
     try:
-        return _objects([None if value is None else value.decode() for value in raw]), {}
+        return object_array([None if value is None else value.decode() for value in raw]), {}
     except UnicodeDecodeError:
         return _decode_one_by_one(raw)
 
@@ -99,7 +99,7 @@ def _decode_one_by_one(raw: list[bytes | None]) -> tuple[NDArray[Any], dict[int,
         except UnicodeDecodeError:
             texts.append(None)
             faults[i] = Fault(None, excerpt(value or b""), _NOT_UTF8)
-    return _objects(texts), faults
+    return object_array(texts), faults
 
 
 def _iso(column: pa.Array) -> pa.Array:
@@ -107,12 +107,6 @@ def _iso(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = column.cast(pa.timestamp(column.type.unit, tz="UTC"))
     return pc.replace_substring(column.cast(pa.string()), " ", "T")
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 BATCH_CELLS = 1 << 18

@@ -128,7 +128,7 @@ class Records(Batch):
         """Where good record ``i`` is found again: after the good one before it, and the bad ones before that."""
         if i == 0:
             return self.start
-        n_bad = bisect_right(self.bad, i - 1, key=_n_good_before)
+        n_bad = bisect_right(self.bad, i - 1, key=lambda record: record.before)
         return Position(int(self.offsets[i - 1]), int(self.next_lines[i - 1]), self.start.record + i + n_bad)
 
     @classmethod
@@ -142,7 +142,7 @@ class Records(Batch):
             bad += [record._replace(before=before + record.before) for record in part.bad]
             before += len(part)
         return cls(
-            {name: _joined([_column(part, name) for part in parts]) for name in names},
+            {name: _joined([part.columns.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
             np.concatenate([part.lines for part in parts]),
             np.concatenate([part.offsets for part in parts]),
             np.concatenate([part.next_lines for part in parts]),
@@ -150,15 +150,6 @@ class Records(Batch):
             parts[0].start,
             parts[-1].end,
         )
-
-
-def _n_good_before(bad: BadRecord) -> int:
-    return bad.before
-
-
-def _column(batch: Batch, name: str) -> NDArray[Any]:
-    found = batch.columns.get(name)
-    return np.full(len(batch), np.nan) if found is None else found
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -170,6 +161,13 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers among text can only be gaps: kinds do not change within a source."""
     return values if values.dtype == object else np.full(len(values), None, dtype=object)
+
+
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """(n,): the values as they are, of any types."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def is_missing(values: NDArray[Any]) -> Bool:

@@ -60,15 +60,12 @@ class Layout:
             self.next_lines[is_good],
             bad,
             Position(*first, n_before),
-            self._end(n_before),
+            Position(first.offset + len(self.span.data), self.end_line, n_before + len(self)),
         )
 
     def _bad(self, i: int, fault: Fault, n_bad_before: int, n_before: int) -> BadRecord:
         after = Position(self.span.start.offset + int(self.ends[i]), int(self.next_lines[i]), n_before + i + 1)
         return BadRecord(i - n_bad_before, int(self.lines[i]), *fault, shorten_raw(self.record(i)), after)
-
-    def _end(self, n_before: int) -> Position:
-        return Position(self.span.start.offset + len(self.span.data), self.end_line, n_before + len(self))
 
 
 def _lines_at(span: Span) -> Int:

@@ -178,12 +178,6 @@ def take(arrays: Arrays, name: str, field: Field) -> NDArray[Any]:
     return arrays[name].copy()
 
 
-def fill(own: Arrays, arrays: Arrays, prefix: str, fields: Schema) -> None:
-    """Overwrite each of ``own`` with its stored array, which must be what ``fields`` says."""
-    for name, array in own.items():
-        array[...] = take(arrays, f"{prefix}.{name}", fields[name])
-
-
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
     """Arrays under names that begin with ``prefix``."""
     return {f"{prefix}.{name}": array for name, array in arrays.items()}

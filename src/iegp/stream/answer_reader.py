@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iegp.errors import InputError
-from iegp.readers import Records, open_source
+from iegp.readers import Records, object_array, open_source
 from iegp.storage.model_file import replace_atomically
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
 
@@ -120,7 +120,7 @@ def _answers(rows: list[dict[str, Any]], key_field: str | None) -> Answers:
     classes = tuple(rows[0]["proba"])
     proba = np.array([[row["proba"][name] for name in classes] for row in rows], dtype=np.float64)
     predictions = predictions_of(log_score, proba=proba.reshape(len(rows), len(classes)))
-    labels = np.array([row["label"] or None for row in rows] + [None], dtype=object)[:-1]
+    labels = object_array([row["label"] or None for row in rows])
     return Answers(predictions, number, labels, classes, note=note)
 
 

@@ -19,7 +19,7 @@ from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import Column, Encoder, Problem
-from iegp.readers import Batch, is_missing
+from iegp.readers import Batch, is_missing, object_array
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage.schema import count, flag, part_of, prefixed
 from iegp.stream.answers import NUMBERS, Answers
@@ -148,7 +148,7 @@ class Job:
                 return None, problem
             self._grow(new, features)
             growth, _ = self._next_growth(batch, features)
-        stop = min(growth, len(batch), self._rows_to_refit())
+        stop = min(growth, len(batch), self._learner().rows_to_refit)
         features = features.part(0, stop)
         part = self._part_of(batch.part(0, stop), features)
         problem = self._problem_in(part, features)
@@ -170,7 +170,8 @@ class Job:
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
-        keys = _all_known(self.plan.keys_of(batch))
+        keys = self.plan.keys_of(batch)
+        keys = None if keys is None else tuple(str(key) for key in keys)
         answers = Answers(learner.predict(x, keys), rows, labels, learner.classes, self.plan.ids_of(batch), keys)
         return replace(answers, is_new_key=learner.are_new(keys))
 
@@ -186,9 +187,6 @@ class Job:
         if self.learner is None:
             raise InputError("the model has seen no row yet; stream some first")
         return self.learner
-
-    def _rows_to_refit(self) -> int:
-        return self._learner().rows_to_refit
 
     # -- columns ---------------------------------------------------------------------------------------------------
 
@@ -369,7 +367,7 @@ class Job:
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """Learn a late label with the features its row was predicted with; the answer repeats that prediction."""
         x = self.encoder.widened(waiting.x)
-        labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
+        labels = object_array([label]) if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)
         (answers,) = self._learn(x, labels, np.array([waiting.row]), (name,), keys)
         self.counters.learned += 1
@@ -461,8 +459,3 @@ class Job:
             raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
         if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
             raise ValueError("its parts belong to different runs")
-
-
-def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:
-    """Keys of records that were checked to have one."""
-    return None if keys is None else tuple(str(key) for key in keys)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers import Batch, is_missing
+from iegp.readers import Batch, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
@@ -120,7 +120,7 @@ class Plan:
         if values is None:
             return np.full(len(batch), None, dtype=object) if self.has_classes else np.full(len(batch), np.nan)
         if self.has_classes:
-            return np.array([label_name(value) for value in values] + [None], dtype=object)[:-1]
+            return object_array([label_name(value) for value in values])
         return values if values.dtype == np.float64 else np.array([_number(v) for v in values], dtype=np.float64)
 
     def ids_of(self, batch: Batch) -> tuple[str | None, ...] | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from iegp.errors import IegpError
 from iegp.preprocessing.encoder import Problem
-from iegp.readers import BadRecord, Batch, Position, Records, Source
+from iegp.readers import BadRecord, Batch, Position, Records, Source, object_array
 from iegp.stream import checkpoint
 from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
@@ -328,7 +328,7 @@ def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Posit
     columns: dict[str, NDArray[Any]] = {}
     for name, kept in stored["columns"].items():
         if "text" in kept:
-            columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
+            columns[name] = object_array(kept["text"])
         else:
             numbers = [math.nan if value is None else value for value in kept["numbers"]]
             columns[name] = np.array(numbers, dtype=np.float64)

@@ -8,7 +8,7 @@ from stream_runs.digest_streams import classes
 from iegp.stream.digest import Digest
 
 
-def test_errors_of_classes_beyond_those_told_apart_count():
+def test_errors_of_classes_beyond_the_limit_count():
     names = tuple(f"c{i}" for i in range(80))
     proba = np.eye(80)
     labels = np.array([*names[1:], names[0]], dtype=object)

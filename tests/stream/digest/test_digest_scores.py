@@ -59,7 +59,7 @@ def test_counts_and_their_naive_forecast():
     assert_allclose(results.pit.sum(), N - 1)
 
 
-def test_counts_drawn_from_the_prediction_look_honest():
+def test_counts_drawn_from_the_prediction_are_calibrated():
     rng = np.random.default_rng(3)
     n, mean, size = 20_000, 1.7, 2.0
     y = rng.negative_binomial(size, size / (size + mean), n).astype(np.float64)

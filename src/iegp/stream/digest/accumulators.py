@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.storage.schema import ANY_NUMBER, INCREASING, LARGEST_COUNT, POWER, Field, take
+from iegp.storage.schema import ANY_NUMBER, INCREASING, LARGEST_COUNT, POWER, Field, Schema, prefixed, take
 from iegp.typing import Arrays, Float, Int
 
 BLOCK = 512
@@ -166,3 +167,21 @@ class Thinned:
         kept.step = step
         kept._put(0, row, values)
         return kept
+
+
+class ScoreSums:
+    """Sums over intervals, and tallies by name, at first zero; a subclass adds the rows of blocks to them."""
+
+    def __init__(self, names: tuple[str, ...], tallies: Schema) -> None:
+        self.intervals, self._fields = IntervalSums(names), tallies
+        self.tallies: Arrays = {
+            name: np.zeros([n or 0 for n in field.shape], field.dtype) for name, field in tallies.items()
+        }
+
+    def arrays(self, prefix: str) -> Arrays:
+        return self.intervals.arrays(f"{prefix}.intervals") | prefixed(prefix, copy.deepcopy(self.tallies))
+
+    def load(self, arrays: Arrays, prefix: str) -> None:
+        self.intervals.load(arrays, f"{prefix}.intervals")
+        for name, field in self._fields.items():
+            self.tallies[name] = take(arrays, f"{prefix}.{name}", field)

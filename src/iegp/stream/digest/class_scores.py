@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.storage.schema import LARGEST_COUNT, Field, fill, prefixed, take
-from iegp.stream.digest.accumulators import FARTHEST, IntervalSums
-from iegp.typing import Arrays, Float, Int
+from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
+from iegp.typing import Float, Int
 
 MOST_CLASSES = 50
 OTHER = MOST_CLASSES
@@ -83,18 +82,22 @@ _RANGES = {
 }
 
 
-class ClassScores:
+_TALLIES = {
+    # number of the last label
+    "last": Field((1,), -1, MOST_CLASSES, np.int64),
+    # how often each class (row) was predicted to be another (column); the last is for all others
+    "confusion": Field((MOST_CLASSES + 1, MOST_CLASSES + 1), 0, LARGEST_COUNT, np.int64),
+    # rows, sum of confidence, right ones
+    "reliability": Field((RELIABILITY_BINS, 3), 0.0, LARGEST_COUNT),
+}
+
+
+class ClassScores(ScoreSums):
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, classes by number."""
 
     def __init__(self) -> None:
-        self.intervals = IntervalSums(SUMS)
-        self.tallies: Arrays = {
-            "last": np.full(1, -1, dtype=np.int64),
-            # how often each class (row) was predicted to be another (column); the last is for all others
-            "confusion": np.zeros((MOST_CLASSES + 1, MOST_CLASSES + 1), dtype=np.int64),
-            # rows, sum of confidence, right ones
-            "reliability": np.zeros((RELIABILITY_BINS, 3)),
-        }
+        super().__init__(SUMS, _TALLIES)
+        self.tallies["last"][:] = UNKNOWN
 
     def absorb(self, block: Float) -> None:
         row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
@@ -135,15 +138,3 @@ class ClassScores:
         take({"rows waiting": waiting}, "rows waiting", Field((None, len(COLUMNS)), low, high, gaps=True))
         codes = waiting[:, [i for i, name in enumerate(COLUMNS) if name not in ("log_score", "confidence")]]
         take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
-
-    def arrays(self, prefix: str) -> Arrays:
-        return {**self.intervals.arrays(f"{prefix}.intervals"), **prefixed(prefix, copy.deepcopy(self.tallies))}
-
-    def load(self, arrays: Arrays, prefix: str) -> None:
-        self.intervals.load(arrays, f"{prefix}.intervals")
-        fields = {
-            "last": Field((1,), -1, MOST_CLASSES, np.int64),
-            "confusion": Field(self.tallies["confusion"].shape, 0, LARGEST_COUNT, np.int64),
-            "reliability": Field(self.tallies["reliability"].shape, 0.0, LARGEST_COUNT),
-        }
-        fill(self.tallies, arrays, prefix, fields)

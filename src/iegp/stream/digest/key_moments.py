@@ -10,6 +10,24 @@ from iegp.storage.schema import ANY_NUMBER, LARGEST_COUNT, Field, Rule, take
 from iegp.typing import Arrays, Bool, Float, Int
 
 
+def grown(array: Float, length: int) -> Float:
+    """The array with zeros after its rows, at least ``length`` rows; it at least doubles, so that growing is rare."""
+    missing = length - len(array)
+    if missing <= 0:
+        return array
+    return np.concatenate([array, np.zeros((max(missing, len(array)), *array.shape[1:]))])
+
+
+def nmse_of_sums(n: Float, deviation: Float, square: Float, loss: Float) -> Float:
+    """Mean squared error over the variance of the same labels; NaN where they do not differ.
+
+    The sums are of ones, of deviations of the labels from any centre, of their squares, and of squared errors.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance = square / n - (deviation / n) ** 2
+        return np.asarray(np.where(variance > 0.0, loss / n / variance, np.nan))
+
+
 class Groups(NamedTuple):
     """The rows of a call (n,) by key, (g,) different ones."""
 
@@ -94,9 +112,7 @@ class Moments:
 
     def _grow(self, slots: Int) -> None:
         self._n_keys = max(self._n_keys, int(slots.max(initial=-1)) + 1)
-        missing, have = self._n_keys - len(self._state), len(self._state)
-        if missing > 0:
-            self._state = np.concatenate([self._state, np.zeros((max(missing, have), 4))])
+        self._state = grown(self._state, self._n_keys)
 
     def arrays(self, name: str) -> Arrays:
         return {name: self._state[: self._n_keys].copy()}
@@ -134,7 +150,7 @@ class RecentErrors:
     def add(self, slots: Int, before: Int, deviation: Float, loss: Float) -> None:
         """Labels in order; ``before`` (n,): how many its key had before this call."""
         groups = group(slots)
-        self._grow(int(slots.max(initial=-1)) + 1)
+        self._sums = grown(self._sums, int(slots.max(initial=-1)) + 1)
         window = (before + groups.rank - START) // WINDOW
         newest = window[groups.order[groups.start + groups.size - 1]]
         stored = (before[groups.order[groups.start]] - 1 - START) // WINDOW
@@ -148,25 +164,18 @@ class RecentErrors:
 
     def count(self, n_keys: int) -> Float:
         """(n_keys,): how many labels the sums are of."""
-        self._grow(n_keys)
-        return np.asarray(self._sums[:n_keys, :, 0].sum(axis=1))
+        return np.asarray(self._of(n_keys)[:, :, 0].sum(axis=1))
 
     def nmse(self, n_keys: int) -> Float:
         """(n_keys,): mean squared error over the variance of the same labels; NaN where they do not differ."""
-        self._grow(n_keys)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            n, deviation, square, loss = self._sums[:n_keys].sum(axis=1).T
-            variance = square / n - (deviation / n) ** 2
-            return np.asarray(np.where(variance > 0.0, loss / n / variance, np.nan))
+        return nmse_of_sums(*self._of(n_keys).sum(axis=1).T)
 
-    def _grow(self, needed: int) -> None:
-        have = len(self._sums)
-        if needed > have:
-            self._sums = np.concatenate([self._sums, np.zeros((max(have, needed - have), 2, 4))])
+    def _of(self, n_keys: int) -> Float:
+        self._sums = grown(self._sums, n_keys)
+        return self._sums[:n_keys]
 
     def arrays(self, prefix: str, n_keys: int) -> Arrays:
-        self._grow(n_keys)
-        return {f"{prefix}.recent": self._sums[:n_keys].copy()}
+        return {f"{prefix}.recent": self._of(n_keys).copy()}
 
     def load(self, arrays: Arrays, prefix: str, n_keys: int) -> None:
         self._sums = take(arrays, f"{prefix}.recent", Field((n_keys, 2, 4), **ANY_NUMBER))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 from scipy.special import betainc, gammaincc, gammaln, ndtr
 
 from iegp.evaluate.naive import count_log_score
-from iegp.storage.schema import LARGEST_COUNT, Field, fill, prefixed, take
-from iegp.stream.digest.accumulators import FARTHEST, IntervalSums
+from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
 from iegp.stream.digest.key_moments import Moments, MomentsBefore
 from iegp.typing import Arrays, Bool, Float, Int
 
@@ -27,7 +25,14 @@ LEVELS: Float = np.arange(5, 100, 5) / 100
 NEEDED = {"regression": 2, "count": 1}
 
 
-class NumberScores:
+_TALLIES = {
+    "pit": Field((PIT_BINS,), 0.0, LARGEST_COUNT),
+    "inside": Field((len(LEVELS),), 0.0, LARGEST_COUNT),
+    "residuals": Field((len(RESIDUAL_EDGES) + 1,), 0, LARGEST_COUNT, np.int64),
+}
+
+
+class NumberScores(ScoreSums):
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, or ``KEYED_COLUMNS``.
 
     The first labels are not scored: before them neither the model nor a naive forecast knows the units. Log scores are
@@ -36,14 +41,10 @@ class NumberScores:
     """
 
     def __init__(self, task: str, has_keys: bool = False) -> None:
-        self.task, self.intervals = task, IntervalSums(SUMS)
+        super().__init__(SUMS, _TALLIES)
+        self.task = task
         self.labels, self.scored = Moments(), Moments()
         self.by_key = Moments(0) if has_keys else None
-        self.tallies: Arrays = {
-            "pit": np.zeros(PIT_BINS),
-            "inside": np.zeros(len(LEVELS)),
-            "residuals": np.zeros(len(RESIDUAL_EDGES) + 1, dtype=np.int64),
-        }
 
     def absorb(self, block: Float) -> None:
         row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
@@ -86,19 +87,14 @@ class NumberScores:
         """Refuse stored rows that could not have been waiting."""
         take({"rows waiting": waiting[:, 0]}, "rows waiting", Field((None,), 0.0, FARTHEST - 1.0, whole=True))
 
-    def _schema(self) -> dict[str, Field]:
-        shares = {name: Field(self.tallies[name].shape, 0.0, LARGEST_COUNT) for name in ("pit", "inside")}
-        return shares | {"residuals": Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)}
-
     def arrays(self, prefix: str) -> Arrays:
-        arrays = self.intervals.arrays(f"{prefix}.intervals") | prefixed(prefix, copy.deepcopy(self.tallies))
+        arrays = super().arrays(prefix)
         for name, moments in self._moments().items():
             arrays |= moments.arrays(f"{prefix}.{name}")
         return arrays
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self.intervals.load(arrays, f"{prefix}.intervals")
-        fill(self.tallies, arrays, prefix, self._schema())
+        super().load(arrays, prefix)
         for name, moments in self._moments().items():
             moments.load(arrays, f"{prefix}.{name}", None if moments is self.by_key else 1)
 
@@ -152,19 +148,19 @@ def _count_cdf(y: Float, mean: Float, std: Float) -> Float:
 def _pit_histogram(low: Float, high: Float) -> Float:
     """Rows in each of ``PIT_BINS`` bins; a row that covers low to high is shared out among the bins it touches."""
     edges = np.linspace(0.0, 1.0, PIT_BINS + 1)
-    return _mass_between(low, high, edges[:-1], edges[1:], last_closed=True)
+    return _mass_between(low, high, edges[:-1], edges[1:])
 
 
 def _inside(low: Float, high: Float) -> Float:
     """Rows inside the central interval of each of ``LEVELS``."""
-    return _mass_between(low, high, 0.5 - 0.5 * LEVELS, 0.5 + 0.5 * LEVELS, last_closed=True)
+    return _mass_between(low, high, 0.5 - 0.5 * LEVELS, 0.5 + 0.5 * LEVELS)
 
 
-def _mass_between(low: Float, high: Float, start: Float, end: Float, last_closed: bool) -> Float:
+def _mass_between(low: Float, high: Float, start: Float, end: Float) -> Float:
     width = (high - low)[:, None]
     overlap = np.minimum(high[:, None], end) - np.maximum(low[:, None], start)
-    final = (end == end.max()) & last_closed
-    point = (low[:, None] >= start) & ((low[:, None] < end) | (final & (low[:, None] <= end)))
+    # The end with the largest value is included, the others are not.
+    point = (low[:, None] >= start) & ((low[:, None] < end) | ((end == end.max()) & (low[:, None] <= end)))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(width > 0.0, np.clip(overlap / width, 0.0, 1.0), point)
     total: Float = share.sum(axis=0)

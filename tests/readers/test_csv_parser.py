@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from readers.helpers import plain
-from readers.written import CSV_PIECES, near_csv
+from readers.near_formats import CSV_PIECES, near_csv
 
 from iegp.readers import csv_parser
 from iegp.readers.csv_parser import CsvShape, find_fault, parse_fast, parse_slow, split_fields
