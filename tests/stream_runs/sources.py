@@ -23,7 +23,7 @@ def numbers(n: int, seed: int = 0) -> list[Record]:
 
 
 def keyed(n: int, n_keys: int = 7, seed: int = 0) -> list[Record]:
-    """Two numbers and a label that depends on the key of the row; some keys come often, some late, some with a number."""
+    """Two numbers and a label that depends on the key; some keys come often, some late, some with a number."""
     rng = np.random.default_rng(seed + 1)
     records = numbers(n, seed)
     for i, record in enumerate(records):
