@@ -41,8 +41,6 @@ class Sizes(NamedTuple):
     """Sizes of the arrays, from the settings and the shapes of a few of them."""
 
     n_columns: int
-    n_kernels: int
-    n_frequencies: int
     n_beliefs: int
     n_noise: int
     n_latents: int
@@ -76,20 +74,9 @@ def sizes(settings: Settings, arrays: Arrays) -> Sizes:
         n_latents, n_labels = likelihood.n_latents(n_outputs), likelihood.label_columns
     if n_outputs < 1:
         raise ValueError("state.vector is of no outputs")
-    n_kernels = len(settings.kernels)
-    noise_models = settings.noise_forgetting if gaussian else settings.sharpness
-    n_beliefs = n_kernels * len(settings.drift_var)
-    return Sizes(
-        n_columns,
-        n_kernels,
-        settings.n_frequencies,
-        n_beliefs,
-        len(noise_models),
-        n_latents,
-        n_labels,
-        n_outputs,
-        n_link,
-    )
+    n_noise = len(settings.noise_forgetting if gaussian else settings.sharpness)
+    n_beliefs = len(settings.kernels) * len(settings.drift_var)
+    return Sizes(n_columns, n_beliefs, n_noise, n_latents, n_labels, n_outputs, n_link)
 
 
 def check(settings: Settings, arrays: Arrays) -> Sizes:

@@ -222,16 +222,7 @@ class Job:
         if settings.features == "orthogonal" and (has_text or not self.given_columns):
             # Orthogonal frequencies couple all columns, so none could be added later.
             settings = replace(settings, features="random")
-        learner = Learner.begin(
-            self.plan.task,
-            settings,
-            len(self.encoder.columns),
-            classes=self.plan.classes,
-            order=self.plan.order,
-            level=self.plan.level,
-            cheap_intervals=self.plan.intervals == "normal",
-            n_threads=self.n_threads,
-        )
+        learner = Learner.begin(self.plan, settings, len(self.encoder.columns), self.n_threads)
         self.learner = learner if self.plan.key is None or self.by_key is None else self.by_key.begin(learner)
 
     def _part_of(self, batch: Batch, features: Batch) -> _Part:
@@ -429,8 +420,7 @@ class Job:
         classes = tuple(str(label) for label in header["classes"])
         self._check_rows(model)
         self._check_labels(model, classes)
-        cheap = plan.intervals == "normal"
-        learner = Learner(plan.task, model, classes, plan.order, plan.level, cheap, n_threads=self.n_threads)
+        learner = Learner(plan, model, classes, self.n_threads)
         self.learner = learner
         if plan.key is not None and self.by_key is not None:
             if any(waiting.key is None for waiting in self.pending.rows.values()):

@@ -21,6 +21,7 @@ from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
 from iegp.stream.answers import predictions_of
+from iegp.stream.plan import Plan
 from iegp.typing import Arrays, Bool, Float
 
 
@@ -31,28 +32,19 @@ class Learner:
     size if they are numbers. With ``order`` only those named are known.
     """
 
-    def __init__(
-        self,
-        task: str,
-        model: Online,
-        classes: Sequence[str] = (),
-        order: Sequence[str] | None = None,
-        level: float = 0.95,
-        cheap_intervals: bool = False,
-        n_threads: int = 1,
-    ) -> None:
-        self.task = task
+    def __init__(self, plan: Plan, model: Online, classes: Sequence[str], n_threads: int = 1) -> None:
+        self.task, self.level = plan.task, plan.level
+        self.cheap_intervals = plan.intervals == "normal"
         self.model = model
-        self.labels = codec_of(task, classes, order)
-        self.level = level
-        self.cheap_intervals = cheap_intervals
+        self.labels = _codec_of(plan, classes)
         self.n_threads = n_threads
 
     @classmethod
-    def begin(cls, task: str, settings: Settings, n_columns: int, **options: Any) -> Learner:
+    def begin(cls, plan: Plan, settings: Settings, n_columns: int, n_threads: int = 1) -> Learner:
         """A learner that has seen nothing. Classes that are not declared leave a place for one without a name."""
-        n_outputs = codec_of(task, options.get("classes", ()), options.get("order")).n_outputs
-        return cls(task, online.begin(settings, n_columns, n_outputs, fills_gaps=True), **options)
+        n_outputs = _codec_of(plan, plan.classes).n_outputs
+        model = online.begin(settings, n_columns, n_outputs, fills_gaps=True)
+        return cls(plan, model, plan.classes, n_threads)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -179,14 +171,14 @@ class Learner:
         return np.maximum(lower, 0.0) if self.task == "count" else lower, mean + reach
 
 
-def codec_of(task: str, classes: Sequence[str] = (), order: Sequence[str] | None = None) -> Codec:
-    """How labels of a task become numbers; ordered ones sort by size unless their ``order`` is given."""
-    if task == "ordinal":
-        is_fixed = order is not None
-        return ClassLabels(tuple(order or classes), is_ordered=True, is_fixed=is_fixed, key=float, argument="order")
-    if task == "classification":
+def _codec_of(plan: Plan, classes: Sequence[str]) -> Codec:
+    """How labels become numbers; ordered ones sort by size unless their order is given."""
+    if plan.task == "ordinal":
+        names, is_fixed = tuple(plan.order or classes), plan.order is not None
+        return ClassLabels(names, is_ordered=True, is_fixed=is_fixed, key=float, argument="order")
+    if plan.task == "classification":
         return ClassLabels(tuple(classes))
-    return CountLabels() if task == "count" else NumberLabels()
+    return CountLabels() if plan.task == "count" else NumberLabels()
 
 
 def _too_far(values: Float, centre: Float | float, scale: Float | float, farthest: float) -> NDArray[np.bool_]:
