@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -84,30 +84,22 @@ class Files:
                 file.close()
 
 
+@dataclass(eq=False)
 class Runner:
     """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each."""
 
-    def __init__(
-        self,
-        job: AnyJob,
-        run_state: RunState,
-        files: Files,
-        *,
-        skips_bad: bool = False,
-        every: Every = DEFAULT_EVERY,
-        limit: int | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
-        watch: Callable[[Source], None] | None = None,
-    ) -> None:
-        self.job = job
-        self.run_state = run_state
-        self.files = files
-        self.skips_bad = skips_bad
-        self.every = every
-        self.limit = limit
-        self.should_stop = should_stop
-        self.watch = watch
-        self._saved_rows = job.counters.rows
+    job: AnyJob
+    run_state: RunState
+    files: Files
+    _: KW_ONLY
+    skips_bad: bool = False
+    every: Every = DEFAULT_EVERY
+    limit: int | None = None
+    should_stop: Callable[[], bool] = lambda: False
+    watch: Callable[[Source], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._saved_rows = self.job.counters.rows
         self._saved_time = time.monotonic()
         self._save_seconds = 0.0
         self._is_silent = False
