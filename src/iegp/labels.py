@@ -272,7 +272,7 @@ class ClassLabels:
         return np.fromiter(self.classes, dtype=np.dtype(self.dtype), count=len(self.classes))
 
     def segments(self, labels: Sequence[Any] | Labels) -> Iterator[tuple[int, int, bool]]:
-        """Cut labels where one is new: (start, stop, is_new); a new label stands alone."""
+        """Cut labels where one is new: (start, stop, is_new); a new label is a segment of its own."""
         start, new = 0, set[Any]()
         for row, label in enumerate(labels):
             if label in self.number_of or label in new:

@@ -38,7 +38,7 @@ def is_pipe(options: StreamOptions) -> bool:
 
 
 def is_live(options: StreamOptions) -> bool:
-    """Whether records come when they come."""
+    """Whether records arrive over time: a pipe or a followed file."""
     return options.follow or is_pipe(options)
 
 

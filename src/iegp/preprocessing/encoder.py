@@ -306,7 +306,7 @@ def _text(value: Any) -> str | None:
 
 
 def _first_places(values: NDArray[Any]) -> dict[str, int]:
-    """Every text of a column and where it stands first."""
+    """Every text of a column and the index of its first occurrence."""
     places: dict[str, int] = {}
     for index, value in enumerate(values):
         text = _text(value)

@@ -1,4 +1,4 @@
-"""What the beginning of a CSV file says: delimiter and names of the columns, and which of them are numbers."""
+"""Header and first records of a CSV file: delimiter, names of the columns, and which of them are numbers."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def split_fields(record: str, delimiter: str) -> list[str]:
 
 
 def unquoted_text(record: str, delimiter: str) -> str:
-    """All that stands outside quoted fields, without delimiters."""
+    """All text outside quoted fields, without delimiters."""
     return "".join(after_quote or plain or "" for _, after_quote, plain in _parts(record, delimiter))
 
 
@@ -89,7 +89,7 @@ def parse_fast(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
 
 
 def parse_checked(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
-    """The same for text without NUL, in which carriage returns stand only in quotes and at line ends."""
+    """The same for text without NUL, in which carriage returns occur only in quotes and at line ends."""
     if data.startswith(_BOM):
         # Arrow drops a mark at the beginning of what it reads; here it is in the middle of a file and part of a field
         data = b"\n" + data

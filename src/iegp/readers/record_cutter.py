@@ -111,7 +111,7 @@ class Span(NamedTuple):
 
 
 class UncutRecord(NamedTuple):
-    """A record without an end in reach: too long, or a quote is opened and never closed."""
+    """A record without an end within the limit: too long, or a quote is opened and never closed."""
 
     reason: str
     raw: bytes
@@ -144,7 +144,7 @@ class Cutter:
         self._skipping: Skipped | None = None
 
     def take(self, at_most: int | None = None) -> Span | UncutRecord | None:
-        """The complete records at hand (``at_most`` so many), at least one. None when woken up or ``has_ended``."""
+        """The available complete records (``at_most`` so many), at least one. None when woken up or ``has_ended``."""
         may_be_complete = b"\n" in self._pending
         while True:
             if may_be_complete or self.has_ended or len(self._pending) > MAX_RECORD:
@@ -201,7 +201,7 @@ class Cutter:
         return np.minimum(self.record_ends(data + b"\n"), len(data))
 
     def _give_up(self, data: bytes) -> UncutRecord | None:
-        """No end of the record in reach: its first line is bad, or is so long that its end must be looked for."""
+        """The record has no end within the limit: its first line is bad, or is so long that its end must be looked for."""
         first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
         if first_line <= MAX_RECORD:
             return UncutRecord(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)

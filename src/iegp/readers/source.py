@@ -37,7 +37,7 @@ class Source(ABC):
 
     @property
     def is_live(self) -> bool:
-        """A pipe or a followed file: records come when they come."""
+        """Whether records arrive over time: a pipe or a followed file."""
         return False
 
     @property
@@ -56,11 +56,11 @@ class Source(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
 
     @abstractmethod
     def _next_batch(self) -> Records | None:
-        """The next records, as many as are at hand; None at the end."""
+        """The next records, as many as are available; None at the end."""
 
     def read(self, at_most: int) -> Records | None:
         """At least one record, good or bad, and at most that many; None at the end.

@@ -134,7 +134,7 @@ def _run_state(stored: dict[str, Any]) -> RunState:
 
 
 def prefix_of(path: Path, length: int) -> tuple[int, str]:
-    """Length and digest of a file's beginning, to know it again; at most so long. Compressed files are looked into."""
+    """Length and digest of a file's beginning, to recognise it; of at most ``length`` bytes, decompressed."""
     length = min(length, _PREFIX)
     with open(path, "rb") as file:
         content = file.read(_PREFIX)
@@ -145,7 +145,7 @@ def prefix_of(path: Path, length: int) -> tuple[int, str]:
 
 
 def remember_beginning(run_state: RunState) -> None:
-    """Note the beginning of a file as far as it was read: what comes after may still be put right, then resumed."""
+    """Store the digest of a file as far as it was read: later parts may still be corrected before a run resumes."""
     if run_state.was_pipe:
         return
     # Of Parquet and of arrays positions are rows, not bytes.

@@ -64,7 +64,7 @@ class Every(NamedTuple):
 
 DEFAULT_EVERY = Every(seconds=10.0)
 # Between two checkpoints that are due by time, so many times what the last one took: the models of many keys are
-# gigabytes, and a run that does nothing but save would not come forward.
+# gigabytes, and a run that does nothing but save would not progress.
 REST = 9.0
 
 
@@ -78,7 +78,7 @@ class Files:
     journal: Journal | None = None
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all of them."""
         for file in (None if self.answers is None else self.answers.output, self.bad, self.journal):
             if file is not None:
                 file.close()
@@ -166,7 +166,7 @@ class Runner:
                 break
             parts.append(records)
             wanted -= len(records)
-            # What a live source has is answered at once; a bad record, too, is dealt with where it stands.
+            # What a live source has is answered at once; a bad record, too, is handled at its place.
             if source.is_live or (records.bad and not self.skips_bad):
                 break
         return Records.joined(parts) if parts else None

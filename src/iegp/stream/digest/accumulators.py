@@ -90,7 +90,7 @@ MOST_COLUMNS = 100_000
 
 
 class Thinned:
-    """Columns of the rows whose number is a multiple of ``step``; at most ``capacity`` of them.
+    """Columns of the rows with a number that is a multiple of ``step``; at most ``capacity`` of them.
 
     Rows come in increasing order, one by one or many at a time: what is kept depends on their numbers alone.
     """
