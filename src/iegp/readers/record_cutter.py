@@ -201,7 +201,7 @@ class Cutter:
         return np.minimum(self.record_ends(data + b"\n"), len(data))
 
     def _give_up(self, data: bytes) -> UncutRecord | None:
-        """The record has no end within the limit: its first line is bad, or is so long that its end must be looked for."""
+        """The record has no end within the limit: its first line is bad, or is so long that its end must be found."""
         first_line = data.find(b"\n", 0, MAX_RECORD) + 1 or len(data)
         if first_line <= MAX_RECORD:
             return UncutRecord(UNCLOSED, shorten_raw(data[:first_line]), self._advance(first_line), self.place)
