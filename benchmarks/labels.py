@@ -36,7 +36,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, presets
 from iegp.datasets import Stream, drifting, load_arrays, load_dataset, load_embedded
-from iegp.datasets.labels import Task
+from iegp.datasets.stream import Task
 from iegp.errors import DatasetError
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error, log_loss
 from iegp.evaluate.metrics import coverage, poisson_deviance

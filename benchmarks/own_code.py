@@ -191,7 +191,7 @@ import resource, sys, time
 from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
-from iegp.storage.safetensors_writer import pieces
+from iegp.storage.model_file import pieces
 
 arrays = {f"matrix {i}": np.ones((8, 1024, 1024)) for i in range(4)}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

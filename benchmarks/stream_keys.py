@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from machine import describe
 
-from iegp.cli.key_summary import fleet_of
+from iegp.cli.about import fleet_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.stream import stream
 from iegp.fleet.keyed_learner import Fleets
 from iegp.stream import checkpoint
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 
 REPEATS = 3
@@ -58,7 +58,7 @@ def run(folder: Path, model: str, save: bool, flags: dict[str, Any]) -> float:
     return time.process_time() - begun
 
 
-def measure(folder: Path, model: str, n: int, **flags: Any) -> tuple[float, Job, Where]:
+def measure(folder: Path, model: str, n: int, **flags: Any) -> tuple[float, Job, RunState]:
     """Rows per second, and what the run left."""
     seconds = median(run(folder, model, False, flags) for _ in range(REPEATS))
     run(folder, model, True, flags)
@@ -73,7 +73,7 @@ def line(folder: Path, model: str, n: int) -> str:
     begun = time.process_time()
     checkpoint.write(folder / "bench.model", job, where)
     seconds = time.process_time() - begun
-    errors = [f"{one.digest.results().loss.ours:.3f}" for one in (plain, job)]
+    errors = [f"{one.digest.results().loss.model:.3f}" for one in (plain, job)]
     covered = [f"{one.digest.results().coverage:.1%}" for one in (plain, job)]
     numbers = [
         f"{alone:,.0f}",

@@ -24,7 +24,7 @@ from iegp.typing import Float, Int
 
 Labels = NDArray[Any]
 
-# Kinds of NumPy types whose values are all numbers, and whose values are all labels.
+# Kinds of NumPy types with numbers as values, and with labels as values.
 _NUMBERS, _PLAIN = "fiub", "biuU"
 
 
@@ -271,8 +271,8 @@ class ClassLabels:
         """The classes as an array."""
         return np.fromiter(self.classes, dtype=np.dtype(self.dtype), count=len(self.classes))
 
-    def stretches(self, labels: Sequence[Any] | Labels) -> Iterator[tuple[int, int, bool]]:
-        """Cut labels where one is new: (start, stop, is_new); a new label stands alone."""
+    def segments(self, labels: Sequence[Any] | Labels) -> Iterator[tuple[int, int, bool]]:
+        """Cut labels where one is new: (start, stop, is_new); a new label is a segment of its own."""
         start, new = 0, set[Any]()
         for row, label in enumerate(labels):
             if label in self.number_of or label in new:
@@ -374,7 +374,7 @@ def grow(model: Online, labels: ClassLabels, label: Any, row: int = 0) -> tuple[
     if len(labels.classes) == model.n_outputs:
         model = add_level(model, place) if labels.is_ordered else add_class(model)
     elif labels.is_ordered and len(labels.classes) == 1 and place == 0:
-        # The level that has no name yet was thought to lie above the only one seen; it lies below.
+        # The level without a name was assumed above the only one seen; it is below.
         model = mirrored(model)
     return model, labels.with_label(label, place)
 

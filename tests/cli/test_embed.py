@@ -103,7 +103,7 @@ def _flipped(path, rows):
         lambda path, rows: np.savez(path, X=rows[0]),
     ],
 )
-def test_a_file_of_arrays_that_is_none_is_told_in_words(tmp_path, rows, write):
+def test_an_invalid_file_of_arrays_is_reported(tmp_path, rows, write):
     write(tmp_path / "in.npz", rows)
     done = iegp(tmp_path, "embed", "in.npz", "--out", "map.csv")
     assert done.code == 1

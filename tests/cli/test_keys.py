@@ -16,7 +16,7 @@ from stream_runs.models import write_config
 from stream_runs.process import Conversation, iegp
 
 from iegp import Fleet, IEGPRegressor
-from iegp.cli import key_summary as by_key
+from iegp.cli.about import LIGHT_BYTES, fleet_message
 from iegp.errors import ModelFileError
 from iegp.kernels import RBF
 from iegp.presets import light
@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_formats_give_the_same_and_answers_tell_the_key(folder, tmp_path):
+def test_formats_give_the_same_and_answers_have_the_key(folder, tmp_path):
     wanted = (folder / "out.jsonl").read_text()
     assert [json.loads(line)["sensor"] for line in wanted.splitlines()] == [str(record["sensor"]) for record in RECORDS]
     in_text = [{**record, "sensor": str(record["sensor"])} for record in RECORDS]
@@ -94,7 +94,7 @@ def test_the_report_lists_keys(folder):
         assert keys_in(folder / "again.html") == section
 
 
-def test_inspect_tells_of_keys(folder):
+def test_inspect_shows_keys(folder):
     facts = json.loads(iegp(folder, "inspect", "m", "--json").out)
     assert (facts["key"], facts["keys seen"], facts["models"]) == ("sensor", 4, 4)
     assert facts["bytes per key"] > 1000
@@ -120,8 +120,8 @@ def test_predict_uses_the_key_and_the_template_for_an_unknown_one(folder):
     means = [answer["mean"] for answer in answers]
     assert len(set(means)) == 3
     assert means[2] == means[3]
-    sources.write(folder / "nobody.jsonl", [asked[0], {"a": 1.0, "b": 1.0}])
-    assert "line 2, column 'sensor': no key" in iegp(folder, "predict", "m", "nobody.jsonl").err
+    sources.write(folder / "no-key.jsonl", [asked[0], {"a": 1.0, "b": 1.0}])
+    assert "line 2, column 'sensor': no key" in iegp(folder, "predict", "m", "no-key.jsonl").err
 
 
 def test_rows_without_a_key_stop_the_run_or_are_set_aside(tmp_path):
@@ -198,13 +198,13 @@ def test_the_size_of_a_light_model_is_what_is_said(n_columns):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((300, n_columns))
     fleet = Fleet(light(random_state=0).partial_fit(rows, rows[:, 0] + 0.1 * rng.standard_normal(300)))
-    assert fleet.bytes_per_key == pytest.approx(by_key.LIGHT_BYTES, rel=0.05)
-    assert by_key.start(fleet) == "From here on one model per key: 0.93 MiB per key, 1,000 keys take 0.9 GiB"
+    assert fleet.bytes_per_key == pytest.approx(LIGHT_BYTES, rel=0.05)
+    assert fleet_message(fleet) == "From here on one model per key: 0.93 MiB per key, 1,000 keys take 0.9 GiB"
 
 
-def test_a_large_model_is_told_of_a_smaller_one():
+def test_a_large_model_gets_a_hint_at_a_smaller_one():
     fleet = SimpleNamespace(bytes_per_key=5_800_000)
-    assert by_key.start(fleet).endswith(
+    assert fleet_message(fleet).endswith(
         ": 5.5 MiB per key, 1,000 keys take 5.4 GiB; --model light takes 0.93 MiB per key"
     )
 
@@ -214,7 +214,7 @@ def test_python_says_what_such_a_model_is_for(folder):
         Fleet.load(folder / "m")
 
 
-def test_inspect_tells_of_a_fleet_that_python_saved(tmp_path):
+def test_inspect_shows_a_fleet_saved_in_python(tmp_path):
     rows = np.random.default_rng(0).standard_normal((60, 2))
     model = IEGPRegressor([RBF(1.0)], n_frequencies=3, warmup=40, random_state=0).partial_fit(rows, rows[:, 0])
     fleet = Fleet(model, ["pump", 7], dtype="float32")

@@ -133,7 +133,7 @@ def test_fetch_refuses_files_that_are_too_long(site, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_fetch_stops_a_file_whose_length_was_not_announced(site, tmp_path):
+def test_fetch_stops_a_file_of_unannounced_length(site, tmp_path):
     site.files["/long"] = bytes(3 * CHUNK)
     site.silent.add("/long")
     with pytest.raises(DatasetError, match=f"longer than the {CHUNK} bytes allowed"):

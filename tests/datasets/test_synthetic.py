@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from iegp.datasets import drifting, friedman, switching_gp
-from iegp.datasets.noise import observation_noise
+from iegp.datasets.synthetic import observation_noise
 from iegp.errors import InputError
 
 QUIET = {"noise": 0.0, "random_state": 4}

@@ -123,7 +123,7 @@ def test_stored_classes_that_cannot_be(config, message):
 
 @pytest.mark.parametrize("labels", ["", "a", "c", "aab", "abc", "ccc", "cdcdab", "aacaadaa"])
 def test_stretches_cut_where_a_label_is_new(labels):
-    codec, known, pieces = ClassLabels(("a", "b")), {"a", "b"}, list(ClassLabels(("a", "b")).stretches(list(labels)))
+    codec, known, pieces = ClassLabels(("a", "b")), {"a", "b"}, list(ClassLabels(("a", "b")).segments(list(labels)))
     assert [row for start, stop, _ in pieces for row in range(start, stop)] == list(range(len(labels)))
     for start, stop, is_new in pieces:
         assert is_new == (labels[start] not in known)

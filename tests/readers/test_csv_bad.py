@@ -8,7 +8,7 @@ import pytest
 from readers.helpers import bad, good, read_all, write
 
 from iegp.errors import InputError
-from iegp.readers import cutting, feeds, open_source
+from iegp.readers import feeds, open_source, record_cutter
 
 HEAD = b"x,c\n1,u\n"
 TAIL = b"3,w\n"
@@ -67,7 +67,7 @@ def test_a_last_line_with_an_open_quote_is_bad(tmp_path: Path):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "CHUNK", 64)
-    monkeypatch.setattr(cutting, "MAX_RECORD", 1000)
+    monkeypatch.setattr(record_cutter, "MAX_RECORD", 1000)
 
 
 @pytest.mark.usefixtures("small")

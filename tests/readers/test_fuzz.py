@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers.helpers import good, in_order, read_all
-from readers.written import PARQUET, near_csv, near_json, near_parquet
+from readers.near_formats import PARQUET, near_csv, near_json, near_parquet
 
 from iegp.errors import InputError
-from iegp.readers import cutting, feeds, open_source
+from iegp.readers import feeds, open_source, record_cutter
 
 NEAR = {
     "a.csv": near_csv(),
@@ -47,7 +47,7 @@ def check(path: Path, data: bytes, at_most: int) -> None:
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk, longest = request.param
     monkeypatch.setattr(feeds, "CHUNK", chunk)
-    monkeypatch.setattr(cutting, "MAX_RECORD", longest)
+    monkeypatch.setattr(record_cutter, "MAX_RECORD", longest)
 
 
 @pytest.mark.usefixtures("chunks")

@@ -9,7 +9,7 @@ import pytest
 from readers.helpers import bad, good, known, read_all, write
 
 from iegp.errors import InputError
-from iegp.readers import json_source, json_values, open_source
+from iegp.readers import json_source, open_source
 
 FIRST = b'{"x": 1, "c": "u"}\n'
 LAST = b'{"x": 3, "c": "w"}\n'
@@ -90,7 +90,7 @@ def test_a_bad_record_brings_no_columns(tmp_path: Path):
 
 
 def test_the_number_of_columns_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(json_values, "MAX_COLUMNS", 3)
+    monkeypatch.setattr(json_source, "MAX_COLUMNS", 3)
     data = b"".join(b'{"k%d": 1}\n' % i for i in range(5)) + b'{"k0": 2}\n'
     reads = read_all(write(tmp_path / "a.jsonl", data))
     assert [found.line for found in bad(reads)] == [4, 5]

@@ -36,7 +36,7 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str):
         open_source(tmp_path / name)
 
 
-def test_odd_paths_are_refused():
+def test_unusual_paths_are_refused():
     with pytest.raises(InputError, match="cannot be opened"):
         open_source("a\0.csv")
     with pytest.raises(InputError, match="cannot be opened"):

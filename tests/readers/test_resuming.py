@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers.helpers import Read, in_order, known, read_all, read_batches, write
-from readers.written import near_csv, near_json
+from readers.near_formats import near_csv, near_json
 
 from iegp.errors import InputError
-from iegp.readers import Position, cutting, feeds, json_source, open_source, parquet_source
+from iegp.readers import Position, feeds, json_source, open_source, parquet_source, record_cutter
 
 CSV = b'\xef\xbb\xbfx,c\r\n1,u\r\n\r\n2,"a\r\n""b"""\nbad\n3,5" pipe\n\n\nnan,w\n4,"open\n5,z\n6,last'
 JSON = b'\xef\xbb\xbf{"x": 1, "c": "u"}\n\n{"c": 2}\n{"x": 2, "new": true}\r\n{"x": [1]}\n{"new": "u"}\n{"x": null}'
@@ -70,7 +70,7 @@ def test_positions_do_not_depend_on_the_chunks(path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_overlong_records_do_not_depend_on_the_chunks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cutting, "MAX_RECORD", 12)
+    monkeypatch.setattr(record_cutter, "MAX_RECORD", 12)
 
     @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(near_csv() if name == "a.csv" else near_json(), st.integers(1, 30))
@@ -89,7 +89,7 @@ def test_overlong_records_do_not_depend_on_the_chunks(name: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_every_position_of_odd_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_position_of_unusual_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(near_csv() if name == "a.csv" else near_json(), st.integers(1, 30), st.integers(1, 4))
     def run(data: bytes, chunk: int, at_most: int) -> None:

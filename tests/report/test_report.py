@@ -85,7 +85,7 @@ def test_without_labels_it_says_so(task):
 def test_the_cards_hold_the_scores_beside_the_naive_ones():
     run = digest("regression", 600)
     results, page = run.results(), Page(render_report(run, about()))
-    assert f"nMSE {results.loss.ours:#.3g}" in page.text
+    assert f"nMSE {results.loss.model:#.3g}" in page.text
     assert f"mean so far {results.loss.naive:#.3g}" in page.text
     assert f"{100 * results.coverage:.1f} %" in page.text
     assert "of the weight at the end" in page.text

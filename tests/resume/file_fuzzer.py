@@ -1,7 +1,7 @@
 """Valid files of every kind, altered at random with right checksums, loaded and used: nothing but an error may happen.
 
 Run as a program it goes through cases ``--first`` to ``--last`` and writes the number of each case to ``--progress``
-before it begins, so that whoever started it knows which one crashed. A case depends on its number alone.
+before it begins, so that the parent process knows which one crashed. A case depends on its number alone.
 """
 
 from __future__ import annotations

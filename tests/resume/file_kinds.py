@@ -20,7 +20,7 @@ from iegp.readers import Batch
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 
 Answered = dict[str, Any]
@@ -176,7 +176,7 @@ def _run(task: str, records: list[dict[str, Any]], **plan: Any) -> Callable[[Pat
         job = job_of(task, **plan)
         named = [{"id": f"r{i}", **record} for i, record in enumerate(records)]
         absorb(job, [{**record, "y": None} if 90 <= i < 93 else record for i, record in enumerate(named)])
-        checkpoint.write(folder / "run", job, Where(source="in.jsonl", schema={}, config={}))
+        checkpoint.write(folder / "run", job, RunState(source="in.jsonl", schema={}, config={}))
         again = records[:6]
 
         def use(job: Job) -> Answered:

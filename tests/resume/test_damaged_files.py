@@ -23,7 +23,7 @@ X, Y = stream(80)
 
 
 def with_right_checksum(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
-    """A file whose checksum is right, so that what is tested are the checks behind it."""
+    """A file with a valid checksum, so that the checks after it are tested."""
     ours = json.loads(metadata["iegp"])
     ours["sha256"] = modelfile._digest(arrays)
     return to_bytes(arrays, metadata=metadata | {"iegp": json.dumps(ours)})
@@ -272,9 +272,9 @@ def test_our_header_is_not_json_or_says_nothing(content, text, refused):
     refused(joined(header, data))
 
 
-def test_a_safetensors_file_of_somebody_else(refused):
+def test_a_safetensors_file_of_another_program(refused):
     message = refused(to_bytes({"weight": np.ones(3)}))
-    assert "not one of ours" in message
+    assert "not a model file" in message
     refused(to_bytes({"weight": np.ones(3)}, metadata={"format": "pt"}))
 
 

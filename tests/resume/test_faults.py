@@ -183,7 +183,7 @@ def test_a_run_that_cannot_take_the_place_of_another_leaves_it_whole(form, strid
 
 @pytest.fixture(scope="module")
 def broken_pipe(whole, tmp_path_factory) -> Path:
-    """What a run over a pipe has left whose last checkpoint could not be written: its last batch is in the journal."""
+    """The files of a run over a pipe after its last checkpoint failed: its last batch is in the journal."""
     folder, alone = tmp_path_factory.mktemp("broken") / "run", whole("pipe to csv")
     last = max(at for at, call in enumerate(alone.calls) if call == Call("rename", "m"))
     assert PIPE.start(fresh(alone.template, folder), Fault(last, errno.EIO)).code == 1

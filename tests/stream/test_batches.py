@@ -81,5 +81,5 @@ def test_labels_from_row_t_on_change_no_answer_up_to_row_t(task, t, size):
         if name in after:
             # The score is of the label, so it may differ at row t itself.
             stop = t if name == "log_score" else t + 1
-            # A class that nobody knows ends a block, and sums over another block round differently.
+            # An unknown class ends a block, and sums over another block round differently.
             np.testing.assert_allclose(after[name][:stop], values[:stop], rtol=1e-13, err_msg=name)

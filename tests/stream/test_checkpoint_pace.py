@@ -8,7 +8,7 @@ import pytest
 from stream_runs.jobs import job_of
 
 from iegp.stream import runner
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.runner import Every, Files, Runner
 
 
@@ -21,7 +21,7 @@ def test_at_most_a_tenth_of_the_time_goes_into_checkpoints_by_time(tmp_path, mon
 
     monkeypatch.setattr(runner.time, "monotonic", lambda: clock.now)
     monkeypatch.setattr(runner.checkpoint, "write", write)
-    run = Runner(job_of(), Where("in.csv", {}, {}), Files(model=tmp_path / "m"), every=Every(seconds=10.0))
+    run = Runner(job_of(), RunState("in.csv", {}, {}), Files(model=tmp_path / "m"), every=Every(seconds=10.0))
     clock.now += 10.0
     assert run._is_due()
     run.save()

@@ -16,7 +16,7 @@ from iegp.readers import Batch
 
 
 class Seen:
-    """A job whose rows are noted as the model gets them."""
+    """A job that notes its rows as the model gets them."""
 
     def __init__(self, records, size=1000, **plan):
         self.job = job_of(**plan)
@@ -49,7 +49,7 @@ def test_text_becomes_one_column_per_category_of_the_warm_up():
 
 def test_late_labels_do_not_shorten_the_warm_up():
     records = [{"id": f"r{i}", **r} for i, r in enumerate(sources.numbers(41))]
-    with_labels = [part for r in records for part in (r, {"id": "nobody", "y": 0.0})]
+    with_labels = [part for r in records for part in (r, {"id": "unknown", "y": 0.0})]
     for size in (1, 7, 1000):
         early = Seen([*with_labels[:78], {**records[39], "kind": "in"}, {**records[40], "kind": "out"}], size)
         assert early.names == ["a", "b", "kind=in"]
@@ -103,7 +103,7 @@ def test_times_may_be_numbers(text):
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2024-13-01", "nan", "inf", "-1e400", "1e99", "٣"])
-def test_what_is_no_time_is_told(text):
+def test_an_invalid_time_is_reported(text):
     time = read_time(text)
     assert time is None or math.isfinite(time_features(time, 0.0)[-1])
 

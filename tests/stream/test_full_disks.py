@@ -40,7 +40,7 @@ def leftovers(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.startswith((".m.", ".out."))]
 
 
-def test_no_room_for_the_answers(tmp_path, whole):
+def test_no_space_for_the_answers(tmp_path, whole):
     prepare(tmp_path)
     done = iegp(tmp_path, *COMMAND, file_limit=1_000_000)
     assert done.code == 1
@@ -51,7 +51,7 @@ def test_no_room_for_the_answers(tmp_path, whole):
     same(tmp_path, whole)
 
 
-def test_no_room_for_the_model(tmp_path, whole):
+def test_no_space_for_the_model(tmp_path, whole):
     prepare(tmp_path)
     assert iegp(tmp_path, *COMMAND, "--limit", "1024").code == 0
     good = (tmp_path / "m").read_bytes()
@@ -67,7 +67,7 @@ def test_no_room_for_the_model(tmp_path, whole):
     same(tmp_path, whole)
 
 
-def test_no_room_for_the_journal(tmp_path):
+def test_no_space_for_the_journal(tmp_path):
     write_config(tmp_path)
     lines = [json.dumps({"id": i, **record}) + "\n" for i, record in enumerate(sources.numbers(3_000))]
     (tmp_path / "lines").write_text("".join(lines))
@@ -86,7 +86,7 @@ def test_no_room_for_the_journal(tmp_path):
     assert json.loads(iegp(tmp_path, "inspect", "m", "--json").out)["rows learned"] == 200
 
 
-def test_no_room_for_parquet(tmp_path):
+def test_no_space_for_parquet(tmp_path):
     prepare(tmp_path)
     command = [part.replace("out.jsonl", "out.parquet") for part in COMMAND]
     done = iegp(tmp_path, *command, file_limit=200_000)
@@ -203,7 +203,7 @@ def test_links_that_replace_files_in_the_middle_of_a_run(tmp_path):
     assert (tmp_path / "precious").read_text() == "mine\n"
 
 
-def test_no_room_for_what_comes_after_does_not_hide_what_ended_the_run(tmp_path):
+def test_no_space_at_the_end_does_not_hide_the_first_error(tmp_path):
     """The bad row ends the run; that there is no room for the report is the lesser news."""
     (tmp_path / "in.csv").write_text("a,y\n1,2\n2,3\n3,4,5\n")
     write_config(tmp_path)

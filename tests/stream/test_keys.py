@@ -23,7 +23,7 @@ from iegp.kernels import RBF
 from iegp.readers import Batch
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 from iegp.stream.plan import Plan
 
@@ -120,7 +120,7 @@ def test_a_late_label_teaches_the_key_of_its_row():
     for place in (20, 60):
         asked = rows[place]
         bare = {name: value for name, value in asked.items() if name != "y"}
-        label = {"id": asked["id"], "y": asked["y"], "sensor": "somebody else"}
+        label = {"id": asked["id"], "y": asked["y"], "sensor": "another key"}
         one, other = keyed_job(), keyed_job()
         absorb(one, [*rows[:place], bare, *rows[place + 1 : 90], label, *rows[90:]])
         absorb(other, [*rows[:place], *rows[place + 1 : 90], asked, *rows[90:]])
@@ -169,7 +169,7 @@ def test_a_checkpoint_brings_every_key_back(tmp_path, n):
     absorb(whole, [{"id": i, **record} for i, record in enumerate(RECORDS[:n])])
     asked = {"id": "ask", "a": 0.1, "b": 0.2, "sensor": "s1"}
     absorb(whole, [asked] if n else [])
-    checkpoint.write(tmp_path / "m", whole, Where("in.csv", {}, {}))
+    checkpoint.write(tmp_path / "m", whole, RunState("in.csv", {}, {}))
     cut, _ = checkpoint.read(tmp_path / "m", by_key=Fleets())
     rest = [{"id": i, **record} for i, record in enumerate(RECORDS[n:], n)]
     rest += [{"id": "ask", "y": 1.0}] if n else []
@@ -179,14 +179,14 @@ def test_a_checkpoint_brings_every_key_back(tmp_path, n):
     assert_same_states(cut, whole, 0.0)
     assert n == 0 or len(cut.learner.fleet) > len({record["sensor"] for record in RECORDS[:n]})
     for job in (whole, cut):
-        checkpoint.write(tmp_path / f"{job is cut}", job, Where("in.csv", {}, {}))
+        checkpoint.write(tmp_path / f"{job is cut}", job, RunState("in.csv", {}, {}))
     assert (tmp_path / "True").read_bytes() == (tmp_path / "False").read_bytes()
 
 
 def test_a_checkpoint_of_keys_that_was_altered_is_refused(tmp_path):
     job = keyed_job()
     absorb(job, RECORDS[:60])
-    checkpoint.write(tmp_path / "m", job, Where("in.csv", {}, {}))
+    checkpoint.write(tmp_path / "m", job, RunState("in.csv", {}, {}))
     header, arrays = modelfile.read(tmp_path / "m")
     with pytest.raises(ModelFileError, match="by_key"):
         checkpoint.read(tmp_path / "m")
@@ -250,6 +250,6 @@ def no_memory(_):
     raise MemoryError
 
 
-def test_a_plan_with_a_key_needs_someone_who_makes_models_by_key():
+def test_a_plan_with_a_key_needs_by_key():
     with pytest.raises(InputError, match="by_key"):
         Job(Plan(target="y", task="regression", key="sensor"), keyed_job().settings, True)

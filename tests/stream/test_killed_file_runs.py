@@ -143,7 +143,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
             assert made(folder) == before
 
 
-def test_a_finished_parquet_run_whose_answers_are_gone_is_not_resumed(tmp_path):
+def test_a_finished_parquet_run_without_its_answers_is_not_resumed(tmp_path):
     case = SMALL["parquet to parquet"]
     folder = case.prepare(tmp_path / "run")
     assert iegp(folder, *case.command, "--limit", "1024").code == 0

@@ -58,7 +58,15 @@ def test_duplicates_and_unknown_ids_are_counted_and_not_learned(size):
     job = job_of()
     answers = absorb(
         job,
-        [*ROWS[:5], {"id": "ask", "a": 0.0, "b": 0.0}, label, label, {"id": "nobody", "y": 2.0}, ROWS[3], {"id": "r1"}],
+        [
+            *ROWS[:5],
+            {"id": "ask", "a": 0.0, "b": 0.0},
+            label,
+            label,
+            {"id": "unknown", "y": 2.0},
+            ROWS[3],
+            {"id": "r1"},
+        ],
         size,
     )
     assert job.counters.learned == 6
@@ -81,7 +89,7 @@ def test_the_oldest_row_that_waits_is_dropped_and_counted(size):
     assert job.counters.learned == 5
 
 
-def test_a_label_before_any_row_belongs_to_nobody():
+def test_a_label_before_any_row_matches_no_row():
     job = job_of()
     absorb(job, [{"id": "early", "y": 1.0}, *ROWS[:3]])
     assert job.counters.unknown_ids == 1

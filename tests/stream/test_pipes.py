@@ -215,7 +215,7 @@ def test_a_journal_left_behind_by_following_is_replayed_when_the_file_is_merely_
     assert learned(tmp_path) == 60
 
 
-def test_a_named_pipe_is_not_read_by_anyone_but_the_run(tmp_path):
+def test_only_the_run_reads_a_named_pipe(tmp_path):
     write_config(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     lines = "".join(lines_of(named(50)))

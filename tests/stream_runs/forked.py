@@ -19,6 +19,7 @@ from iegp.cli import app
 from iegp.cli.models import settings_of
 from iegp.fleet.keyed_learner import Fleets
 from iegp.stream.learner import Learner
+from iegp.stream.plan import Plan
 from stream_runs.models import MODELS
 
 
@@ -51,13 +52,13 @@ def _load_compiled_code() -> None:
     x = np.random.default_rng(0).normal(size=(60, 2))
     labels = {"regression": x[:, 0], "classification": np.array(["a", "b"] * 30, dtype=object)}
     for task, y in labels.items():
-        learner = Learner.begin(task, settings_of("default", task, 0, dict(MODELS[task])), 2)
+        learner = Learner.begin(Plan("y", task), settings_of("default", task, 0, dict(MODELS[task])), 2)
         for start, stop in ((0, 50), (50, 51), (51, 60)):
             learner.learn(x[start:stop], y[start:stop])
         learner.predict(x[:1])
         learner.predict(x[:30])
     by_key = Fleets().begin(
-        Learner.begin("regression", settings_of("default", "regression", 0, MODELS["regression"]), 2)
+        Learner.begin(Plan("y", "regression"), settings_of("default", "regression", 0, MODELS["regression"]), 2)
     )
     for start, stop in ((0, 40), (40, 60)):
         by_key.learn(x[start:stop], x[start:stop, 0], ("a",) * (stop - start))

@@ -95,7 +95,7 @@ class Conversation:
         for name in names:
             Path(name).unlink(missing_ok=True)
             os.mkfifo(name)
-        # Opened for both directions, so that opening waits for nobody; the child's end is then the only reader.
+        # Opened for both directions, so that opening does not wait; the child's end is then the only reader.
         self._out = os.open(names[1], os.O_RDWR)
         self._in = os.open(names[0], os.O_RDWR)
         self.running = Running(folder, *argv, stdin=names[0], stdout=names[1])

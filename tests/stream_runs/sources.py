@@ -23,7 +23,7 @@ def numbers(n: int, seed: int = 0) -> list[Record]:
 
 
 def keyed(n: int, n_keys: int = 7, seed: int = 0) -> list[Record]:
-    """Two numbers and a label that depends on whose row it is; some keys come often, some late, some with a number."""
+    """Two numbers and a label that depends on the key; some keys come often, some late, some with a number."""
     rng = np.random.default_rng(seed + 1)
     records = numbers(n, seed)
     for i, record in enumerate(records):
@@ -76,7 +76,7 @@ def late(n: int, seed: int = 0) -> list[Record]:
                 records.append(label)
             owed.remove((due, label))
         if rng.random() < 0.02:
-            records.append({"id": f"nobody {i}", "y": 0.0})
+            records.append({"id": f"unknown {i}", "y": 0.0})
         if rng.random() < 0.02:
             records.append({**record, "id": i - 1})
     return records

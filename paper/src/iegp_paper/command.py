@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from iegp.cli.flags import UsageError
-from iegp.cli.signals import StopSignals
+from iegp.cli.running import StopSignals
 from iegp_paper.catalogue import chosen, load_experiments
 from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction

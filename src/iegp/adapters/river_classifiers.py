@@ -62,7 +62,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
         labels: ClassLabels = self._estimator.labels_
         if len(found) > 1:
             model = as_draft(model)
-        for start, stop, is_new in labels.stretches(found):
+        for start, stop, is_new in labels.segments(found):
             if is_new:
                 model, labels = grow(model, labels, found[start], start)
             online.absorb(model, rows[start:stop], labels.encode(found[start:stop]))

@@ -1,1 +1,1 @@
-"""The command line: thin, words into calls. Messages and progress go to stderr, data to stdout."""
+"""The command line: options into calls. Messages and progress go to stderr, data to stdout."""

@@ -1,4 +1,4 @@
-"""A run in words, for its report: model, columns, experts, settings, versions, what happened to the rows."""
+"""A run in words, for reports, summaries and ``iegp inspect``: model, columns, experts, settings, versions, keys."""
 
 from __future__ import annotations
 
@@ -8,32 +8,97 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from iegp.cli import key_summary as by_key
 from iegp.core.model import Online
 from iegp.estimators.experts_table import experts_of
+from iegp.fleet.fleet import Fleet
+from iegp.fleet.keyed_learner import KeyedLearner
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.report import About, ExpertRow
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
+
+_SHOWN = 10
+# Of one key's model with --model light, however many columns there are; a test compares it.
+LIGHT_BYTES = 971_000
+
+
+def fleet_of(job: Job) -> Fleet | None:
+    """The models by key, if there are any yet."""
+    return job.learner.fleet if isinstance(job.learner, KeyedLearner) else None
+
+
+def _size_of(fleet: Fleet) -> str:
+    """Of one key's model, which is both in memory and in the checkpoint."""
+    return _mebibytes(fleet.bytes_per_key)
+
+
+def fleet_message(fleet: Fleet) -> str:
+    """What is said when each key gets its own model: how much memory that takes, and how to take less."""
+    size, many = fleet.bytes_per_key, _short(1000 * fleet.bytes_per_key / 2**30)
+    words = f"From here on one model per key: {_size_of(fleet)} per key, 1,000 keys take {many} GiB"
+    return words if size < 2 * LIGHT_BYTES else f"{words}; --model light takes {_mebibytes(LIGHT_BYTES)} per key"
+
+
+def _key_notes(job: Job) -> list[tuple[str, str]]:
+    """One line about the keys for a summary; none if all rows have one model."""
+    learner, seen = job.learner, job.digest.keys
+    if not isinstance(learner, KeyedLearner) or seen is None:
+        return []
+    if learner.fleet is None:
+        words = f"all {_keys(len(seen))} share one still; each gets its own after {learner.rows_to_share:,} more labels"
+    else:
+        size, shared = _size_of(learner.fleet), f"{learner.model.n_seen:,} rows that all shared"
+        words = f"{_keys(len(learner.fleet))} of {size} each, started from {shared}"
+    return [("Models by key", words)]
+
+
+def key_facts(job: Job) -> dict[str, Any]:
+    """The same for `iegp inspect`, as numbers."""
+    if job.plan.key is None:
+        return {}
+    fleet, seen = fleet_of(job), job.digest.keys
+    found: dict[str, Any] = {"key": job.plan.key, "keys seen": 0 if seen is None else len(seen)}
+    if fleet is not None:
+        found |= {"models": len(fleet), "bytes per key": fleet.bytes_per_key}
+    busiest = [] if seen is None else seen.busiest(_SHOWN)
+    return found | {"busiest keys, rows": {entry.key: entry.rows for entry in busiest}}
+
+
+def _mebibytes(size: int) -> str:
+    return f"{_short(size / 2**20)} MiB"
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10.0 else f"{number:.2g}"
+
+
+def _keys(n: int) -> str:
+    return f"{n:,} key{'' if n == 1 else 's'}"
+
 
 _PACKAGES = ("iegp", "numpy", "scipy", "numba", "pyarrow")
 
 
-def about_run(job: Job, where: Where) -> About:
+def about_run(job: Job, run_state: RunState) -> About:
     """Everything a report says besides its numbers."""
-    name = "standard input" if where.source == "-" else Path(where.source).name
+    name = "standard input" if run_state.source == "-" else Path(run_state.source).name
     return About(
         title=f"{job.plan.target} of {name}",
         source=name,
         target=job.plan.target,
         task=job.plan.task,
-        model=str(where.config.get("model", "default")),
+        model=str(run_state.config.get("model", "default")),
         n_columns=len(job.encoder.columns),
         experts=[] if job.learner is None else expert_rows(job.learner.model),
-        config=_in_order({name: value for name, value in where.config.items() if value not in (None, (), [], {})}),
+        config=_in_order(used_options(run_state)),
         versions=versions(),
         notes=notes(job),
     )
+
+
+def used_options(run_state: RunState) -> dict[str, Any]:
+    """Options of a run that were given or have a default that is not empty."""
+    return {name: value for name, value in run_state.config.items() if value not in (None, (), [], {})}
 
 
 def _in_order(config: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +122,7 @@ def versions() -> dict[str, str]:
 
 def notes(job: Job) -> list[tuple[str, str]]:
     """What happened to rows that were not plain."""
-    counters, encoder, found = job.counters, job.encoder, by_key.note(job)
+    counters, encoder, found = job.counters, job.encoder, _key_notes(job)
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:

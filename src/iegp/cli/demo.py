@@ -92,7 +92,7 @@ def _score_rows(name: str, model: Path, rows_per_second: float) -> list[Row]:
     results = checkpoint.read(model)[0].digest.results()
     loss, log_score = results.loss, results.log_score
     return [
-        Row(name, "iegp default", loss.ours, log_score.ours, results.coverage, rows_per_second),
+        Row(name, "iegp default", loss.model, log_score.model, results.coverage, rows_per_second),
         Row(name, "mean so far", loss.naive, log_score.naive, None, None),
         Row(name, "label before", loss.last, log_score.last, None, None),
     ]

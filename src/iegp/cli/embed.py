@@ -16,8 +16,7 @@ from rich.console import Console
 from iegp.cli.flags import UsageError, check_free
 from iegp.cli.options import EmbedOptions
 from iegp.cli.progress import Watcher
-from iegp.cli.running import can_resume, check_options, check_unchanged, console, runner_of
-from iegp.cli.signals import StopSignals
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
 from iegp.errors import IegpError
 from iegp.estimators import load
 from iegp.estimators.latent import IEGPLVM
@@ -27,7 +26,7 @@ from iegp.readers.npz_source import NpzSource
 from iegp.storage.model_file import replace_atomically
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
-from iegp.stream.checkpoint import Where
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Counters, OnBad
 from iegp.stream.plan import label_name
 from iegp.stream.runner import Files
@@ -52,7 +51,7 @@ class MapJob:
         self.labels: list[str] = []
         self.counters = Counters(rows=model.n_samples_seen_ if model.__sklearn_is_fitted__() else 0)
         self.warn: Callable[[str], None] = lambda _: None
-        """Told of a column that will decide the map alone."""
+        """Called with a message about a column that will decide the map alone."""
 
     def absorb(self, batch: Batch, _: Callable[[Answers], None], on_bad: OnBad) -> None:
         """Learn a block; if one of its rows cannot be learned, none is."""
@@ -85,7 +84,7 @@ class MapJob:
             )
 
     def describe(self) -> list[str]:
-        """How the model fares, for the line of progress."""
+        """Weight of the best expert, for the line of progress."""
         is_warming_up = self.counters.rows < max(self.model.warmup, 2)
         return [] if is_warming_up else [f"best expert {self.model.expert_weights_.max():.0%}"]
 
@@ -120,15 +119,15 @@ def embed(options: EmbedOptions) -> int:
     say = console(options.quiet)
     _check(options)
     is_resumed = can_resume(options, say)
-    job, where = _resume(options) if is_resumed else _begin(options)
+    job, run_state = _resume(options) if is_resumed else _begin(options)
     if is_resumed:
         say.print(f"Resumed at row {job.counters.rows:,}")
     job.warn = say.print
     files = Files(model=None if options.save is None else Path(options.save))
     watcher = Watcher(job.counters, job.describe, options.quiet)
-    with StopSignals() as stop, _open(options, job, where) as source, watcher:
+    with StopSignals() as stop, _open(options, job, run_state) as source, watcher:
         job.columns = job.columns or _columns(options, source)
-        runner_of(options, job, where, files, stop, watcher).run(source)
+        runner_of(options, job, run_state, files, stop, watcher).run(source)
         code = stop.exit_code
     n_rows = job.counters.rows
     if code:
@@ -151,7 +150,7 @@ def _check(options: EmbedOptions) -> None:
         raise UsageError(f"--limit {options.limit} leaves no map; give at least 2")
 
 
-def _begin(options: EmbedOptions) -> tuple[MapJob, Where]:
+def _begin(options: EmbedOptions) -> tuple[MapJob, RunState]:
     given: dict[str, Any] = {
         "n_components": options.components,
         "warmup": options.warmup,
@@ -162,31 +161,31 @@ def _begin(options: EmbedOptions) -> tuple[MapJob, Where]:
     said = {name: value for name, value in given.items() if value is not None}
     job = MapJob(IEGPLVM(**said, random_state=options.seed), options.label)
     prefix = checkpoint.prefix_of(Path(options.source), 0)
-    return job, Where(options.source, {}, options.recorded(), prefix=prefix)
+    return job, RunState(options.source, {}, options.recorded(), prefix=prefix)
 
 
-def _resume(options: EmbedOptions) -> tuple[MapJob, Where]:
+def _resume(options: EmbedOptions) -> tuple[MapJob, RunState]:
     assert options.save is not None
     path = options.save
 
     def restore(header: dict[str, Any], arrays: Arrays) -> MapJob:
         return MapJob.from_parts(load(path), header["embed"], arrays["embed.labels"])
 
-    job, where = checkpoint.read_as(path, IEGPLVM.__name__, lambda _: _OTHER_FILE, restore)
-    check_unchanged(options, where)
-    return job, where
+    job, run_state = checkpoint.read_as(path, IEGPLVM.__name__, lambda _: _OTHER_FILE, restore)
+    check_unchanged(options, run_state)
+    return job, run_state
 
 
-def _open(options: EmbedOptions, job: MapJob, where: Where) -> Source:
+def _open(options: EmbedOptions, job: MapJob, run_state: RunState) -> Source:
     if Path(options.source).suffix.lower() == ".npz":
-        return NpzSource(options.source, job.label, where.position)
+        return NpzSource(options.source, job.label, run_state.position)
     keep = () if job.label is None else (job.label,)
-    position = None if where.position == START else where.position
-    return open_source(options.source, keep_text=keep, position=position, schema=where.schema or None)
+    position = None if run_state.position == START else run_state.position
+    return open_source(options.source, keep_text=keep, position=position, schema=run_state.schema or None)
 
 
 def _columns(options: EmbedOptions, source: Source) -> tuple[str, ...]:
-    """The columns that make the map: all but the label, or those that were asked for."""
+    """The columns that make the map: all but the label, or those that ``--features`` names."""
     names, name_of_file = source.names, options.source
     chosen = options.features or names
     for name in (*chosen, *([options.label] if options.label else [])):

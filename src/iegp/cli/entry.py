@@ -1,4 +1,4 @@
-"""Where the command starts: nothing but signals, so that Ctrl-C is quiet while the rest is still being loaded."""
+"""Entry point of the command: sets a signal handler, so that Ctrl-C prints no traceback while modules are imported."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from iegp.history.fit import fit_history
 from iegp.history.parts import columns_in, find_files, not_numbers_in
 from iegp.history.workers import ENGINES
 
-# Experts whose models can be merged: what they know does not depend on the order of rows.
+# Experts that can be merged: their beliefs do not depend on the order of rows.
 STATIC: dict[str, Any] = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": 1.0}
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from iegp.cli import key_summary as by_key
-from iegp.cli.about import notes
+from iegp.cli.about import key_facts, notes, used_options
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
 from iegp.estimators import load
@@ -51,31 +50,31 @@ def inspect(path: str, as_json: bool) -> int:
         table.add_row(name, _words(value))
     console.print(table)
     if experts:
-        console.print(_experts_table(experts, "each key starts with" if "models" in facts else ""))
+        console.print(_experts_table(experts, " each key starts with" if "models" in facts else ""))
     return 0
 
 
 def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
-    job, where = checkpoint.read(path, by_key=Fleets())
+    job, run_state = checkpoint.read(path, by_key=Fleets())
     model = None if job.learner is None else job.learner.model
     facts: dict[str, Any] = {
         "kind": "a run of `iegp stream`",
         "task": job.plan.task,
         "target": job.plan.target,
-        "source": where.source,
+        "source": run_state.source,
         "rows answered": job.counters.rows,
         "rows learned": job.counters.learned,
-        "finished": where.is_finished,
+        "finished": run_state.is_finished,
         "columns": [column.name for column in job.encoder.columns],
     }
     if job.plan.has_classes and job.learner is not None:
         facts["classes"] = list(job.learner.classes)
-    facts |= by_key.facts(job)
+    facts |= key_facts(job)
     results = job.digest.results()
-    if np.isfinite(results.loss.ours):
-        facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.ours, 6)
+    if np.isfinite(results.loss.model):
+        facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.model, 6)
     facts |= dict(notes(job))
-    facts["configuration"] = {name: value for name, value in where.config.items() if value not in (None, (), [], {})}
+    facts["configuration"] = used_options(run_state)
     return facts | _settings(model), model
 
 
@@ -143,11 +142,11 @@ def _entry(expert: Expert) -> dict[str, Any]:
     }
 
 
-def _experts_table(experts: list[dict[str, Any]], whose: str) -> Table:
+def _experts_table(experts: list[dict[str, Any]], heading: str) -> Table:
     ranked = sorted(experts, key=lambda expert: -expert["weight"])
     rest = sum(expert["weight"] for expert in ranked[_SHOWN:])
     caption = f"{len(ranked) - _SHOWN} more with a weight of {rest:.3f} together" if len(ranked) > _SHOWN else None
-    table = Table(title=" ".join(["Experts", *([whose] if whose else [])]) + ", most trusted first", caption=caption)
+    table = Table(title=f"Experts{heading}, largest weight first", caption=caption)
     for name in ("weight", "drift_var", "noise_var", "prior_var"):
         table.add_column(name, justify="right")
     table.add_column("kernel")

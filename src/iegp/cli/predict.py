@@ -10,16 +10,16 @@ import numpy as np
 
 from iegp.cli.flags import as_usage, check_choice, check_free
 from iegp.cli.options import PredictOptions, StreamOptions
-from iegp.cli.signals import StopSignals
-from iegp.cli.sources import open_for
+from iegp.cli.running import StopSignals
+from iegp.cli.stream_files import open_for
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.preprocessing.encoder import CATEGORY
 from iegp.readers import Batch, Records
 from iegp.stream import checkpoint
+from iegp.stream.answer_parquet import finish_parquet, spool_of
+from iegp.stream.answer_writer import AnswerFile, Output, format_of
 from iegp.stream.job import Job
-from iegp.stream.outputs import AnswerFile, Output, format_of
-from iegp.stream.parquet_out import finish_parquet, spool_of
 from iegp.stream.runner import BadRow
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -25,7 +24,7 @@ class _Share(ProgressColumn):
 
 
 class Watcher:
-    """Told after every block; shows rows, rows/s, and what ``describe`` says, such as scores."""
+    """Called after every block; shows rows, rows/s, and what ``describe`` says, such as scores."""
 
     def __init__(
         self, counters: Counters, describe: Callable[[], list[str]], quiet: bool, console: Console | None = None
@@ -46,9 +45,7 @@ class Watcher:
             self._progress.add_task("reading", total=None)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._progress is not None:
             self._progress.stop()
 
@@ -79,7 +76,7 @@ class Watcher:
 def scores(job: Job) -> list[str]:
     """The running scores in words."""
     results = job.digest.results()
-    loss, parts = results.loss.ours, []
+    loss, parts = results.loss.model, []
     if math.isfinite(loss):
         parts.append(f"error {100 * loss:.1f} %" if job.plan.has_classes else f"nMSE {loss:.4f}")
     if math.isfinite(results.coverage):

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from iegp.cli import about as abouts
+from iegp.cli.about import about_run, from_config, versions
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.report import About, write_report
 from iegp.stream import checkpoint
+from iegp.stream.answer_reader import read_answers, read_sidecar
+from iegp.stream.answer_writer import SUFFIXES
 from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
-from iegp.stream.reading_back import read_answers
-from iegp.stream.sidecar import read_sidecar
 
 
 def report(run: str, out: str | None) -> int:
@@ -26,7 +26,7 @@ def report(run: str, out: str | None) -> int:
     page = Path(out) if out is not None else path.with_name(path.name + ".html")
     if not path.is_file():
         raise InputError(f"{run} is not a file; name the answers of a run (--out) or its model (--save)")
-    is_answers = path.suffix.lower() in (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+    is_answers = path.suffix.lower() in SUFFIXES
     digest, about = _from_answers(path) if is_answers else _from_model(path)
     write_report(page, digest, about)
     sys.stderr.write(f"Report: {page}\n")
@@ -34,15 +34,15 @@ def report(run: str, out: str | None) -> int:
 
 
 def _from_model(path: Path) -> tuple[Digest, About]:
-    job, where = checkpoint.read(path, by_key=Fleets())
-    return job.digest, abouts.about_run(job, where)
+    job, run_state = checkpoint.read(path, by_key=Fleets())
+    return job.digest, about_run(job, run_state)
 
 
 def _from_answers(path: Path) -> tuple[Digest, About]:
     """Every answer again; settings and weights from the file beside them, if it is there."""
     beside = read_sidecar(path)
     try:
-        about = abouts.from_config(beside["about"]) if beside else None
+        about = from_config(beside["about"]) if beside else None
         weights = _Weights(beside["weights"]) if beside else None
         level = float(beside.get("level", 0.95))
         key_field = None if beside.get("key") is None else str(beside["key"])
@@ -57,7 +57,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
         for part in _with_weights(answers, weights):
             digest.add(part, late=part.note == "late")
     task = task or "regression"
-    about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=abouts.versions())
+    about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=versions())
     return digest or Digest(task, level), about
 
 
@@ -67,12 +67,12 @@ class _Weights:
     def __init__(self, kept: dict[str, Any]) -> None:
         self.places = {int(row): place for place, row in enumerate(kept["rows"])}
         values = np.array(kept["values"], dtype=np.float64)
-        # Of a run without rows there are no weights, and nobody knows of how many experts.
+        # A run without rows has no weights, and the number of experts is unknown.
         self.values = values.reshape(len(self.places), -1) if self.places else np.empty((0, 0))
 
 
 def _with_weights(answers: Answers, weights: _Weights | None) -> Iterator[Answers]:
-    """The answers, cut so that rows whose weights are known come with them."""
+    """The answers, cut so that rows with known weights have them."""
     if weights is None or answers.note:
         yield answers
         return

@@ -1,18 +1,59 @@
-"""What runs over a source have in common: checks before they start, what a resumed one must keep, and the loop."""
+"""What runs over a source share: checks before they start, signals that stop them, and the loop."""
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
+from types import FrameType
+from typing import Any, Self
 
 from rich.console import Console
 
 from iegp.cli.flags import UsageError
 from iegp.cli.options import RunOptions, parse_every
 from iegp.cli.progress import Watcher
-from iegp.cli.signals import StopSignals
 from iegp.errors import InputError
-from iegp.stream.checkpoint import Where, prefix_of
+from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
+
+
+class StopSignals:
+    """While it is entered, signals are remembered; ``wakeup`` becomes readable so that waiting for input ends.
+
+    A second signal of the same kind ends the process as usual.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self.wakeup, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        self._before: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        return self.received is not None
+
+    @property
+    def exit_code(self) -> int:
+        """130 for SIGINT, 143 for SIGTERM."""
+        return 0 if self.received is None else 128 + self.received
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.wakeup)
+        os.close(self._write)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.received = number
+        signal.signal(number, self._before[number])
+        os.write(self._write, b"!")
 
 
 def console(quiet: bool) -> Console:
@@ -44,39 +85,39 @@ def can_resume(options: RunOptions, say: Console) -> bool:
     return exists and options.resume
 
 
-def check_unchanged(options: RunOptions, where: Where, is_pipe: bool = False) -> None:
+def check_unchanged(options: RunOptions, run_state: RunState, is_pipe: bool = False) -> None:
     """Refuse a resumed run with other options that change its answers, or with another source."""
     recorded = options.recorded()
     for name in options.given & recorded.keys():
         before, now = (
-            list(value) if isinstance(value, tuple) else value for value in (where.config.get(name), recorded[name])
+            list(value) if isinstance(value, tuple) else value for value in (run_state.config.get(name), recorded[name])
         )
         if before != now:
             raise UsageError(
                 f"--{name.replace('_', '-')} {now} differs from {before} in {options.save}, and a resumed run keeps "
                 "what it was started with; leave the flag out, or start anew with --overwrite"
             )
-    if is_pipe != where.was_pipe:
+    if is_pipe != run_state.was_pipe:
         kinds = ("a file", "a pipe") if is_pipe else ("a pipe", "a file")
         raise InputError(
             f"{options.save} was reading {kinds[0]}, and {options.source} is {kinds[1]}; resume with the same source"
         )
     if not is_pipe and not Path(options.source).is_file():
         raise InputError(f"{options.source} does not exist; resume with the same source")
-    if not is_pipe and prefix_of(Path(options.source), where.prefix[0]) != where.prefix:
+    if not is_pipe and prefix_of(Path(options.source), run_state.prefix[0]) != run_state.prefix:
         raise InputError(
             f"{options.source} begins differently from what {options.save} has read; resume with the same source"
         )
-    where.source = options.source
+    run_state.source = options.source
 
 
 def runner_of(
-    options: RunOptions, job: AnyJob, where: Where, files: Files, stop: StopSignals, watcher: Watcher
+    options: RunOptions, job: AnyJob, run_state: RunState, files: Files, stop: StopSignals, watcher: Watcher
 ) -> Runner:
     """The loop as the options want it."""
     return Runner(
         job,
-        where,
+        run_state,
         files,
         skips_bad=options.skips_bad,
         every=Every(*parse_every(options.checkpoint_every)),

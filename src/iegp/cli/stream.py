@@ -6,26 +6,28 @@ import contextlib
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 
-from iegp.cli import key_summary as by_key
+from iegp.cli.about import about_run, fleet_message, fleet_of, notes, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import can_resume, check_options, check_unchanged, console, runner_of
-from iegp.cli.signals import StopSignals
-from iegp.cli.sources import is_live, is_pipe, labels_in, names_not_properties, open_first, open_for
-from iegp.cli.stream_files import open_files
-from iegp.cli.summary import finish, print_summary, top_expert
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
 from iegp.errors import IegpError
+from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.readers import Source
+from iegp.report import write_report
 from iegp.stream import checkpoint
-from iegp.stream.checkpoint import Where
+from iegp.stream.answer_parquet import finish_parquet, spool_of
+from iegp.stream.answer_reader import write_sidecar
+from iegp.stream.answer_writer import format_of
+from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
-from iegp.stream.outputs import format_of
 from iegp.stream.plan import Plan, find_task
 
 
@@ -37,23 +39,23 @@ def stream(options: StreamOptions) -> int:
     with StopSignals() as stop, contextlib.ExitStack() as opened:
         source: Source | None = None
         if is_resumed:
-            job, where = _resume(options, say)
+            job, run_state = _resume(options, say)
         else:
             begun = _begin(options, stop, say)
             if begun is None:
                 say.print("Stopped before the first record; nothing was written")
                 return stop.exit_code
-            job, where, source = begun
+            job, run_state, source = begun
             opened.enter_context(source)
-        files = open_files(options, job, where, is_resumed)
+        files = open_files(options, job, run_state, is_resumed)
         watcher = Watcher(job.counters, lambda: [*scores(job), top_expert(job)], options.quiet)
-        runner = runner_of(options, job, where, files, stop, watcher)
+        runner = runner_of(options, job, run_state, files, stop, watcher)
         try:
             if source is None:
                 # The journal is ahead of the checkpoint: only after it is known where the source goes on.
                 n = runner.replay()
                 say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
-                source = open_for(job.plan, options, stop.wakeup, where.position, where.schema or None)
+                source = open_for(job.plan, options, stop.wakeup, run_state.position, run_state.schema or None)
                 opened.enter_context(source)
             with watcher:
                 runner.run(source)
@@ -61,10 +63,10 @@ def stream(options: StreamOptions) -> int:
             # What was answered is worth a report, but no reason to hide what ended the run.
             with contextlib.suppress(IegpError, OSError):
                 files.close()
-                finish(options, job, where)
+                finish(options, job, run_state)
             raise
         files.close()
-        finish(options, job, where)
+        finish(options, job, run_state)
         print_summary(options, job, say, was_stopped=stop())
         return stop.exit_code
 
@@ -83,8 +85,8 @@ def _check(options: StreamOptions) -> None:
         as_usage(lambda: format_of(options.out or ""))
 
 
-def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job, Where, Source] | None:
-    """A run that has seen nothing; None if someone asked to stop before there was a record to begin with."""
+def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job, RunState, Source] | None:
+    """A run that has seen nothing; None if a stop was requested before the first record."""
     if options.target is None:
         raise UsageError("which column is to be predicted? Say --target COLUMN")
     source, first = open_first(options, stop.wakeup)
@@ -93,7 +95,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
             source.close()
             return None
         task, why = (options.task, "") if options.task else find_task(labels_in(first, options.target))
-        unused = {} if source.is_live else names_not_properties(first, options)
+        unused = {} if source.is_live else identifier_columns(first, options)
         plan = as_usage(lambda: _plan(options, task, source.names, tuple(unused)))
         if why:
             say.print(f"Task: {task} ({options.target!r}: {why})")
@@ -104,9 +106,9 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
         job.n_threads = options.jobs
         config = options.recorded() | {"task": task, "id": plan.id}
-        where = Where(options.source, {}, config, out=options.out)
+        run_state = RunState(options.source, {}, config, out=options.out)
         if not is_pipe(options):
-            where.prefix = checkpoint.prefix_of(Path(options.source), 0)
+            run_state.prefix = checkpoint.prefix_of(Path(options.source), 0)
         if not source.is_live:
             # Again from the start, with columns read as the plan wants them.
             source.close()
@@ -114,7 +116,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     except BaseException:
         source.close()
         raise
-    return job, where, source
+    return job, run_state, source
 
 
 def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:
@@ -136,12 +138,62 @@ def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
 def _fleets(say: Console) -> Fleets:
     """How models by key are made, and what is said when it comes to it."""
 
-    return Fleets(lambda fleet: say.print(by_key.start(fleet)))
+    return Fleets(lambda fleet: say.print(fleet_message(fleet)))
 
 
-def _resume(options: StreamOptions, say: Console) -> tuple[Job, Where]:
+def _resume(options: StreamOptions, say: Console) -> tuple[Job, RunState]:
     """The run as it was saved. What would change its answers may not be said anew."""
     assert options.save is not None
-    job, where = checkpoint.read(options.save, options.jobs, _fleets(say))
-    check_unchanged(options, where, is_pipe(options))
-    return job, where
+    job, run_state = checkpoint.read(options.save, options.jobs, _fleets(say))
+    check_unchanged(options, run_state, is_pipe(options))
+    return job, run_state
+
+
+def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
+    """Write what can only be written at the end of a run."""
+    about = about_run(job, run_state)
+    if run_state.out not in (None, "-"):
+        out = Path(run_state.out or "")
+        # A run that cannot be resumed is over, whatever ended it.
+        if run_state.is_finished or options.save is None:
+            finish_parquet(out, job.plan.key_field)
+        weights = job.digest.results().weights
+        kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
+        beside = {"about": to_config(about), "level": job.plan.level, "weights": kept}
+        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
+    if options.report is not None:
+        write_report(options.report, job.digest, about)
+
+
+def _answers_of(options: StreamOptions) -> str | None:
+    """Where the answers lie: Parquet is written when the run is over."""
+    if options.out in (None, "-") or Path(options.out or "").exists():
+        return options.out
+    return f"{spool_of(Path(options.out or ''))} until the run is over"
+
+
+def top_expert(job: Job) -> str:
+    """The expert with the largest weight in a few words; how many keys there are, if each has its own."""
+    if job.learner is None:
+        return "no expert yet"
+    fleet = fleet_of(job)
+    if fleet is not None:
+        return f"{len(fleet):,} keys"
+    best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
+    drift = "static" if best.drift_var == 0.0 else f"drift {best.drift_var:g}"
+    return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
+
+
+def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:
+    """What was done, and where it lies."""
+    counters = job.counters
+    verb = "Stopped after" if was_stopped else "Done:"
+    say.print(", ".join([f"{verb} {counters.rows:,} rows", f"{counters.learned:,} learned", *scores(job)]))
+    for heading, words in notes(job):
+        say.print(f"{heading}: {words}")
+    places = [("Answers", _answers_of(options)), ("Model", options.save), ("Report", options.report)]
+    for what, place in places:
+        if place not in (None, "-"):
+            say.print(f"{what}: {place}")
+    if was_stopped and options.save is not None:
+        say.print("Go on with the same command and --resume")

@@ -1,24 +1,128 @@
-"""The files that a run of ``iegp stream`` writes to: opened anew, or cut back to the last checkpoint."""
+"""The files of a run of ``iegp stream``: what it reads, and what it writes, new or cut back to the last checkpoint."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from iegp.cli.flags import as_usage, check_free
 from iegp.cli.options import StreamOptions
-from iegp.cli.sources import is_live
 from iegp.errors import InputError
+from iegp.preprocessing.encoder import MOST_CATEGORIES
+from iegp.preprocessing.time_features import read_time
+from iegp.readers import Batch, Position, Records, Source, open_source
 from iegp.stream import checkpoint
-from iegp.stream.checkpoint import Where
-from iegp.stream.job import Job
+from iegp.stream.answer_parquet import spool_of, unfold_parquet
+from iegp.stream.answer_writer import AnswerFile, Output, format_of
+from iegp.stream.checkpoint import RunState
+from iegp.stream.job import BLOCK, Job
 from iegp.stream.journal import Journal
-from iegp.stream.outputs import AnswerFile, Output, format_of
-from iegp.stream.parquet_out import spool_of, unfold_parquet
+from iegp.stream.plan import Plan
 from iegp.stream.runner import Files
 
+# Records of a file from which the kind of the target is found.
+_ENOUGH = 1000
 
-def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool) -> Files:
+
+def is_pipe(options: StreamOptions) -> bool:
+    """Whether the source cannot be read again: standard input, a named pipe, the output of another command."""
+    if options.source == "-":
+        return True
+    path = Path(options.source)
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def is_live(options: StreamOptions) -> bool:
+    """Whether records arrive over time: a pipe or a followed file."""
+    return options.follow or is_pipe(options)
+
+
+def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | None]:
+    """The source from its start, labels as text, and its first records (none if a live source was interrupted)."""
+    named = (options.id or "id", options.target, options.time, options.key)
+    keep = {name for name in named if name} - set(options.features or ())
+    source = _open(options, wakeup, keep, None, None)
+    parts: list[Records] = []
+    while sum(map(len, parts)) < _ENOUGH:
+        records = source.read(BLOCK)
+        if records is None:
+            break
+        parts.append(records)
+        if source.is_live:
+            break
+    if source.is_live and parts:
+        source.unread(parts[0].n_records)
+    found = [part for part in parts if len(part)]
+    return source, Records.joined(found) if found else None
+
+
+def labels_in(first: Batch | None, target: str) -> NDArray[Any]:
+    """The labels of the first records."""
+    none = np.full(0, None, dtype=object)
+    return none if first is None else first.columns.get(target, none)
+
+
+def identifier_columns(first: Batch | None, options: StreamOptions) -> dict[str, str]:
+    """Text columns with so many different values that they name rows rather than describe them, and what they may be.
+
+    Only among the first records of a file, and only columns that no option names.
+    """
+    apart = {options.target, options.id, options.time, options.key, "id", *options.ignore, *(options.features or ())}
+    found = {}
+    for name, values in ({} if first is None else first.columns).items():
+        texts = [] if values.dtype != object else [str(value) for value in values if value is not None]
+        if name in apart or len(set(texts)) <= MOST_CATEGORIES:
+            continue
+        is_time = all(read_time(text) is not None for text in texts[:20])
+        found[name] = f"--time {name} makes features of it" if is_time else f"--id {name} if it names the rows"
+    return found
+
+
+def open_for(
+    plan: Plan,
+    options: StreamOptions,
+    wakeup: int,
+    position: Position | None,
+    schema: dict[str, Any] | None,
+    categories: Collection[str] = (),
+) -> Source:
+    """The source as the plan wants it: ids, times, keys and classes as text.
+
+    The labels of a live source are text in any case: it could not be read again once the task was known.
+    """
+    keep = {name for name in (plan.id, plan.time, plan.key) if name is not None} | set(categories)
+    was_text = schema is not None and schema["columns"].get(plan.target) == "text"
+    if plan.has_classes or is_live(options) or was_text:
+        keep.add(plan.target)
+    return _open(options, wakeup, keep, position, schema, plan.ignore)
+
+
+def _open(
+    options: StreamOptions,
+    wakeup: int,
+    keep: set[str],
+    position: Position | None,
+    schema: dict[str, Any] | None,
+    drop: tuple[str, ...] = (),
+) -> Source:
+    return open_source(
+        options.source,
+        format=options.format,
+        follow=options.follow,
+        position=position,
+        schema=schema,
+        keep_text=keep,
+        drop=drop,
+        wakeup=wakeup,
+    )
+
+
+def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed: bool) -> Files:
     """Everything the run writes to; cut back to the checkpoint if it is resumed.
 
     The first checkpoint is written before any other file exists, so that whatever is found later can be resumed.
@@ -27,16 +131,16 @@ def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool)
         _refuse_existing(options)
     files = Files(model=None if options.save is None else Path(options.save))
     if files.model is not None:
-        files.journal = _open_journal(_beside(files.model, ".journal"), where, is_live(options), is_resumed)
+        files.journal = _open_journal(_beside(files.model, ".journal"), run_state, is_live(options), is_resumed)
         if not is_resumed:
-            checkpoint.write(files.model, job, where)
+            checkpoint.write(files.model, job, run_state)
             if files.journal is not None:
                 files.journal.clear()
-    out = where.out if is_resumed else options.out
+    out = run_state.out if is_resumed else options.out
     if out is not None:
-        if files.model is not None and where.is_finished and format_of(out) == "parquet":
-            _unfinish(Path(out), files.model, job, where)
-        output = _open_output(out, where.out_position, is_resumed, options.overwrite)
+        if files.model is not None and run_state.is_finished and format_of(out) == "parquet":
+            _unfinish(Path(out), files.model, job, run_state)
+        output = _open_output(out, run_state.out_position, is_resumed, options.overwrite)
         files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
         if format_of(out) == "parquet":
             # From here on it is there only if the run is finished and the file complete. What replaces it is open.
@@ -45,11 +149,11 @@ def open_files(options: StreamOptions, job: Job, where: Where, is_resumed: bool)
         base = files.model or (Path(out) if out not in (None, "-") else None)
         if base is not None:
             bad = _beside(base, ".bad.jsonl")
-            files.bad = Output.reopen(bad, where.bad_position) if is_resumed else Output.create(bad, overwrite=True)
+            files.bad = Output.reopen(bad, run_state.bad_position) if is_resumed else Output.create(bad, overwrite=True)
     return files
 
 
-def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> Journal | None:
+def _open_journal(path: Path, run_state: RunState, is_live: bool, is_resumed: bool) -> Journal | None:
     """The journal of a live source, or one that was left behind: rows of a file that was followed must not come twice.
 
     What a journal holds of a run that is started anew stays until the first checkpoint has replaced the old one; the
@@ -57,21 +161,21 @@ def _open_journal(path: Path, where: Where, is_live: bool, is_resumed: bool) -> 
     """
     if not is_live and not path.is_file():
         return None
-    journal = Journal(path, where.sequence)
+    journal = Journal(path, run_state.sequence)
     if not is_resumed:
         journal.skip()
-        where.sequence = journal.sequence
+        run_state.sequence = journal.sequence
     return journal
 
 
-def _unfinish(out: Path, model: Path, job: Job, where: Where) -> None:
+def _unfinish(out: Path, model: Path, job: Job, run_state: RunState) -> None:
     """Parquet cannot be continued: the answers of a finished run become what they were made from again.
 
     The Parquet file stays until they, and then a checkpoint that says so, are on disk.
     """
-    running = replace(where, out_position=_collected(out, job), is_finished=False)
+    running = replace(run_state, out_position=_collected(out, job), is_finished=False)
     checkpoint.write(model, job, running)
-    vars(where).update(vars(running))
+    vars(run_state).update(vars(running))
 
 
 def _collected(out: Path, job: Job) -> int:

@@ -17,9 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from iegp.datasets import embedded_labels, embedded_regression
-from iegp.datasets.labels import Task, check_task
-from iegp.datasets.stream import Stream
+from iegp.datasets import embedded_sets
+from iegp.datasets.stream import Stream, Task, check_task
 from iegp.errors import DatasetError
 from iegp.name_suggestions import closest
 
@@ -92,16 +91,16 @@ def load_embedded(name: str) -> Stream:
 
 
 _EMBEDDED = {
-    "digits_scan": _Embedded(embedded_regression.digits_scan, "sklearn"),
-    "diabetes": _Embedded(embedded_regression.diabetes, "sklearn"),
-    "digits": _Embedded(embedded_labels.digits, "sklearn", "classification"),
-    "breast_cancer": _Embedded(embedded_labels.breast_cancer, "sklearn", "classification"),
-    "digits_ink": _Embedded(embedded_labels.digits_ink, "sklearn", "ordinal"),
-    "trump_approval": _Embedded(embedded_regression.trump_approval, "river"),
-    "chick_weights": _Embedded(embedded_regression.chick_weights, "river"),
-    "water_flow": _Embedded(embedded_regression.water_flow, "river"),
-    "phishing": _Embedded(embedded_labels.phishing, "river", "classification"),
-    "image_segments": _Embedded(embedded_labels.image_segments, "river", "classification"),
-    "bananas": _Embedded(embedded_labels.bananas, "river", "classification"),
-    "solar_flare": _Embedded(embedded_labels.solar_flare, "river", "counts"),
+    "digits_scan": _Embedded(embedded_sets.digits_scan, "sklearn"),
+    "diabetes": _Embedded(embedded_sets.diabetes, "sklearn"),
+    "digits": _Embedded(embedded_sets.digits, "sklearn", "classification"),
+    "breast_cancer": _Embedded(embedded_sets.breast_cancer, "sklearn", "classification"),
+    "digits_ink": _Embedded(embedded_sets.digits_ink, "sklearn", "ordinal"),
+    "trump_approval": _Embedded(embedded_sets.trump_approval, "river"),
+    "chick_weights": _Embedded(embedded_sets.chick_weights, "river"),
+    "water_flow": _Embedded(embedded_sets.water_flow, "river"),
+    "phishing": _Embedded(embedded_sets.phishing, "river", "classification"),
+    "image_segments": _Embedded(embedded_sets.image_segments, "river", "classification"),
+    "bananas": _Embedded(embedded_sets.bananas, "river", "classification"),
+    "solar_flare": _Embedded(embedded_sets.solar_flare, "river", "counts"),
 }

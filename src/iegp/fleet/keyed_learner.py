@@ -57,7 +57,7 @@ class Fleets:
 
 
 class KeyedLearner:
-    """A learner of rows that each belong to a key; see :class:`iegp.stream.learning.AnyLearner`."""
+    """A learner of rows that each belong to a key; see :class:`iegp.stream.learner.AnyLearner`."""
 
     def __init__(self, shared: Learner, fleet: Fleet | None, tell: Callable[[Fleet], None]) -> None:
         self.shared = shared

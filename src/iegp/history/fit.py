@@ -16,11 +16,41 @@ from iegp.core.editing.merge_checks import check_mergeable
 from iegp.core.ensemble import start
 from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.core.model import Online
+from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.history import ray_data
-from iegp.history.merge_tree import MergeTree
 from iegp.history.parts import PART_ROWS, Part, Rows, array_parts, columns_of, find_files, first_rows, parquet_parts
 from iegp.history.workers import ENGINES
+
+
+class MergeTree:
+    """Merges states of parts 0, 1, 2, ... that come in any order; neighbours are merged as soon as both are there.
+
+    At most one state per level and gap is kept: with parts that come nearly in order, about log2(parts) states.
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self._origin = start(ensemble)
+        self._waiting: dict[tuple[int, int], State] = {}
+
+    def add(self, number: int, state: State) -> None:
+        """Add the state of one part."""
+        level = 0
+        while (level, number ^ 1) in self._waiting:
+            other = self._waiting.pop((level, number ^ 1))
+            pair = (other, state) if number & 1 else (state, other)
+            state = merged_states(self._ensemble, *pair, self._origin)
+            level, number = level + 1, number >> 1
+        self._waiting[level, number] = state
+
+    def total(self) -> State:
+        """Merge all states; return the state before any row if there are none."""
+        total: State | None = None
+        for _, state in sorted(self._waiting.items(), key=lambda item: item[0][0]):
+            total = state if total is None else merged_states(self._ensemble, state, total, self._origin)
+        return self._origin if total is None else total
+
 
 Model = TypeVar("Model", bound=Any)
 

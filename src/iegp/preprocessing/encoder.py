@@ -155,7 +155,7 @@ class Encoder:
         found += self._not_numbers(batch)
         if self.refuses_gaps:
             for name, values in self._features(batch).items():
-                reason = "missing, and --missing error was asked for"
+                reason = "missing, and --missing error refuses gaps"
                 found += [Problem(int(i), name, "", reason) for i in np.flatnonzero(is_missing(values) & is_row)]
         return found
 
@@ -306,7 +306,7 @@ def _text(value: Any) -> str | None:
 
 
 def _first_places(values: NDArray[Any]) -> dict[str, int]:
-    """Every text of a column and where it stands first."""
+    """Every text of a column and the index of its first occurrence."""
     places: dict[str, int] = {}
     for index, value in enumerate(values):
         text = _text(value)

@@ -2,12 +2,12 @@
 
 :func:`open_source` finds the format; what comes out are :class:`Records`, batches of columns with the bad records set
 apart, and a :class:`Position` after every record from which reading can go on. Change this package to add a format or
-to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete records (``cutting``) -> columns
+to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete records (``record_cutter``) -> columns
 (``csv_*``, ``json_*``); Parquet has its own way. Nothing here knows what the columns are for.
 """
 
 from iegp.readers.opening import open_source
-from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing
+from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing, object_array
 from iegp.readers.source import Schema, Source
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "Schema",
     "Source",
     "is_missing",
+    "object_array",
     "open_source",
 ]

@@ -1,4 +1,4 @@
-"""What the beginning of a CSV file says: delimiter and names of the columns, and which of them are numbers."""
+"""Header and first records of a CSV file: delimiter, names of the columns, and which of them are numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from iegp.errors import InputError
-from iegp.readers.csv_fast import CsvShape, parse_fast
-from iegp.readers.csv_fields import MISSING, is_number, split_fields
-from iegp.readers.excerpt import excerpt
+from iegp.readers.csv_parser import MISSING, CsvShape, is_number, parse_fast, split_fields
+from iegp.readers.records import excerpt
 
 _BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 # A column is one of numbers if at least so many of its values are; the others are then bad records, not categories.

@@ -1,4 +1,4 @@
-"""CSV and TSV: fast for whole chunks, exact for those with an odd record in them."""
+"""CSV and TSV: whole chunks at once, record by record where a chunk has a bad record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.readers.csv_fast import CsvShape, parse_fast
 from iegp.readers.csv_header import (
     HEAD_BYTES,
     HEAD_RECORDS,
@@ -17,14 +16,12 @@ from iegp.readers.csv_header import (
     head_of,
     header_names,
 )
-from iegp.readers.csv_slow import parse_slow
-from iegp.readers.cutting import Cutter, Place, Span, Uncut
+from iegp.readers.csv_parser import CsvShape, parse_fast, parse_slow
 from iegp.readers.feeds import Feed
-from iegp.readers.layout import Layout
-from iegp.readers.record_ends import csv_record_ends, line_record_ends
+from iegp.readers.record_cutter import Cutter, Place, Span, UncutRecord, csv_record_ends, line_record_ends
 from iegp.readers.records import START, Columns, Records
 from iegp.readers.source import Request, Schema
-from iegp.readers.text_source import TextSource
+from iegp.readers.text_source import Layout, TextSource
 from iegp.typing import Bool
 
 BATCH = 1 << 14
@@ -68,7 +65,7 @@ class CsvSource(TextSource):
         line = b""
         while not line.strip():
             piece = self._take(1)
-            if isinstance(piece, Uncut):
+            if isinstance(piece, UncutRecord):
                 raise InputError(f"{self._label}: the header is {piece.reason}.")
             if piece is None and self._cutter.has_ended:
                 raise InputError(f"{self._label}: the file is empty. Its first line must name the columns.")
@@ -109,14 +106,14 @@ class CsvSource(TextSource):
             if isinstance(piece, Span):
                 n_bytes += len(piece.data)
                 records += Layout.of(piece, _is_blank(piece)).records()
-        if not records and not any(isinstance(piece, Uncut) for piece in self._pieces) and self._goal is None:
+        if not records and not any(isinstance(piece, UncutRecord) for piece in self._pieces) and self._goal is None:
             raise InputError(
                 f"{self._label}: there is a header, but no record after it. Nothing can be learned from it."
             )
         return find_kinds(head_of(records), self._header, self._delimiter, self._keep_text)
 
     def _go_to_position(self) -> None:
-        """Records begin after the header, or where we are told to go on."""
+        """Records begin after the header, or at the position to resume from."""
         goal = self._goal
         if goal is None or goal == START or self._cutter.feed.size is None:
             return

@@ -1,4 +1,4 @@
-"""Where bytes come from: a file, a compressed file, a file that grows, a pipe. One small class each, one shape."""
+"""Sources of bytes with one interface: a file, a compressed file, a file that grows, a pipe."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import gzip
 import os
 import select
 import zlib
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
+from typing import IO
 
 from iegp.errors import InputError
 
 CHUNK = 1 << 20
-"""Bytes asked for at a time."""
+"""Bytes read at a time."""
 POLL_SECONDS = 0.1
-"""How long a followed file is left alone before we look again."""
+"""Seconds between two looks at the end of a followed file."""
 _PIPE_READ = 1 << 16
 
 
@@ -23,45 +24,42 @@ class FeedBroken(Exception):
     """No further byte can be had; what came before was delivered. The reader turns it into an InputError with place."""
 
 
-class Feed(Protocol):
-    """A sequence of bytes."""
+class Feed(ABC):
+    """A sequence of bytes, by default of an open file."""
 
-    is_live: bool
+    is_live = False
+    _file: IO[bytes]
 
     @property
     def size(self) -> int | None:
         """Bytes on disk, if there is a file."""
+        return os.fstat(self._file.fileno()).st_size
 
     @property
     def bytes_read(self) -> int:
         """How many of them were taken from the disk."""
+        return self._file.tell()
 
+    @abstractmethod
     def read(self) -> bytes | None:
         """Some bytes; empty at the end. A live feed waits for them; None if it was woken up before any came."""
 
     def is_waiting(self) -> bool:
-        """A live feed: would ``read`` return at once?"""
+        """Whether ``read`` of a live feed would return at once."""
+        return False
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-class PlainFile:
-    """A file as it is when we get to its end."""
-
-    is_live = False
+class PlainFile(Feed):
+    """A file that is complete; reading stops at its end."""
 
     def __init__(self, path: Path, offset: int) -> None:
         _check_boundary(path, offset)
         self._file = path.open("rb", buffering=0)
         self._file.seek(offset)
-
-    @property
-    def size(self) -> int | None:
-        return os.fstat(self._file.fileno()).st_size
-
-    @property
-    def bytes_read(self) -> int:
-        return self._file.tell()
 
     def read(self) -> bytes | None:
         try:
@@ -69,31 +67,15 @@ class PlainFile:
         except OSError as error:
             raise FeedBroken(f"reading failed ({error})") from error
 
-    def is_waiting(self) -> bool:
-        return False
 
-    def close(self) -> None:
-        self._file.close()
-
-
-class GzipFile:
+class GzipFile(Feed):
     """A compressed file. Offsets count decompressed bytes, so going on somewhere means reading all before it again."""
 
-    is_live = False
-
     def __init__(self, path: Path, offset: int) -> None:
-        self._disk = path.open("rb")
-        self._file = gzip.GzipFile(fileobj=self._disk)
+        self._file = path.open("rb")
+        self._content = gzip.GzipFile(fileobj=self._file)
         self._damage: FeedBroken | None = None
         self._skip(offset)
-
-    @property
-    def size(self) -> int | None:
-        return os.fstat(self._disk.fileno()).st_size
-
-    @property
-    def bytes_read(self) -> int:
-        return self._disk.tell()
 
     def read(self) -> bytes | None:
         return self._gather(CHUNK)
@@ -110,7 +92,7 @@ class GzipFile:
 
     def _piece(self, at_most: int) -> bytes:
         try:
-            return self._file.read1(at_most)
+            return self._content.read1(at_most)
         except (OSError, EOFError, zlib.error) as error:
             self._damage = FeedBroken(f"the compressed data is damaged or cut short ({error})")
             return b""
@@ -121,18 +103,15 @@ class GzipFile:
                 n_bytes -= len(piece)
         if n_bytes:
             self.close()
-            raise InputError(_shorter(self._disk.name, f"{n_bytes} decompressed bytes"))
-
-    def is_waiting(self) -> bool:
-        return False
+            raise InputError(_shorter(self._file.name, f"{n_bytes} decompressed bytes"))
 
     def close(self) -> None:
-        self._file.close()
-        self._disk.close()
+        self._content.close()
+        super().close()
 
 
 class FollowedFile(PlainFile):
-    """A file that another program appends to: at its end we wait for more, for ever."""
+    """A file that another program appends to: at its end reading waits for more, without a limit."""
 
     is_live = True
 
@@ -165,16 +144,16 @@ class FollowedFile(PlainFile):
         return (self.size or 0) > self._file.tell()
 
 
-class Pipe:
+class Pipe(Feed):
     """A pipe, a terminal or a socket, by its descriptor. What is in it is taken; nothing is waited for without need."""
 
     is_live = True
     size = None
+    bytes_read = 0
 
     def __init__(self, descriptor: int, wakeup: int | None, *, owned: bool) -> None:
         self._descriptor, self._owned = descriptor, owned
         self._watched = [descriptor] if wakeup is None else [descriptor, wakeup]
-        self.bytes_read = 0
 
     def read(self) -> bytes | None:
         if _readable(self._watched, None) - {self._descriptor}:

@@ -9,7 +9,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.readers.records import START, Position, Records
+from iegp.readers.records import START, Position, Records, object_array
 from iegp.readers.source import Schema, Source
 from iegp.typing import Float
 
@@ -28,7 +28,7 @@ class NpzSource(Source):
                 if not isinstance(stored, np.lib.npyio.NpzFile):
                     raise ValueError("it is a single array, as np.save writes it")
                 self._x = self._checked(stored["X"])
-                self._labels = None if label is None else np.array([*stored[label].tolist(), None], dtype=object)[:-1]
+                self._labels = None if label is None else object_array(stored[label].tolist())
                 shape = None if label is None else stored[label].shape
         except _UNREADABLE as error:
             raise InputError(f"{path} cannot be read ({error}); it needs an array X, rows first") from error

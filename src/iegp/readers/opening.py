@@ -1,4 +1,4 @@
-"""Opening a source by its path, whose suffix says the format: a file, a growing file, a pipe, standard input."""
+"""Open a source by its path, the suffix of which gives the format: a file, a growing file, a pipe, standard input."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import NamedTuple
 from iegp.errors import InputError
 from iegp.readers import feeds
 from iegp.readers.csv_source import CsvSource
-from iegp.readers.excerpt import excerpt
 from iegp.readers.json_source import JsonSource
 from iegp.readers.parquet_source import ParquetSource
-from iegp.readers.records import Position
+from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
@@ -92,19 +91,19 @@ def open_source(
     wakeup : a descriptor; when it can be read, a ``read`` that waits for a live source returns an empty batch.
     """
     path = str(path)
-    written_in = find_format(path, format)
+    file_format = find_format(path, format)
     _check_position(position)
-    request = Request(position, _checked(schema, written_in), frozenset(keep_text), frozenset(drop))
-    if written_in.name == "parquet":
+    request = Request(position, _checked(schema, file_format), frozenset(keep_text), frozenset(drop))
+    if file_format.name == "parquet":
         _refuse_live(path, follow)
         return ParquetSource(Path(path), request)
-    open_feed = _feed_opener(path, written_in, follow, wakeup)
+    open_feed = _feed_opener(path, file_format, follow, wakeup)
     label = "standard input" if path == "-" else repr(path)
     source: CsvSource | JsonSource
-    if written_in.name == "jsonl":
+    if file_format.name == "jsonl":
         source = JsonSource(label, open_feed, request)
     else:
-        source = CsvSource(label, open_feed, written_in.name, request)
+        source = CsvSource(label, open_feed, file_format.name, request)
     if not source.is_live:
         _prepare(source)
     return source
@@ -123,33 +122,33 @@ def _check_position(position: Position | None) -> None:
         raise InputError(f"The position {position!r} is none: it must be three whole numbers. Start anew without it.")
 
 
-def _checked(schema: Schema | None, written_in: Format) -> Schema | None:
+def _checked(schema: Schema | None, file_format: Format) -> Schema | None:
     if schema is None:
         return None
-    if schema.get("format") != written_in.name:
+    if schema.get("format") != file_format.name:
         raise InputError(
-            f"The source is {written_in.name}, but the stored schema is of {schema.get('format')!r}."
+            f"The source is {file_format.name}, but the stored schema is of {schema.get('format')!r}."
             " Give the source it belongs to, or start anew."
         )
     kinds, delimiter = schema.get("columns"), schema.get("delimiter")
     is_good = isinstance(kinds, dict) and all(kind in ("number", "text", None) for kind in kinds.values())
-    if written_in.name in ("csv", "tsv"):
+    if file_format.name in ("csv", "tsv"):
         is_good = is_good and delimiter in (",", ";", "\t")
     if not is_good:
         raise InputError(f"The stored schema {excerpt(repr(schema))} is damaged. Start anew without it.")
     return schema
 
 
-def _feed_opener(path: str, written_in: Format, follow: bool, wakeup: int | None) -> Callable[[int], feeds.Feed]:
+def _feed_opener(path: str, file_format: Format, follow: bool, wakeup: int | None) -> Callable[[int], feeds.Feed]:
     if path == "-":
         return lambda _: feeds.Pipe(_STDIN, wakeup, owned=False)
     file = Path(path)
     if not _is_regular(file):
-        if written_in.is_gzip:
+        if file_format.is_gzip:
             raise InputError(f"{path!r} is a pipe, and compressed data is read from files only. Put gunzip before it.")
         descriptor = os.open(path, os.O_RDONLY)
         return lambda _: feeds.Pipe(descriptor, wakeup, owned=True)
-    if written_in.is_gzip:
+    if file_format.is_gzip:
         if follow:
             raise InputError(f"{path!r} is compressed and cannot be followed. Follow the plain file.")
         return lambda offset: feeds.GzipFile(file, offset)

@@ -1,10 +1,11 @@
-"""What a source gives: consecutive records column by column, the bad ones set apart, and the place after each.
+"""Records of a source: columns of consecutive good records, the bad ones in a list, and the position after each.
 
 Records stay in these columns until the encoder makes rows of numbers of them; parts of them share their arrays.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.typing import Bool, Int
+
+MAX_SHOWN = 80
+MAX_RAW = 64 * 1024
+
+
+def excerpt(text: str | bytes) -> str:
+    """At most ``MAX_SHOWN`` printable characters: control characters and broken bytes are written as escapes, so that
+    a message cannot send control sequences of a file to a terminal."""
+    head = text[: MAX_SHOWN + 1]
+    if isinstance(head, bytes):
+        head = head.decode("utf-8", "backslashreplace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in head)
+    if len(shown) > MAX_SHOWN or len(text) > MAX_SHOWN:
+        return shown[: MAX_SHOWN - 3] + "..."
+    return shown
+
+
+def shorten_raw(record: bytes | memoryview) -> bytes:
+    """The record as it stood, without its line end, cut to ``MAX_RAW`` bytes."""
+    return bytes(record[: MAX_RAW + 2]).removesuffix(b"\n").removesuffix(b"\r")[:MAX_RAW]
+
 
 Columns = dict[str, NDArray[Any]]
 """float64 with NaN = missing, or object arrays of str / bool / None (= missing), all equally long."""
@@ -46,6 +68,14 @@ class BadRecord(NamedTuple):
     raw: bytes
     """The record as it stood, without its line end, cut to 64 KiB."""
     after: Position
+
+
+class Fault(NamedTuple):
+    """What is wrong with a record."""
+
+    column: str | None
+    text: str
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +128,7 @@ class Records(Batch):
         """Where good record ``i`` is found again: after the good one before it, and the bad ones before that."""
         if i == 0:
             return self.start
-        n_bad = bisect_right(self.bad, i - 1, key=_n_good_before)
+        n_bad = bisect_right(self.bad, i - 1, key=lambda record: record.before)
         return Position(int(self.offsets[i - 1]), int(self.next_lines[i - 1]), self.start.record + i + n_bad)
 
     @classmethod
@@ -112,7 +142,7 @@ class Records(Batch):
             bad += [record._replace(before=before + record.before) for record in part.bad]
             before += len(part)
         return cls(
-            {name: _joined([_column(part, name) for part in parts]) for name in names},
+            {name: _joined([part.columns.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
             np.concatenate([part.lines for part in parts]),
             np.concatenate([part.offsets for part in parts]),
             np.concatenate([part.next_lines for part in parts]),
@@ -120,15 +150,6 @@ class Records(Batch):
             parts[0].start,
             parts[-1].end,
         )
-
-
-def _n_good_before(bad: BadRecord) -> int:
-    return bad.before
-
-
-def _column(batch: Batch, name: str) -> NDArray[Any]:
-    found = batch.columns.get(name)
-    return np.full(len(batch), np.nan) if found is None else found
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -142,6 +163,13 @@ def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.dtype == object else np.full(len(values), None, dtype=object)
 
 
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """(n,): the values as they are, of any types."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
 def is_missing(values: NDArray[Any]) -> Bool:
     """(n,): which values are missing."""
     if values.dtype == np.float64:
@@ -150,7 +178,7 @@ def is_missing(values: NDArray[Any]) -> Bool:
 
 
 class Portions:
-    """Hands out the records of a batch, good and bad, in order. Arrays are shared, not copied."""
+    """Gives the records of a batch, good and bad, in order. Arrays are shared, not copied."""
 
     def __init__(self, batch: Records) -> None:
         self._batch = batch
@@ -192,3 +220,10 @@ class Portions:
         if n_bad and self._bad_at[n_bad - 1] == n_records - 1:
             return self._batch.bad[n_bad - 1].after
         return self._batch.position_before(n_records - n_bad)
+
+
+def as_text(value: Any) -> str | bool | None:
+    """A value of a column that is kept as text: numbers as JSON writes them."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    return json.dumps(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from iegp.errors import InputError
@@ -38,7 +37,7 @@ class Source(ABC):
 
     @property
     def is_live(self) -> bool:
-        """A pipe or a followed file: records come when they come."""
+        """Whether records arrive over time: a pipe or a followed file."""
         return False
 
     @property
@@ -57,11 +56,11 @@ class Source(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
 
     @abstractmethod
     def _next_batch(self) -> Records | None:
-        """The next records, as many as are at hand; None at the end."""
+        """The next records, as many as are available; None at the end."""
 
     def read(self, at_most: int) -> Records | None:
         """At least one record, good or bad, and at most that many; None at the end.
@@ -70,7 +69,7 @@ class Source(ABC):
         those that wait. A batch may be empty: when the source was woken up, or where only blank lines were left.
         """
         if at_most < 1:
-            raise InputError(f"at_most must be at least 1, got {at_most}: a batch has room for a record.")
+            raise InputError(f"at_most must be at least 1, got {at_most}: a batch has at least one record.")
         if self._portions is None or self._portions.is_done:
             batch = self._next_batch()
             if batch is None:
@@ -86,7 +85,5 @@ class Source(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -48,23 +48,23 @@ def _rows(results: Results) -> str:
 def _loss(results: Results) -> str:
     heading = "nMSE" if results.is_number else "Error"
     score, shown = results.loss, number if results.is_number else percent
-    if not math.isfinite(score.ours):
+    if not math.isfinite(score.model):
         return _card(heading, NOTHING, "all labels are equal" if results.n_scored > 1 else "nothing scored yet")
-    better = score.ours < min(score.naive, score.last)
+    better = score.model < min(score.naive, score.last)
     names = ("mean so far", "label before") if results.is_number else ("most frequent", "label before")
     prefix = "key's " if results.by_key else ""
     beside = f"{prefix}{names[0]} {shown(score.naive)}<br>{prefix}{names[1]} {shown(score.last)}"
-    return _card(heading, shown(score.ours), beside, _verdict(results, better))
+    return _card(heading, shown(score.model), beside, _verdict(results, better))
 
 
 def _log_score(results: Results) -> str:
     score = results.log_score
-    if math.isnan(score.ours):
+    if math.isnan(score.model):
         return _card("Mean log score", NOTHING, "nothing to compare with yet")
-    better = score.ours > score.naive
+    better = score.model > score.naive
     naive = "mean and variance so far" if results.is_number else "class frequencies"
     naive = f"key's {naive}" if results.by_key else naive
-    return _card("Mean log score", number(score.ours), f"{naive} {number(score.naive)}", _verdict(results, better))
+    return _card("Mean log score", number(score.model), f"{naive} {number(score.naive)}", _verdict(results, better))
 
 
 def _coverage(results: Results) -> str:
@@ -83,7 +83,7 @@ def _confidence(results: Results) -> str:
     if n.sum() == 0:
         return _card("Mean confidence", NOTHING, "nothing scored yet")
     sure = float((n * [c if math.isfinite(c) else 0.0 for c in confidence]).sum() / n.sum())
-    return _card("Mean confidence", percent(sure), f"right in {percent(1 - results.loss.ours)}; equal is calibrated")
+    return _card("Mean confidence", percent(sure), f"right in {percent(1 - results.loss.model)}; equal is calibrated")
 
 
 def _expert(results: Results, experts: Sequence[ExpertRow]) -> str:

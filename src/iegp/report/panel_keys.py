@@ -5,8 +5,8 @@ from __future__ import annotations
 from iegp.report.sections import nothing, panel, section, side_by_side, table
 from iegp.report.text import named, number, percent, whole
 from iegp.stream.digest import KeyScore, KeyScores
+from iegp.stream.digest.key_moments import START, WINDOW
 from iegp.stream.digest.key_scores import ENOUGH_LABELS
-from iegp.stream.digest.recent import START, WINDOW
 
 MOST_LISTED = 10
 

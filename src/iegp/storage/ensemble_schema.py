@@ -40,7 +40,7 @@ _SLACK = 1e-2
 
 
 class Sizes(NamedTuple):
-    """How many of what, from the settings and the shapes of a few arrays."""
+    """Sizes of the arrays, from the settings and the shapes of a few of them."""
 
     n_columns: int
     layout: Layout
@@ -177,7 +177,7 @@ def _link(settings: Settings, own: Sizes) -> Field:
 
 
 class Described(NamedTuple):
-    """The experts whose state it is: what its numbers are compared with."""
+    """The experts of a state: what its numbers are compared with."""
 
     settings: Settings
     sizes: Sizes

@@ -124,7 +124,7 @@ def _with_later_arrays(arrays: Arrays) -> Arrays:
 
 
 def _one_after_another(arrays: Arrays) -> Arrays:
-    """Beliefs and frequencies as they lie now; formats 1 and 2 had one more axis for beliefs and kernels."""
+    """Beliefs and frequencies in the present layout; formats 1 and 2 had one more axis for beliefs and kernels."""
     later: Arrays = {}
     if arrays["state.matrix"].ndim != 3:
         return arrays

@@ -1,8 +1,13 @@
 """Model files: safetensors, with everything that is not an array as JSON in the header.
 
-Loading reads numbers and text and executes nothing. Files are replaced atomically: a crash leaves the old or the new
-file, never half of one. ``format`` in the header is raised whenever older readers could not understand a file; every
-released format stays readable.
+Loading reads numbers and text and executes nothing. Files are replaced atomically: after a crash there is the old or
+the new file, never half of one. ``format`` in the header is raised whenever older readers could not understand a file;
+every released format stays readable.
+
+Files are written here, not by the ``safetensors`` package, which opens and closes a file by itself: here the file is
+already open, is flushed to disk and then renamed, and errors of the disk keep their number. Version 0.4 of the package
+also copies what it writes: 256 MiB for a model of 256 MiB, where this takes none (``python benchmarks/own_code.py
+safetensors``).
 """
 
 from __future__ import annotations
@@ -12,16 +17,51 @@ import hashlib
 import json
 import os
 import secrets
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from iegp.errors import ModelFileError
-from iegp.storage.safetensors_writer import pieces, raw
+from iegp.errors import IegpError, ModelFileError
 from iegp.typing import Arrays
+
+# What the format's readers take: a file with more could be written and never be read again.
+LARGEST_HEADER = 100_000_000
+# The names of the format, and the order in which it wants the arrays: widest numbers first, so that all are aligned.
+_NAMES = ("U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8")
+_KINDS = {np.dtype(f"<{name[0].lower()}{int(name[1:]) // 8}"): name for name in _NAMES} | {np.dtype(bool): "BOOL"}
+_ORDER = {kind: place for place, kind in enumerate(_KINDS)}
+
+
+def pieces(arrays: Arrays, metadata: dict[str, str]) -> Iterator[bytes | memoryview]:
+    """Consecutive parts of the file. The arrays must be contiguous and may not change until all is written."""
+    names = sorted(arrays, key=lambda name: (_ORDER[arrays[name].dtype], name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        kind, shape = _KINDS[arrays[name].dtype], list(arrays[name].shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > LARGEST_HEADER:
+        raise IegpError(
+            f"the names in this model take {len(text) / 1e6:,.0f} MB, more than the {LARGEST_HEADER / 1e6:.0f} MB that "
+            "a model file may have for them; use shorter keys and ids, or fewer (one model file per range of keys)"
+        )
+    yield struct.pack("<Q", len(text)) + text
+    for name in names:
+        yield raw(arrays[name])
+
+
+def raw(array: NDArray[Any]) -> memoryview:
+    """The bytes of a contiguous array, not a copy of them."""
+    return array.reshape(-1).view(np.uint8).data
+
 
 FORMAT = 3
 _KEY = "iegp"
@@ -58,7 +98,7 @@ def _digest(arrays: Arrays) -> str:
 
 def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> dict[str, Any]:
     if not metadata or _KEY not in metadata:
-        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not one of ours: it has no iegp header")
+        raise ModelFileError(f"{os.fspath(path)} is a safetensors file but not a model file: it has no iegp header")
     try:
         header = json.loads(metadata[_KEY])
         number = int(header["format"])
@@ -84,7 +124,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    # The name of the temporary file would say nothing to anybody.
+    # Errors name the file itself, not the temporary one.
     with naming(path):
         try:
             with open(temporary, "xb") as file:
@@ -110,7 +150,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def _remove(temporary: Path) -> None:
-    """Best effort: where a file could not be written, removing it may fail too, and that is no news."""
+    """Best effort: where a file could not be written, removing it may fail too."""
     with contextlib.suppress(OSError):
         temporary.unlink(missing_ok=True)
 

@@ -1,13 +1,13 @@
 """What the arrays of a file must be, checked by one function before any compiled code sees them.
 
-Compiled code trusts its arrays: it divides by them and uses them as indices. A file may come from anywhere, and its
-checksum says only that it is whole. So every kind of file has a *schema*: for each array its shape and type, the range
-of its numbers, and what they must be together. One function, :func:`check_arrays`, holds arrays against a schema and
-names the array, the number and what is wrong with it. All checks are vectorised and take time in proportion to the
-arrays.
+Compiled code does not check its arrays: it divides by them and uses them as indices. A file may come from anywhere,
+and its checksum says only that it is whole. So every kind of file has a *schema*: for each array its shape and type,
+the range of its numbers, and what they must be together. One function, :func:`check_arrays`, compares arrays with a
+schema and names the array, the number and what is wrong with it. All checks are vectorised and take time in proportion
+to the arrays.
 
 Ranges are as wide as what the library itself can write, which is mostly far wider than what is sensible: a model that
-has learned an absurd label must load again.
+has learned an extreme label must load again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from iegp.errors import InputError
 from iegp.typing import Arrays
 
 Shape = tuple[int | None, ...]
@@ -160,3 +161,29 @@ ROWS_SUM_TO_ONE = Rule(
 IN_ORDER = Rule("not decrease", lambda array: np.diff(array, axis=-1, prepend=array[..., :1]) >= 0)
 INCREASING = Rule("increase", lambda array: bool(np.all(np.diff(array) > 0)))
 POWER_OF_TWO = Rule("be a power of two", lambda array: (array & (array - 1)) == 0)
+
+
+# Sums of squares of labels beyond 1e154 are infinite, and scores of nothing are NaN: both are no damage.
+ANY_NUMBER: dict[str, Any] = {"low": -np.inf, "high": np.inf, "gaps": True}
+# Rows that were taken together, or of which one was kept: their number doubles.
+POWER = Field((1,), 1, LARGEST_COUNT, np.int64, rules=(POWER_OF_TWO,))
+
+
+def take(arrays: Arrays, name: str, field: Field) -> NDArray[Any]:
+    """A copy of ``arrays[name]`` if it is what ``field`` says."""
+    try:
+        check_arrays({name: field}, arrays)
+    except ValueError as error:
+        raise InputError(f"the stored digest is damaged: {error}") from error
+    return arrays[name].copy()
+
+
+def prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    """Arrays under names that begin with ``prefix``."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """The inverse of :func:`prefixed`."""
+    start = f"{prefix}."
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}

@@ -1,4 +1,4 @@
-"""What a stream's rows are answered with: predictions made before a label was used, and what is known of the rows."""
+"""Answers to the rows of a stream: predictions made before a label was used, with row numbers, ids, keys and labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from iegp.core.predictions import Predictions
 from iegp.typing import Bool, Float, Int
 
-# The note of a row whose key has no model of its own.
+# The note of a row of a key without a model of its own.
 NEW_KEY = "new key"
 TASKS = ("regression", "classification", "count", "ordinal")
 NUMBERS = ("mean", "std", "lower", "upper")
@@ -44,7 +44,7 @@ class Answers:
     """Consecutive rows, each predicted before its label was used.
 
     What was not known when a row was predicted is NaN (None among classes): its label, its scores, and everything about
-    the very first number of a stream, whose units are not known yet.
+    the first number of a stream, before which its units are not known.
     """
 
     predictions: Predictions
@@ -57,9 +57,9 @@ class Answers:
     ids: tuple[str | None, ...] | None = None
     """What the rows are called, where the stream says so."""
     keys: tuple[str, ...] | None = None
-    """Whose rows they are, where there is one model per key."""
+    """Keys of the rows, where there is one model per key."""
     note: str = ""
-    """"late": the label of a row that was answered before; "duplicate": a row whose id was there already."""
+    """"late": the label of a row that was answered before; "duplicate": a row with an id that was there already."""
     is_new_key: Bool | None = None
     """(n,): rows of a key that has no model of its own; the model that all keys start from answered."""
 

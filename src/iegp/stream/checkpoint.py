@@ -21,18 +21,18 @@ from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
 from iegp.storage.schema import count, flag
 from iegp.stream.job import KIND, Job
-from iegp.stream.learning import ByKey
+from iegp.stream.learner import ByKey
 from iegp.typing import Arrays
 
 T = TypeVar("T")
-# So much of a source's beginning tells it from another one.
+# Bytes at the beginning of a source by which it is recognised.
 _PREFIX = 65_536
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass
-class Where:
-    """How far a run has come, and what it was asked for."""
+class RunState:
+    """How far a run has come, and its options."""
 
     source: str
     schema: dict[str, Any]
@@ -51,7 +51,7 @@ class Where:
     @property
     def was_pipe(self) -> bool:
         """Whether the source cannot be read again."""
-        return self.prefix == Where.prefix
+        return self.prefix == RunState.prefix
 
 
 class Storable(Protocol):
@@ -62,77 +62,79 @@ class Storable(Protocol):
         ...
 
 
-def write(path: Path, job: Storable, where: Where) -> None:
+def write(path: Path, job: Storable, run_state: RunState) -> None:
     """Replace the checkpoint at ``path``."""
     header, arrays = job.to_parts()
     # The schema as text, because the order of columns matters and that of a header's entries does not.
-    header = header | {"where": vars(where) | {"schema": json.dumps(where.schema)}}
+    header = header | {"run_state": vars(run_state) | {"schema": json.dumps(run_state.schema)}}
     modelfile.write(path, header | {"checksum": _checksum(header)}, arrays)
 
 
-def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, Where]:
+def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, RunState]:
     """The stream that :func:`write` wrote, to the bit; a :class:`ModelFileError` if the file is damaged or another's.
 
     ``by_key`` is needed if it has models by key.
     """
-    return read_as(path, KIND, _what_else, lambda header, arrays: Job.from_parts(header, arrays, n_threads, by_key))
+    return read_as(
+        path, KIND, _describe_other, lambda header, arrays: Job.from_parts(header, arrays, n_threads, by_key)
+    )
 
 
 def read_as(
     path: str | os.PathLike[str],
     kind: str,
-    what_else: Callable[[dict[str, Any]], str],
+    describe_other: Callable[[dict[str, Any]], str],
     restore: Callable[[dict[str, Any], Arrays], T],
-) -> tuple[T, Where]:
+) -> tuple[T, RunState]:
     """What ``restore`` makes of header and arrays of a run's file, and how far the run had come.
 
-    ``kind`` is the header's entry "estimator"; ``what_else`` says of the header of another file what that is.
+    ``kind`` is the header's entry "estimator"; ``describe_other`` says of the header of another file what that is.
     """
     header, arrays = modelfile.read(path)
-    if header.get("estimator") != kind or "where" not in header:
-        raise ModelFileError(f"{os.fspath(path)} {what_else(header)}")
+    if header.get("estimator") != kind or "run_state" not in header:
+        raise ModelFileError(f"{os.fspath(path)} {describe_other(header)}")
     try:
         if header.get("checksum") != _checksum(header):
             raise ValueError("the header does not match its checksum")
-        return restore(header, arrays), _where(header["where"])
+        return restore(header, arrays), _run_state(header["run_state"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
 
 
-def _what_else(header: dict[str, Any]) -> str:
+def _describe_other(header: dict[str, Any]) -> str:
     """What a file holds that is no run, and where it can go."""
     if header.get("estimator") == "Fleet":
-        what, where = "a fleet that was saved in Python", "load it with iegp.Fleet.load"
+        kind, remedy = "a fleet that was saved in Python", "load it with iegp.Fleet.load"
     else:
-        what, where = (
+        kind, remedy = (
             "the model of an estimator (or of `iegp fit-history`)",
             "use iegp.load in Python to predict and go on",
         )
-    return f"is {what}, not of a run of `iegp stream`, so it knows no columns of files; {where}"
+    return f"is {kind}, not of a run of `iegp stream`, so it knows no columns of files; {remedy}"
 
 
 def _checksum(header: dict[str, Any]) -> str:
     """Of everything in the header that the file itself does not check."""
-    ours = {name: value for name, value in header.items() if name not in ("format", "sha256", "checksum")}
-    return hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest()
+    checked = {name: value for name, value in header.items() if name not in ("format", "sha256", "checksum")}
+    return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
 
-def _where(stored: dict[str, Any]) -> Where:
-    where = Where(**stored | {"schema": json.loads(stored["schema"])})
-    where.position = Position(*(count("a position", value) for value in where.position))
-    length, digest = where.prefix
-    where.prefix = (count("a length", length), str(digest))
-    for value in (where.out_position, where.bad_position, where.sequence):
+def _run_state(stored: dict[str, Any]) -> RunState:
+    run_state = RunState(**stored | {"schema": json.loads(stored["schema"])})
+    run_state.position = Position(*(count("a position", value) for value in run_state.position))
+    length, digest = run_state.prefix
+    run_state.prefix = (count("a length", length), str(digest))
+    for value in (run_state.out_position, run_state.bad_position, run_state.sequence):
         count("a position", value)
-    is_good = isinstance(where.source, str) and isinstance(where.out, str | None)
-    if not is_good or not isinstance(where.schema, dict) or not isinstance(where.config, dict):
+    is_good = isinstance(run_state.source, str) and isinstance(run_state.out, str | None)
+    if not is_good or not isinstance(run_state.schema, dict) or not isinstance(run_state.config, dict):
         raise ValueError("an entry about the run is not of its kind")
-    flag("is_finished", where.is_finished)
-    return where
+    flag("is_finished", run_state.is_finished)
+    return run_state
 
 
 def prefix_of(path: Path, length: int) -> tuple[int, str]:
-    """Length and digest of a file's beginning, to know it again; at most so long. Compressed files are looked into."""
+    """Length and digest of a file's beginning, to recognise it; of at most ``length`` bytes, decompressed."""
     length = min(length, _PREFIX)
     with open(path, "rb") as file:
         content = file.read(_PREFIX)
@@ -142,12 +144,12 @@ def prefix_of(path: Path, length: int) -> tuple[int, str]:
     return len(content[:length]), hashlib.sha256(content[:length]).hexdigest()
 
 
-def remember_beginning(where: Where) -> None:
-    """Note the beginning of a file as far as it was read: what comes after may still be put right, then resumed."""
-    if where.was_pipe:
+def remember_beginning(run_state: RunState) -> None:
+    """Store the digest of a file as far as it was read: later parts may still be corrected before a run resumes."""
+    if run_state.was_pipe:
         return
     # Of Parquet and of arrays positions are rows, not bytes.
-    n_read = _PREFIX if where.schema.get("format") in ("parquet", "npz") else where.position.offset
-    if n_read > where.prefix[0] and where.prefix[0] < _PREFIX:
+    n_read = _PREFIX if run_state.schema.get("format") in ("parquet", "npz") else run_state.position.offset
+    if n_read > run_state.prefix[0] and run_state.prefix[0] < _PREFIX:
         with contextlib.suppress(OSError):
-            where.prefix = prefix_of(Path(where.source), n_read)
+            run_state.prefix = prefix_of(Path(run_state.source), n_read)

@@ -1,8 +1,8 @@
-"""The job itself, without files: batches of records in, answers out, everything that is known in one place.
+"""The job of ``iegp stream`` without files: batches of records in, answers out.
 
 Each record is one of: a row with its label (predicted, then learned), a row without (predicted and remembered), a late
-label (teaches the row it belongs to), a duplicate (answered, not learned), or a label for nobody (counted). With models
-by key each row says whose it is; a late label belongs to the key of its row, whatever it says itself.
+label (its row is learned), a duplicate (answered, not learned), or a label that matches no row (counted). With models
+by key each row has a key; a late label belongs to the key of its row, even if it has another one itself.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import Column, Encoder, Problem
-from iegp.readers import Batch, is_missing
+from iegp.readers import Batch, is_missing, object_array
 from iegp.storage import ensemble_state as snapshot
-from iegp.storage.schema import count, flag
+from iegp.storage.schema import count, flag, part_of, prefixed
 from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
-from iegp.stream.learner import Learner
-from iegp.stream.learning import AnyLearner, ByKey
+from iegp.stream.learner import AnyLearner, ByKey, Learner
 from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan
-from iegp.stream.stored import part_of, prefixed
 from iegp.typing import Arrays, Bool, Float, Int
 
 KIND = "stream"
@@ -36,7 +34,7 @@ KIND = "stream"
 BLOCK = 1024
 # Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
 KEYED_BLOCK = 8192
-NO_KEY = "no key: every row must say whose it is, because each key has a model of its own"
+NO_KEY = "no key: every row needs one, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 # What the labels of a task may be taken for.
 _LIKELIHOODS = {
@@ -50,7 +48,7 @@ LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unk
 
 @dataclass
 class Counters:
-    """How many of what."""
+    """Counts of rows and records by what was done with them."""
 
     rows: int = 0
     """Rows answered."""
@@ -81,7 +79,7 @@ class _Part:
 
 
 class OnBad(Protocol):
-    """Told of a record of the batch that cannot be used; raises to stop the run."""
+    """Called with a record of the batch that cannot be used; raises to stop the run."""
 
     def __call__(self, index: int, problem: Problem) -> None: ...
 
@@ -93,7 +91,7 @@ class Job:
 
     def __init__(self, plan: Plan, settings: Settings, given_columns: bool, by_key: ByKey | None = None) -> None:
         if plan.key is not None and by_key is None:
-            raise InputError(f"the plan has the key {plan.key!r}, but nobody said how models by key are made (by_key)")
+            raise InputError(f"the plan has the key {plan.key!r}, but by_key, which makes models by key, is missing")
         self.plan = plan
         self.settings = settings
         self.given_columns = given_columns
@@ -117,12 +115,12 @@ class Job:
     def absorb(self, batch: Batch, answer: Callable[[Answers], None], on_bad: OnBad) -> None:
         """Answer and learn the records in order.
 
-        ``answer`` gets what was predicted. ``on_bad`` is told of records that cannot be used, before anything of them
-        has touched the model; if it raises, all records before are absorbed and none after.
+        ``answer`` gets what was predicted. ``on_bad`` is called with records that cannot be used, before they
+        have changed the model; if it raises, all records before are absorbed and none after.
         """
         n = len(batch)
         while len(batch):
-            if self._is_for_nobody(batch):
+            if self._is_unmatched_label(batch):
                 batch = batch.part(1, len(batch))
                 continue
             part, problem = self._next_part(batch)
@@ -150,7 +148,7 @@ class Job:
                 return None, problem
             self._grow(new, features)
             growth, _ = self._next_growth(batch, features)
-        stop = min(growth, len(batch), self._rows_to_refit())
+        stop = min(growth, len(batch), self._learner().rows_to_refit)
         features = features.part(0, stop)
         part = self._part_of(batch.part(0, stop), features)
         problem = self._problem_in(part, features)
@@ -172,7 +170,8 @@ class Job:
         rows = np.arange(self.counters.rows, self.counters.rows + len(batch))
         self.counters.rows += len(batch)
         labels = self.plan.labels_of(batch)
-        keys = _all_known(self.plan.keys_of(batch))
+        keys = self.plan.keys_of(batch)
+        keys = None if keys is None else tuple(str(key) for key in keys)
         answers = Answers(learner.predict(x, keys), rows, labels, learner.classes, self.plan.ids_of(batch), keys)
         return replace(answers, is_new_key=learner.are_new(keys))
 
@@ -189,9 +188,6 @@ class Job:
             raise InputError("the model has seen no row yet; stream some first")
         return self.learner
 
-    def _rows_to_refit(self) -> int:
-        return self._learner().rows_to_refit
-
     # -- columns ---------------------------------------------------------------------------------------------------
 
     def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
@@ -202,8 +198,8 @@ class Job:
         is_row = self._is_row(features, self.plan.ids_of(batch))
         return self.encoder.next_growth(features, is_row, self.counters.rows)
 
-    def _is_for_nobody(self, batch: Batch) -> bool:
-        """Whether the first record of all is a label, which can belong to no row; it is counted."""
+    def _is_unmatched_label(self, batch: Batch) -> bool:
+        """Whether the first record of all is a label, which matches no row; it is counted."""
         if self.learner is not None or self._is_row(self.plan.features_of(batch), self.plan.ids_of(batch))[0]:
             return False
         self.counters.unknown_ids += 1
@@ -226,16 +222,7 @@ class Job:
         if settings.features == "orthogonal" and (has_text or not self.given_columns):
             # Orthogonal frequencies couple all columns, so none could be added later.
             settings = replace(settings, features="random")
-        learner = Learner.begin(
-            self.plan.task,
-            settings,
-            len(self.encoder.columns),
-            classes=self.plan.classes,
-            order=self.plan.order,
-            level=self.plan.level,
-            cheap_intervals=self.plan.intervals == "normal",
-            n_threads=self.n_threads,
-        )
+        learner = Learner.begin(self.plan, settings, len(self.encoder.columns), self.n_threads)
         self.learner = learner if self.plan.key is None or self.by_key is None else self.by_key.begin(learner)
 
     def _part_of(self, batch: Batch, features: Batch) -> _Part:
@@ -246,18 +233,18 @@ class Job:
         return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
 
     def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
-        """Rows of nobody, where there are models by key."""
+        """Rows without a key, where there are models by key."""
         if keys is None or all(keys):
             return []
         return [Problem(i, self.plan.key, "", NO_KEY) for i, key in enumerate(keys) if is_row[i] and not key]
 
     def _problem_in(self, part: _Part, features: Batch) -> Problem | None:
-        """The first record whose label or features cannot be read."""
+        """The first record with a label or features that cannot be read."""
         found = [*part.problems, *self.encoder.problems(features, part.is_row)]
         return min(found, key=lambda problem: problem.place, default=None)
 
     def _too_far(self, part: _Part, raw: Float) -> Problem | None:
-        """The first record with a number that arithmetic cannot bear."""
+        """The first record with a number that is too large for the arithmetic."""
         found = self._far_values(raw, part.is_row)
         if not self.plan.has_classes:
             for record in np.flatnonzero(self._learner().label_too_far(part.labels))[:1]:
@@ -303,7 +290,7 @@ class Job:
     ) -> tuple[NDArray[Any], list[Waiting | None]]:
         """What each record is, and the place among the waiting that it takes or gives back.
 
-        Places change hands here, record by record, so that who waits does not depend on how records were cut.
+        Places are taken and given back record by record, so that the rows that wait do not depend on the cuts.
         """
         is_known = ~is_missing(labels)
         kinds = np.where(is_known, LEARN, ASK).astype(object)
@@ -339,7 +326,7 @@ class Job:
             self.counters.learned += n
             yield from self._learn(x, labels, rows, ids, keys)
             return
-        # The label of a duplicate is not used, and so not told either.
+        # The label of a duplicate is not used, and so not repeated either.
         unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
         answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys)
         if kind == DUPLICATE:
@@ -369,9 +356,9 @@ class Job:
                 place.key = None if answers.keys is None else answers.keys[index]
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
-        """A label that came late teaches the features it was predicted with; the answer tells that prediction again."""
+        """Learn a late label with the features its row was predicted with; the answer repeats that prediction."""
         x = self.encoder.widened(waiting.x)
-        labels = np.array([label, None], dtype=object)[:1] if self.plan.has_classes else np.array([label], dtype=float)
+        labels = object_array([label]) if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)
         (answers,) = self._learn(x, labels, np.array([waiting.row]), (name,), keys)
         self.counters.learned += 1
@@ -433,8 +420,7 @@ class Job:
         classes = tuple(str(label) for label in header["classes"])
         self._check_rows(model)
         self._check_labels(model, classes)
-        cheap = plan.intervals == "normal"
-        learner = Learner(plan.task, model, classes, plan.order, plan.level, cheap, n_threads=self.n_threads)
+        learner = Learner(plan, model, classes, self.n_threads)
         self.learner = learner
         if plan.key is not None and self.by_key is not None:
             if any(waiting.key is None for waiting in self.pending.rows.values()):
@@ -463,8 +449,3 @@ class Job:
             raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
         if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
             raise ValueError("its parts belong to different runs")
-
-
-def _all_known(keys: tuple[str | None, ...] | None) -> tuple[str, ...] | None:
-    """Keys of records that were checked to have one."""
-    return None if keys is None else tuple(str(key) for key in keys)

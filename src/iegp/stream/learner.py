@@ -1,10 +1,14 @@
-"""A model in the middle of a stream of records: it answers rows, learns them, and grows columns and classes."""
+"""A model in the middle of a stream of records: it predicts rows, learns them, and adds columns and classes.
+
+:class:`AnyLearner` is what a job needs of a learner, so that one model for all rows and one model per key are used
+alike. Models by key are a fleet (``iegp.fleet``), which this package does not import: a job is given a :class:`ByKey`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,7 @@ from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
 from iegp.stream.answers import predictions_of
+from iegp.stream.plan import Plan
 from iegp.typing import Arrays, Bool, Float
 
 
@@ -27,28 +32,19 @@ class Learner:
     size if they are numbers. With ``order`` only those named are known.
     """
 
-    def __init__(
-        self,
-        task: str,
-        model: Online,
-        classes: Sequence[str] = (),
-        order: Sequence[str] | None = None,
-        level: float = 0.95,
-        cheap_intervals: bool = False,
-        n_threads: int = 1,
-    ) -> None:
-        self.task = task
+    def __init__(self, plan: Plan, model: Online, classes: Sequence[str], n_threads: int = 1) -> None:
+        self.task, self.level = plan.task, plan.level
+        self.cheap_intervals = plan.intervals == "normal"
         self.model = model
-        self.labels = codec_of(task, classes, order)
-        self.level = level
-        self.cheap_intervals = cheap_intervals
+        self.labels = _codec_of(plan, classes)
         self.n_threads = n_threads
 
     @classmethod
-    def begin(cls, task: str, settings: Settings, n_columns: int, **options: Any) -> Learner:
+    def begin(cls, plan: Plan, settings: Settings, n_columns: int, n_threads: int = 1) -> Learner:
         """A learner that has seen nothing. Classes that are not declared leave a place for one without a name."""
-        n_outputs = codec_of(task, options.get("classes", ()), options.get("order")).n_outputs
-        return cls(task, online.begin(settings, n_columns, n_outputs, fills_gaps=True), **options)
+        n_outputs = _codec_of(plan, plan.classes).n_outputs
+        model = online.begin(settings, n_columns, n_outputs, fills_gaps=True)
+        return cls(plan, model, plan.classes, n_threads)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -90,7 +86,7 @@ class Learner:
         return list(self._learn(x, labels))
 
     def _learn(self, x: Float, labels: NDArray[Any]) -> Iterator[tuple[Predictions, tuple[str, ...]]]:
-        for start, stop, is_new in self._spells(labels):
+        for start, stop, is_new in self._segments(labels):
             x_part, y_part, classes = x[start:stop], labels[start:stop], self.classes
             if is_new:
                 # A class that is not known cannot be predicted: the row is answered with what is known, then learned.
@@ -107,7 +103,7 @@ class Learner:
         unknown = np.full(n, np.nan)
         if self._has_classes:
             return predictions_of(unknown, proba=online.predict_classes(self.model, x)[:, : len(self.classes)])
-        if self._is_blind:
+        if self._has_no_units:
             return _nothing(n)
         if self.task == "count":
             dist: Any = online.predict_counts(self.model, x, np.ones(n))
@@ -136,17 +132,17 @@ class Learner:
         return self.task in ("classification", "ordinal")
 
     @property
-    def _is_blind(self) -> bool:
-        """Whether not even the units of the target are known yet."""
+    def _has_no_units(self) -> bool:
+        """Whether the units of the target are not known yet."""
         return self.task == "regression" and self.model.n_seen == 0 and self.model.settings.standardize
 
-    def _spells(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
-        """Stretches of rows whose classes are known, and single rows whose class is new."""
+    def _segments(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
+        """Cut rows into segments of known classes and single rows of a new class."""
         if isinstance(self.labels, ClassLabels):
-            yield from self.labels.stretches(labels)
+            yield from self.labels.segments(labels)
             return
         # The first row alone, because it is answered with nothing.
-        first = 1 if self._is_blind and len(labels) > 1 else 0
+        first = 1 if self._has_no_units and len(labels) > 1 else 0
         if first:
             yield 0, 1, False
         yield first, len(labels), False
@@ -156,10 +152,10 @@ class Learner:
         self.model, self.labels = grow(self.model, self.labels, label)
 
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
-        is_blind = self._is_blind
+        has_no_units = self._has_no_units
         level = None if self.cheap_intervals or self._has_classes else self.level
         predictions = online.learn(self.model, x, y, self.n_threads, level)
-        if is_blind:
+        if has_no_units:
             return _nothing(len(x))._replace(weights=predictions.weights)
         if self._has_classes:
             return predictions._replace(proba=predictions.proba[:, : len(self.classes)], pit=predictions.pit[:0])
@@ -175,14 +171,14 @@ class Learner:
         return np.maximum(lower, 0.0) if self.task == "count" else lower, mean + reach
 
 
-def codec_of(task: str, classes: Sequence[str] = (), order: Sequence[str] | None = None) -> Codec:
-    """How labels of a task become numbers; ordered ones sort by size unless their ``order`` is given."""
-    if task == "ordinal":
-        is_fixed = order is not None
-        return ClassLabels(tuple(order or classes), is_ordered=True, is_fixed=is_fixed, key=float, argument="order")
-    if task == "classification":
+def _codec_of(plan: Plan, classes: Sequence[str]) -> Codec:
+    """How labels become numbers; ordered ones sort by size unless their order is given."""
+    if plan.task == "ordinal":
+        names, is_fixed = tuple(plan.order or classes), plan.order is not None
+        return ClassLabels(names, is_ordered=True, is_fixed=is_fixed, key=float, argument="order")
+    if plan.task == "classification":
         return ClassLabels(tuple(classes))
-    return CountLabels() if task == "count" else NumberLabels()
+    return CountLabels() if plan.task == "count" else NumberLabels()
 
 
 def _too_far(values: Float, centre: Float | float, scale: Float | float, farthest: float) -> NDArray[np.bool_]:
@@ -194,3 +190,56 @@ def _nothing(n: int) -> Predictions:
     """Of rows before the units of the target are known."""
     gap = np.full(n, np.nan)
     return predictions_of(gap, mean=gap, std=gap, lower=gap, upper=gap, pit=gap)
+
+
+class AnyLearner(Protocol):
+    """Rows (n, d) and labels in, predictions out; see :class:`Learner`, the plain one."""
+
+    @property
+    def model(self) -> Online:
+        """The model of all rows; of models by key the one that each key starts from."""
+        ...
+
+    @property
+    def classes(self) -> tuple[str, ...]: ...
+
+    @property
+    def rows_to_refit(self) -> int:
+        """How many rows can be learned before something about all of them is found anew."""
+        ...
+
+    def too_far(self, x: Float) -> Bool: ...
+
+    def label_too_far(self, y: Float) -> Bool: ...
+
+    def add_columns(self, first_values: Float, past: Float) -> None: ...
+
+    def learn(
+        self, x: Float, labels: NDArray[Any], keys: tuple[str, ...] | None = None, /
+    ) -> list[tuple[Predictions, tuple[str, ...]]]:
+        """Predict each row, then learn it: predictions of consecutive rows, and the classes that were known then."""
+        ...
+
+    def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
+        """Predict each row as if it came next; nothing is learned."""
+        ...
+
+    def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
+        """(n,): keys without a model of their own; None while there are no models by key."""
+        ...
+
+    def to_parts(self) -> tuple[dict[str, Any] | None, Arrays]:
+        """What a checkpoint holds beside the model: plain data and arrays."""
+        ...
+
+
+class ByKey(Protocol):
+    """How a learner of all rows becomes one of models by key."""
+
+    def begin(self, shared: Learner) -> AnyLearner:
+        """Around a learner that has seen nothing."""
+        ...
+
+    def restore(self, shared: Learner, config: dict[str, Any] | None, arrays: Arrays) -> AnyLearner:
+        """Around a learner out of a checkpoint, and what :meth:`AnyLearner.to_parts` gave."""
+        ...

@@ -20,9 +20,9 @@ class Waiting:
     x: Float = field(default_factory=lambda: np.zeros(0))
     """(d,), as it was predicted with."""
     predicted: tuple[float, ...] = (np.nan,) * len(NUMBERS)
-    """Of numbers: mean, std, lower, upper, to be told again with the label."""
+    """Of numbers: mean, std, lower, upper, to be repeated with the label."""
     key: str | None = None
-    """Whose row it is, where there is one model per key."""
+    """Key of the row, where there is one model per key."""
 
 
 @dataclass
@@ -80,9 +80,9 @@ class Pending:
         names = config["names"]
         if len(names) != len(config["rows"]):
             raise ValueError("the rows that wait for labels do not fit together")
-        # What was predicted is only told again; there may have been nothing to tell.
-        told = Field((len(names), len(NUMBERS)), -np.inf, np.inf, gaps=True)
-        check_arrays({"x": Field((len(names), None), gaps=True), "predicted": told}, arrays)
+        # Predictions are only repeated with the label; they are NaN where none could be made.
+        numbers = Field((len(names), len(NUMBERS)), -np.inf, np.inf, gaps=True)
+        check_arrays({"x": Field((len(names), None), gaps=True), "predicted": numbers}, arrays)
         x, predicted = arrays["x"], arrays["predicted"]
         if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
             raise ValueError("the names of rows are none")

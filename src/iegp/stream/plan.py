@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers import Batch, is_missing
+from iegp.readers import Batch, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
@@ -44,7 +44,7 @@ class Plan:
     classes: tuple[str, ...] = ()
     order: tuple[str, ...] | None = None
     key: str | None = None
-    """The column that says whose row it is, if there is to be one model per key."""
+    """The column of keys, if there is to be one model per key."""
 
     def __post_init__(self) -> None:
         _one_of("task", self.task, TASKS)
@@ -120,7 +120,7 @@ class Plan:
         if values is None:
             return np.full(len(batch), None, dtype=object) if self.has_classes else np.full(len(batch), np.nan)
         if self.has_classes:
-            return np.array([label_name(value) for value in values] + [None], dtype=object)[:-1]
+            return object_array([label_name(value) for value in values])
         return values if values.dtype == np.float64 else np.array([_number(v) for v in values], dtype=np.float64)
 
     def ids_of(self, batch: Batch) -> tuple[str | None, ...] | None:
@@ -133,7 +133,7 @@ class Plan:
         return tuple(label_name(value) for value in values)
 
     def keys_of(self, batch: Batch) -> tuple[str | None, ...] | None:
-        """Whose rows the records are, None where one does not say; None if there is one model for all."""
+        """Keys of the records, None where one is missing; None if there is one model for all."""
         if self.key is None:
             return None
         values = batch.columns.get(self.key)
@@ -160,14 +160,13 @@ class Plan:
         return sorted(found)
 
     def to_config(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; without a key as before there were keys."""
-        return {name: value for name, value in asdict(self).items() if name != "key" or value is not None}
+        """Plain data, ready for JSON."""
+        return asdict(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Plan:
         """The inverse; lists come back as tuples."""
         known = {field.name for field in fields(cls)}
-        config = {"key": None} | config
         if set(config) != known:
             raise ValueError(f"the plan of the run has other entries than {sorted(known)}")
         arguments: dict[str, Any] = {

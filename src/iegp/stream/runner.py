@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from iegp.errors import IegpError
 from iegp.preprocessing.encoder import Problem
-from iegp.readers import BadRecord, Batch, Position, Records, Source
+from iegp.readers import BadRecord, Batch, Position, Records, Source, object_array
 from iegp.stream import checkpoint
+from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
-from iegp.stream.checkpoint import Storable, Where
+from iegp.stream.checkpoint import RunState, Storable
 from iegp.stream.job import Counters, OnBad
 from iegp.stream.journal import Journal
-from iegp.stream.outputs import AnswerFile, Output
 
 
 class AnyJob(Storable, Protocol):
@@ -50,9 +50,9 @@ class BadRow(IegpError):
     """A record that cannot be used, and the run was to stop at it. Everything before it is answered and saved."""
 
     def __init__(self, source: str, line: int, column: str | None, text: str, reason: str) -> None:
-        where = f"{source}, line {line}" + ("" if column is None else f", column {column!r}")
+        place = f"{source}, line {line}" + ("" if column is None else f", column {column!r}")
         shown = f": {text!r}" if text else ""
-        super().__init__(f"{where}{shown}: {reason}")
+        super().__init__(f"{place}{shown}: {reason}")
 
 
 class Every(NamedTuple):
@@ -64,7 +64,7 @@ class Every(NamedTuple):
 
 DEFAULT_EVERY = Every(seconds=10.0)
 # Between two checkpoints that are due by time, so many times what the last one took: the models of many keys are
-# gigabytes, and a run that does nothing but save would not come forward.
+# gigabytes, and a run that does nothing but save would not progress.
 REST = 9.0
 
 
@@ -78,36 +78,28 @@ class Files:
     journal: Journal | None = None
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all of them."""
         for file in (None if self.answers is None else self.answers.output, self.bad, self.journal):
             if file is not None:
                 file.close()
 
 
+@dataclass(eq=False)
 class Runner:
-    """A job between a source and its files. ``should_stop`` is asked between blocks, ``watch`` told after each."""
+    """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each."""
 
-    def __init__(
-        self,
-        job: AnyJob,
-        where: Where,
-        files: Files,
-        *,
-        skips_bad: bool = False,
-        every: Every = DEFAULT_EVERY,
-        limit: int | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
-        watch: Callable[[Source], None] | None = None,
-    ) -> None:
-        self.job = job
-        self.where = where
-        self.files = files
-        self.skips_bad = skips_bad
-        self.every = every
-        self.limit = limit
-        self.should_stop = should_stop
-        self.watch = watch
-        self._saved_rows = job.counters.rows
+    job: AnyJob
+    run_state: RunState
+    files: Files
+    _: KW_ONLY
+    skips_bad: bool = False
+    every: Every = DEFAULT_EVERY
+    limit: int | None = None
+    should_stop: Callable[[], bool] = lambda: False
+    watch: Callable[[Source], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._saved_rows = self.job.counters.rows
         self._saved_time = time.monotonic()
         self._save_seconds = 0.0
         self._is_silent = False
@@ -116,8 +108,8 @@ class Runner:
     # -- the loop --------------------------------------------------------------------------------------------------
 
     def run(self, source: Source) -> None:
-        """Until the source ends, the limit is reached or someone asks to stop; then a last checkpoint."""
-        self.where.is_finished = False
+        """Run until the source ends, the limit is reached or a stop is requested; then write a last checkpoint."""
+        self.run_state.is_finished = False
         while not self.should_stop():
             try:
                 block = self._next_block(source)
@@ -138,17 +130,17 @@ class Runner:
         journal, n = self.files.journal, 0
         if journal is None:
             return 0
-        for stored, was_answered in journal.batches_after(self.where.sequence):
+        for stored, was_answered in journal.batches_after(self.run_state.sequence):
             self._is_silent = was_answered and self._answers_cannot_be_cut_back
-            batch, bad, self.where.position = _from_journal(stored)
-            self.where.schema = stored.get("schema", self.where.schema)
-            self.where.sequence = journal.sequence
+            batch, bad, self.run_state.position = _from_journal(stored)
+            self.run_state.schema = stored.get("schema", self.run_state.schema)
+            self.run_state.sequence = journal.sequence
             try:
                 self._take_in(batch, bad)
             except _StoppedAt as stopped:
                 # The run was to end at this record and was killed before it could be saved.
                 if places := stored.get("places"):
-                    self.where.position = Position(*places[stopped.index])
+                    self.run_state.position = Position(*places[stopped.index])
                 self.save()
                 raise stopped.reason from None
             self._is_silent = False
@@ -174,7 +166,7 @@ class Runner:
                 break
             parts.append(records)
             wanted -= len(records)
-            # What a live source has is answered at once; a bad record, too, is dealt with where it stands.
+            # What a live source has is answered at once; a bad record, too, is handled at its place.
             if source.is_live or (records.bad and not self.skips_bad):
                 break
         return Records.joined(parts) if parts else None
@@ -195,7 +187,7 @@ class Runner:
     def _absorb(self, block: Records, source: Source) -> None:
         if not block.n_records:
             # Blank lines, or a signal ended the waiting: nothing to journal.
-            self.where.position = block.end
+            self.run_state.position = block.end
             return
         stopper = block.bad[0] if block.bad and not self.skips_bad else None
         batch: Batch = block
@@ -208,31 +200,31 @@ class Runner:
             # A followed file can be read again: if the run ends at a record of the batch, it goes on there.
             places = [] if source.size is None else [block.position_before(i) for i in range(len(batch))]
             journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
-            self.where.sequence = journal.sequence
+            self.run_state.sequence = journal.sequence
         try:
             self._take_in(batch, bad)
         except _StoppedAt as stopped:
-            self.where.position = block.position_before(stopped.index)
+            self.run_state.position = block.position_before(stopped.index)
             raise stopped.reason from None
-        self.where.position = end
+        self.run_state.position = end
         if journal is not None:
             journal.mark_answered()
         if stopper is not None:
-            raise BadRow(self.where.source, *stopper[1:5])
+            raise BadRow(self.run_state.source, *stopper[1:5])
 
     def _new_schema(self, source: Source) -> dict[str, Any]:
         """What the source has decided about its columns since it was last stored: it cannot look at them again."""
         schema = source.schema()
-        if schema == self.where.schema:
+        if schema == self.run_state.schema:
             return {}
-        self.where.schema = schema
+        self.run_state.schema = schema
         return {"schema": schema}
 
     def _take_in(self, batch: Batch, bad: list[BadRecord]) -> None:
         def on_bad(index: int, problem: Problem) -> None:
             line = int(batch.lines[index])
             if not self.skips_bad:
-                raise _StoppedAt(index, BadRow(self.where.source, line, *problem[1:]))
+                raise _StoppedAt(index, BadRow(self.run_state.source, line, *problem[1:]))
             self._set_aside(line, *problem[1:], raw=_as_json(batch, index))
 
         for record in bad:
@@ -246,9 +238,9 @@ class Runner:
     def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
         self.job.counters.bad += 1
         if self.files.bad is not None:
-            told = {"line": line, "column": column, "text": text, "reason": reason}
-            told["record"] = raw.decode("utf-8", "replace")
-            self.files.bad.write(json.dumps(told).encode() + b"\n")
+            entry = {"line": line, "column": column, "text": text, "reason": reason}
+            entry["record"] = raw.decode("utf-8", "replace")
+            self.files.bad.write(json.dumps(entry).encode() + b"\n")
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
@@ -262,7 +254,7 @@ class Runner:
     def save(self, source: Source | None = None, is_finished: bool = False) -> None:
         """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows.
 
-        ``where`` says the same as the disk: it is brought up to date, and finished, once the checkpoint is written.
+        ``run_state`` says the same as the disk: it is brought up to date, and finished, once the checkpoint is written.
         """
         begun = time.monotonic()
         self._saved_rows = self.job.counters.rows
@@ -270,15 +262,15 @@ class Runner:
         if self.files.model is not None:
             checkpoint.remember_beginning(reached)
             checkpoint.write(self.files.model, self.job, reached)
-        vars(self.where).update(vars(reached))
+        vars(self.run_state).update(vars(reached))
         if self.files.model is not None and self.files.journal is not None:
             self.files.journal.clear()
         self._saved_time = time.monotonic()
         self._save_seconds = self._saved_time - begun
 
-    def _reached(self, source: Source | None, is_finished: bool) -> Where:
+    def _reached(self, source: Source | None, is_finished: bool) -> RunState:
         """How far the run has come, all answers up to there on disk."""
-        reached = replace(self.where, is_finished=is_finished)
+        reached = replace(self.run_state, is_finished=is_finished)
         if source is not None:
             reached.schema = source.schema()
         answers = self.files.answers
@@ -313,8 +305,8 @@ class _Unreadable(Exception):
 
 def _to_journal(batch: Batch, bad: list[BadRecord], end: Position) -> dict[str, Any]:
     columns = {name: _without_nan(values) for name, values in batch.columns.items()}
-    told = [[*record[:5], record.raw.decode("latin-1"), record.after] for record in bad]
-    return {"columns": columns, "lines": batch.lines.tolist(), "bad": told, "end": end}
+    bad_records = [[*record[:5], record.raw.decode("latin-1"), record.after] for record in bad]
+    return {"columns": columns, "lines": batch.lines.tolist(), "bad": bad_records, "end": end}
 
 
 def _without_nan(values: NDArray[Any]) -> dict[str, Any]:
@@ -328,7 +320,7 @@ def _from_journal(stored: dict[str, Any]) -> tuple[Batch, list[BadRecord], Posit
     columns: dict[str, NDArray[Any]] = {}
     for name, kept in stored["columns"].items():
         if "text" in kept:
-            columns[name] = np.array([*kept["text"], None], dtype=object)[:-1]
+            columns[name] = object_array(kept["text"])
         else:
             numbers = [math.nan if value is None else value for value in kept["numbers"]]
             columns[name] = np.array(numbers, dtype=np.float64)

@@ -34,8 +34,8 @@ def test_numbers_score_like_the_full_arrays():
     y = made.label[scored]
     assert results.n_rows == results.n_labelled == N
     assert results.n_scored == N - 2
-    assert_allclose(results.loss.ours, nmse(y, made.number("mean")[scored]))
-    assert_allclose(results.log_score.ours, made.number("log_score")[scored].mean())
+    assert_allclose(results.loss.model, nmse(y, made.number("mean")[scored]))
+    assert_allclose(results.log_score.model, made.number("log_score")[scored].mean())
     assert_allclose(results.coverage, coverage(y, made.number("lower")[scored], made.number("upper")[scored]))
     assert_allclose(results.pit / results.pit.sum() * 20, pit_histogram(made.number("pit")[scored], bins=20))
 
@@ -53,13 +53,13 @@ def test_counts_and_their_naive_forecast():
     made = answers("count", N)
     results, naive = digested("count", made).results(), running_count_mean(made.label)
     assert results.n_scored == N - 1
-    assert_allclose(results.loss.ours, nmse(made.label[1:], made.number("mean")[1:]))
-    assert_allclose(results.log_score.ours, made.number("log_score")[1:].mean())
+    assert_allclose(results.loss.model, nmse(made.label[1:], made.number("mean")[1:]))
+    assert_allclose(results.log_score.model, made.number("log_score")[1:].mean())
     assert_allclose(results.log_score.naive, naive.log_score.mean())
     assert_allclose(results.pit.sum(), N - 1)
 
 
-def test_counts_drawn_from_the_prediction_look_honest():
+def test_counts_drawn_from_the_prediction_are_calibrated():
     rng = np.random.default_rng(3)
     n, mean, size = 20_000, 1.7, 2.0
     y = rng.negative_binomial(size, size / (size + mean), n).astype(np.float64)
@@ -76,8 +76,8 @@ def test_classes_score_like_the_full_arrays():
     predicted = np.array(CLASSES)[made.predictions.proba.argmax(axis=1)]
     labels = made.label.astype(str)
     assert results.n_scored == N
-    assert_allclose(results.loss.ours, error_rate(labels, predicted))
-    assert_allclose(results.log_score.ours, made.number("log_score").mean())
+    assert_allclose(results.loss.model, error_rate(labels, predicted))
+    assert_allclose(results.log_score.model, made.number("log_score").mean())
     naive = running_frequencies(labels, np.array(CLASSES))
     index = np.array([CLASSES.index(label) for label in labels])
     assert_allclose(results.log_score.naive, np.log(naive[np.arange(N), index]).mean())
@@ -103,10 +103,10 @@ def test_without_pit_the_normal_distribution_stands_in():
 @pytest.mark.parametrize("n", [700, 5000])
 def test_curves_end_at_the_score_and_windows_add_up(n):
     results = digested("regression", answers("regression", n)).results()
-    assert_allclose(results.curves.so_far("loss", "n")[-1] / results.loss_scale, results.loss.ours)
+    assert_allclose(results.curves.so_far("loss", "n")[-1] / results.loss_scale, results.loss.model)
     starts, means, rows = results.curves.recent("loss", "n", 40)
     assert len(starts) <= 40
-    assert_allclose(np.average(means, weights=rows) / results.loss_scale, results.loss.ours)
+    assert_allclose(np.average(means, weights=rows) / results.loss_scale, results.loss.model)
 
 
 def test_scores_survive_a_scale_of_1e12_and_an_offset():
@@ -125,8 +125,8 @@ def test_scores_survive_a_scale_of_1e12_and_an_offset():
 def test_a_constant_target_has_no_nmse_and_nothing_to_compare():
     n, one = 300, np.ones(300)
     results = digested("regression", numbers(np.arange(n), 7 * one, one, 7 * one, one, 6 * one, 8 * one)).results()
-    assert np.isnan(results.loss.ours)
-    assert np.isnan(results.log_score.ours)
+    assert np.isnan(results.loss.model)
+    assert np.isnan(results.log_score.model)
     assert results.coverage == 1.0
 
 
@@ -136,7 +136,7 @@ def test_log_scores_are_compared_from_where_labels_first_differ():
     results = digested("regression", made).results()
     # Row 150 is the first to differ: from row 151 on there is a spread to forecast with.
     assert results.curves.sums["n_log"].sum() == 400 - 151
-    assert_allclose(results.log_score.ours, made.number("log_score")[151:].mean())
+    assert_allclose(results.log_score.model, made.number("log_score")[151:].mean())
 
 
 def test_classes_beyond_fifty_are_counted_together():
@@ -179,8 +179,8 @@ def test_a_row_before_any_class_is_known_is_a_mistake_that_had_no_chance():
     )
     digest.add(sure)
     results = digest.results()
-    assert_allclose(results.loss.ours, 1 / 3)
-    assert results.log_score.ours == 0.0
+    assert_allclose(results.loss.model, 1 / 3)
+    assert results.log_score.model == 0.0
     assert_array_equal(results.strip.values, [[0], [1], [1]])
     restored = Digest.restore(digest.config(), digest.arrays())
     assert restored.results().loss == results.loss
@@ -193,7 +193,7 @@ def test_rows_predicted_before_anything_was_known_are_not_scored(task):
         made.number(name)[:10] = np.nan
     results = digested(task, made).results()
     assert results.n_scored == 290
-    assert_allclose(results.loss.ours, nmse(made.label[10:], made.number("mean")[10:]))
+    assert_allclose(results.loss.model, nmse(made.label[10:], made.number("mean")[10:]))
     assert_allclose(results.pit.sum(), 290)
 
 

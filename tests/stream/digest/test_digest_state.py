@@ -13,7 +13,7 @@ from stream_runs.digest_streams import TASKS, answers, digested, part, same_bits
 
 from iegp.stream.digest import Digest
 
-# Long enough for points to be thinned twice and spells to be joined.
+# Long enough for points to be thinned twice and intervals to be joined.
 LONG = 4500
 
 

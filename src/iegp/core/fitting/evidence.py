@@ -24,7 +24,6 @@ from iegp.core.compute.tolerances import (
     EVIDENCE_STEPS,
     FEW_ROWS_COUNT,
     FEW_ROWS_NOISE,
-    FEW_ROWS_RATIO,
     FEW_ROWS_SPREAD,
     MANY_ROWS,
     MAX_NOISE_VAR,
@@ -87,16 +86,18 @@ def best_noise(misfit: Float, n_rows: int) -> Float:
     return np.clip(misfit / n_rows, MIN_NOISE_VAR, MAX_NOISE_VAR)
 
 
-def _penalty(log_ratios: Float, noise_var: Float, n_rows: int) -> tuple[float, Float]:
-    """What the log evidence of a few rows is lowered by, and its slopes in the logs of the ratios.
+def _penalty(log_ratios: Float, noise_var: Float, n_rows: int) -> tuple[float, Float, float]:
+    """What the log evidence of a few rows is lowered by, and its slopes in the logs of the ratios and of the noise.
 
-    A handful of rows is explained without noise by any flexible function, so that ratio and noise need a prior.
+    A handful of rows is explained without noise by any flexible function, so that prior and noise variance need priors
+    of their own.
     """
     if n_rows >= MANY_ROWS:
-        return 0.0, np.zeros(len(log_ratios))
-    away = (log_ratios - np.log(FEW_ROWS_RATIO)) / FEW_ROWS_SPREAD
+        return 0.0, np.zeros(len(log_ratios)), 0.0
+    away = (log_ratios + np.log(noise_var).mean()) / FEW_ROWS_SPREAD
     noise = 0.5 * FEW_ROWS_COUNT * float(np.sum(np.log(noise_var) + FEW_ROWS_NOISE / noise_var))
-    return 0.5 * float(away @ away) + noise, away / FEW_ROWS_SPREAD
+    d_noise = float(away.sum()) / FEW_ROWS_SPREAD + 0.5 * FEW_ROWS_COUNT * float(np.sum(1.0 - FEW_ROWS_NOISE / noise_var))
+    return 0.5 * float(away @ away) + noise, away / FEW_ROWS_SPREAD, d_noise
 
 
 def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None = None) -> Fit:
@@ -182,7 +183,7 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
     Where prior variances are given, so is what the ratios stand for, and all outputs share one noise level.
     """
     free = np.isnan(prior_vars)
-    is_noise_searched = noise_var is None and not free.all()
+    is_noise_searched = noise_var is None and (rows.n_rows < MANY_ROWS or not free.all())
 
     def unpack(parameters: Float) -> tuple[Float, Float]:
         ratios = np.empty(len(free))
@@ -196,9 +197,9 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
     def objective(parameters: Float) -> tuple[float, Float]:
         ratios, noise = unpack(parameters)
         value, slopes, d_noise = term_evidence(rows, ratios, noise)
-        penalty, d_penalty = _penalty(np.log(ratios[free]), noise, rows.n_rows)
+        penalty, d_penalty, d_noise_penalty = _penalty(np.log(ratios[free]), noise, rows.n_rows)
         # A given prior variance is a ratio that falls as the noise rises.
-        last = [-(d_noise.sum() - slopes[~free].sum())] if is_noise_searched else []
+        last = [d_noise_penalty - (d_noise.sum() - slopes[~free].sum())] if is_noise_searched else []
         return penalty - value, np.concatenate([d_penalty - slopes[free], last])
 
     ratio_bounds, noise_bounds = np.log([MIN_PRIOR_RATIO, MAX_PRIOR_RATIO]), np.log([MIN_NOISE_VAR, MAX_NOISE_VAR])

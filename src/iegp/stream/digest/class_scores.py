@@ -1,16 +1,71 @@
-"""Scores of predicted classes beside what the labels alone would have predicted."""
+"""Scores of predicted classes beside those of naive forecasts from the labels alone."""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iegp.storage.schema import LARGEST_COUNT, Field
-from iegp.stream.digest.known_classes import MOST_CLASSES
-from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.stored import fill, prefixed, take
-from iegp.typing import Arrays, Float, Int
+from iegp.errors import InputError
+from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
+from iegp.typing import Float, Int
+
+MOST_CLASSES = 50
+OTHER = MOST_CLASSES
+UNKNOWN = -1
+
+
+class KnownClasses:
+    """Numbers of class labels; ``OTHER`` beyond ``MOST_CLASSES``, ``UNKNOWN`` for a label that has not come yet."""
+
+    def __init__(self, labels: Iterable[Any] = ()) -> None:
+        self._number: dict[Any, int] = {}
+        self.overflowed = False
+        for label in labels:
+            self.number(label)
+
+    def __len__(self) -> int:
+        """Number of distinguished classes, the one for all others included."""
+        return len(self._number) + self.overflowed
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return tuple(self._number)
+
+    def number(self, label: Any) -> int:
+        """The number of a label, which is known from now on."""
+        label = label.item() if isinstance(label, np.generic) else label
+        if label is None or label != label:
+            return UNKNOWN
+        known = self._number.get(label)
+        if known is not None:
+            return known
+        if len(self._number) == MOST_CLASSES:
+            self.overflowed = True
+            return OTHER
+        self._number[label] = len(self._number)
+        return len(self._number) - 1
+
+    def numbers(self, labels: NDArray[Any] | Iterable[Any]) -> Int:
+        return np.array([self.number(label) for label in labels], dtype=np.int64)
+
+    def config(self) -> dict[str, Any]:
+        labels = [label if isinstance(label, str | int | float | bool) else str(label) for label in self.labels]
+        return {"labels": labels, "overflowed": self.overflowed}
+
+    @classmethod
+    def restore(cls, config: Any) -> KnownClasses:
+        labels = config.get("labels") if isinstance(config, dict) else None
+        plain = isinstance(labels, list) and all(isinstance(label, str | int | float | bool) for label in labels)
+        if not plain or len(set(labels or ())) != len(labels or ()) or len(labels or ()) > MOST_CLASSES:
+            raise InputError("the classes of the stored digest are damaged")
+        known = cls(labels or ())
+        known.overflowed = config.get("overflowed") is True
+        return known
+
 
 COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log")
@@ -27,18 +82,22 @@ _RANGES = {
 }
 
 
-class ClassScores:
+_TALLIES = {
+    # number of the last label
+    "last": Field((1,), -1, MOST_CLASSES, np.int64),
+    # how often each class (row) was predicted to be another (column); the last is for all others
+    "confusion": Field((MOST_CLASSES + 1, MOST_CLASSES + 1), 0, LARGEST_COUNT, np.int64),
+    # rows, sum of confidence, right ones
+    "reliability": Field((RELIABILITY_BINS, 3), 0.0, LARGEST_COUNT),
+}
+
+
+class ClassScores(ScoreSums):
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, classes by number."""
 
     def __init__(self) -> None:
-        self.spells = Spells(SUMS)
-        self.tallies: Arrays = {
-            "last": np.full(1, -1, dtype=np.int64),
-            # how often each class (row) was predicted to be another (column); the last is for all others
-            "confusion": np.zeros((MOST_CLASSES + 1, MOST_CLASSES + 1), dtype=np.int64),
-            # rows, sum of confidence, right ones
-            "reliability": np.zeros((RELIABILITY_BINS, 3)),
-        }
+        super().__init__(SUMS, _TALLIES)
+        self.tallies["last"][:] = UNKNOWN
 
     def absorb(self, block: Float) -> None:
         row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
@@ -52,11 +111,11 @@ class ClassScores:
         compared = ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, np.log(naive), 0.0)
         one = np.ones(len(label))
-        # Classes that are not told apart here cannot be compared by number: the naive forecasts lose there.
-        told_apart = label < MOST_CLASSES
-        columns = [one, ~right, ~((guess == label) & told_apart), ~((last == label) & told_apart)]
+        # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
+        is_distinguished = label < MOST_CLASSES
+        columns = [one, ~right, ~((guess == label) & is_distinguished), ~((last == label) & is_distinguished)]
         columns += [compared, log, naive_log]
-        self.spells.add(row, np.column_stack(columns))
+        self.intervals.add(row, np.column_stack(columns))
         np.add.at(self.tallies["confusion"], (label, predicted), 1)
         self._tally_confidence(confidence, right)
 
@@ -79,15 +138,3 @@ class ClassScores:
         take({"rows waiting": waiting}, "rows waiting", Field((None, len(COLUMNS)), low, high, gaps=True))
         codes = waiting[:, [i for i, name in enumerate(COLUMNS) if name not in ("log_score", "confidence")]]
         take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
-
-    def arrays(self, prefix: str) -> Arrays:
-        return {**self.spells.arrays(f"{prefix}.spells"), **prefixed(prefix, copy.deepcopy(self.tallies))}
-
-    def load(self, arrays: Arrays, prefix: str) -> None:
-        self.spells.load(arrays, f"{prefix}.spells")
-        fields = {
-            "last": Field((1,), -1, MOST_CLASSES, np.int64),
-            "confusion": Field(self.tallies["confusion"].shape, 0, LARGEST_COUNT, np.int64),
-            "reliability": Field(self.tallies["reliability"].shape, 0.0, LARGEST_COUNT),
-        }
-        fill(self.tallies, arrays, prefix, fields)

@@ -10,14 +10,12 @@ import numpy as np
 from iegp.errors import InputError
 from iegp.storage.schema import count
 from iegp.stream.answers import Answers
-from iegp.stream.digest import class_scores, number_scores, uniform
-from iegp.stream.digest.block_buffer import BlockBuffer
-from iegp.stream.digest.class_scores import ClassScores
+from iegp.stream.digest import class_scores, number_scores
+from iegp.stream.digest.accumulators import BlockBuffer, Thinned
+from iegp.stream.digest.class_scores import OTHER, UNKNOWN, ClassScores, KnownClasses
 from iegp.stream.digest.key_scores import KeyScores
-from iegp.stream.digest.known_classes import OTHER, UNKNOWN, KnownClasses
 from iegp.stream.digest.number_scores import NumberScores
 from iegp.stream.digest.results import Curves, Points, Results, Table
-from iegp.stream.digest.thinned import Thinned
 from iegp.typing import Arrays, Float, Int
 
 TASKS = ("regression", "count", "classification", "ordinal")
@@ -92,7 +90,7 @@ class Digest:
             _absorb(self._scores, block)
 
     def results(self) -> Results:
-        """All there is to tell so far; the digest is not changed."""
+        """Summarise the run so far; the digest is not changed."""
         scores = copy.deepcopy(self._scores)
         if len(self._pending.rows):
             _absorb(scores, self._pending.rows.copy())
@@ -116,7 +114,7 @@ class Digest:
             weights=_table(weights),
             label_variance=scores.scored.variance if isinstance(scores, NumberScores) else float("nan"),
             pit=tallies.get("pit", np.zeros(0)),
-            levels=uniform.LEVELS.copy(),
+            levels=number_scores.LEVELS.copy(),
             inside=inside / n_spread if n_spread else np.full(len(inside), np.nan),
             residuals=tallies.get("residuals", np.zeros(0, dtype=np.int64)),
             residual_edges=number_scores.RESIDUAL_EDGES.copy(),
@@ -292,9 +290,9 @@ def _absorb(scores: NumberScores | ClassScores, block: Float) -> None:
 
 
 def _curves(scores: NumberScores | ClassScores) -> Curves:
-    filled = np.flatnonzero(scores.spells.sums[:, 0])
+    filled = np.flatnonzero(scores.intervals.sums[:, 0])
     end = int(filled[-1]) + 1 if len(filled) else 0
-    return Curves(scores.spells.length, {name: sums[:end] for name, sums in scores.spells.curves().items()})
+    return Curves(scores.intervals.length, {name: sums[:end] for name, sums in scores.intervals.curves().items()})
 
 
 def _table(kept: Thinned) -> Table:

@@ -1,4 +1,4 @@
-"""How each key of a run fares, in a few numbers per key."""
+"""Scores of each key of a run, in a few numbers per key."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp.errors import InputError
-from iegp.storage.schema import LARGEST_COUNT, Field
+from iegp.storage.schema import ANY_NUMBER, LARGEST_COUNT, Field, take
 from iegp.stream.answers import Answers
-from iegp.stream.digest.recent import Recent
-from iegp.stream.stored import ANY_NUMBER, take
+from iegp.stream.digest.key_moments import RecentErrors, grown, nmse_of_sums
 from iegp.typing import Arrays, Bool, Float, Int
 
 # Fewer recent labels say little about how well a key is predicted.
@@ -43,7 +42,7 @@ class KeyScores:
     def __init__(self) -> None:
         self._slot_of: dict[str, int] = {}
         self._sums: Arrays = {name: np.zeros(16) for name in _SUMS}
-        self._recent = Recent()
+        self._recent = RecentErrors()
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -75,10 +74,7 @@ class KeyScores:
         slot_of = self._slot_of
         for key in keys:
             slot_of.setdefault(key, len(slot_of))
-        have = len(self._sums["rows"])
-        if len(slot_of) > have:
-            more = np.zeros(max(have, len(slot_of) - have))
-            self._sums = {name: np.concatenate([sums, more]) for name, sums in self._sums.items()}
+        self._sums = {name: grown(sums, len(slot_of)) for name, sums in self._sums.items()}
         return np.array([slot_of[key] for key in keys], dtype=np.int64)
 
     def _centre(self, slots: Int, label: Float) -> None:
@@ -99,7 +95,7 @@ class KeyScores:
         return self._entries(np.argsort(-self._of("rows"), kind="stable")[:at_most])
 
     def worst(self, at_most: int) -> list[KeyScore]:
-        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them to tell."""
+        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them."""
         nmse = self._recent.nmse(len(self))
         known = np.flatnonzero(~np.isnan(nmse) & (self._recent.count(len(self)) >= ENOUGH_LABELS))
         return self._entries(known[np.argsort(-nmse[known], kind="stable")][:at_most])
@@ -107,15 +103,9 @@ class KeyScores:
     def _of(self, name: str) -> Float:
         return self._sums[name][: len(self)]
 
-    def _nmse(self) -> Float:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            n = self._of("scored")
-            variance = self._of("square") / n - (self._of("deviation") / n) ** 2
-            nmse: Float = np.where(variance > 0.0, self._of("loss") / n / variance, np.nan)
-        return nmse
-
     def _entries(self, slots: Int) -> list[KeyScore]:
-        names, nmse, recent = list(self._slot_of), self._nmse(), self._recent.nmse(len(self))
+        names, recent = list(self._slot_of), self._recent.nmse(len(self))
+        nmse = nmse_of_sums(*map(self._of, ("scored", "deviation", "square", "loss")))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_score, coverage = self._of("log") / self._of("n_log"), self._of("covered") / self._of("scored")
         rows, scored = self._of("rows").astype(int).tolist(), self._of("scored").astype(int).tolist()

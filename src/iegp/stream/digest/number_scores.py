@@ -1,19 +1,15 @@
-"""Scores of predicted numbers and counts beside what the labels alone would have predicted."""
+"""Scores of predicted numbers and counts beside those of naive forecasts from the labels alone."""
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betainc, gammaincc, gammaln, ndtr
 
 from iegp.evaluate.naive import count_log_score
-from iegp.storage.schema import LARGEST_COUNT, Field
-from iegp.stream.digest import uniform
-from iegp.stream.digest.moments import Before, Moments
-from iegp.stream.digest.spells import FARTHEST, Spells
-from iegp.stream.stored import fill, prefixed, take
-from iegp.typing import Arrays, Bool, Float
+from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
+from iegp.stream.digest.key_moments import Moments, MomentsBefore
+from iegp.typing import Arrays, Bool, Float, Int
 
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
 # One more where rows have keys: the slot of the row's key.
@@ -21,11 +17,22 @@ KEYED_COLUMNS = (*COLUMNS, "slot")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log", "covered", "width")
 # Standardised residuals, with one bin below and one above.
 RESIDUAL_EDGES: Float = np.arange(-20, 21) / 4
+# Bins of the probability integral transform (PIT): the predicted probability of a value below the label.
+PIT_BINS = 20
+# Levels of the central intervals for which coverage is counted.
+LEVELS: Float = np.arange(5, 100, 5) / 100
 # Labels a naive forecast needs before it makes sense: a spread takes two numbers, a rate one count.
 NEEDED = {"regression": 2, "count": 1}
 
 
-class NumberScores:
+_TALLIES = {
+    "pit": Field((PIT_BINS,), 0.0, LARGEST_COUNT),
+    "inside": Field((len(LEVELS),), 0.0, LARGEST_COUNT),
+    "residuals": Field((len(RESIDUAL_EDGES) + 1,), 0, LARGEST_COUNT, np.int64),
+}
+
+
+class NumberScores(ScoreSums):
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, or ``KEYED_COLUMNS``.
 
     The first labels are not scored: before them neither the model nor a naive forecast knows the units. Log scores are
@@ -34,14 +41,10 @@ class NumberScores:
     """
 
     def __init__(self, task: str, has_keys: bool = False) -> None:
-        self.task, self.spells = task, Spells(SUMS)
+        super().__init__(SUMS, _TALLIES)
+        self.task = task
         self.labels, self.scored = Moments(), Moments()
         self.by_key = Moments(0) if has_keys else None
-        self.tallies: Arrays = {
-            "pit": np.zeros(uniform.PIT_BINS),
-            "inside": np.zeros(len(uniform.LEVELS)),
-            "residuals": np.zeros(len(RESIDUAL_EDGES) + 1, dtype=np.int64),
-        }
 
     def absorb(self, block: Float) -> None:
         row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
@@ -58,10 +61,10 @@ class NumberScores:
         errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - before.last) ** 2
         covered = (lower <= y) & (y <= upper)
         columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
-        self.spells.add(row[scored].astype(np.int64), columns[scored])
+        self.intervals.add(row[scored].astype(np.int64), columns[scored])
         self._tally(y, mean, std, pit, scored)
 
-    def _naive_log_score(self, y: Float, before: Before) -> Float:
+    def _naive_log_score(self, y: Float, before: MomentsBefore) -> Float:
         """NaN where the labels so far give no forecast."""
         if self.task == "count":
             seen = np.maximum(before.n, 1.0)
@@ -73,30 +76,25 @@ class NumberScores:
         spread = scored & (std > 0.0) & np.isfinite(std)
         y, mean, std, pit = (column[spread] for column in (y, mean, std, pit))
         if self.task == "count":
-            low, high = uniform.of_counts(y, mean, std)
+            low, high = _pit_of_counts(y, mean, std)
         else:
-            low = high = uniform.of_numbers(y, mean, std, pit)
-        self.tallies["pit"] += uniform.histogram(low, high)
-        self.tallies["inside"] += uniform.inside(low, high)
-        self.tallies["residuals"] += uniform.in_bins((y - mean) / std, RESIDUAL_EDGES)
+            low = high = _pit_of_numbers(y, mean, std, pit)
+        self.tallies["pit"] += _pit_histogram(low, high)
+        self.tallies["inside"] += _inside(low, high)
+        self.tallies["residuals"] += _counts_in_bins((y - mean) / std, RESIDUAL_EDGES)
 
     def check(self, waiting: Float) -> None:
         """Refuse stored rows that could not have been waiting."""
         take({"rows waiting": waiting[:, 0]}, "rows waiting", Field((None,), 0.0, FARTHEST - 1.0, whole=True))
 
-    def _schema(self) -> dict[str, Field]:
-        shares = {name: Field(self.tallies[name].shape, 0.0, LARGEST_COUNT) for name in ("pit", "inside")}
-        return shares | {"residuals": Field(self.tallies["residuals"].shape, 0, LARGEST_COUNT, np.int64)}
-
     def arrays(self, prefix: str) -> Arrays:
-        arrays = self.spells.arrays(f"{prefix}.spells") | prefixed(prefix, copy.deepcopy(self.tallies))
+        arrays = super().arrays(prefix)
         for name, moments in self._moments().items():
             arrays |= moments.arrays(f"{prefix}.{name}")
         return arrays
 
     def load(self, arrays: Arrays, prefix: str) -> None:
-        self.spells.load(arrays, f"{prefix}.spells")
-        fill(self.tallies, arrays, prefix, self._schema())
+        super().load(arrays, prefix)
         for name, moments in self._moments().items():
             moments.load(arrays, f"{prefix}.{name}", None if moments is self.by_key else 1)
 
@@ -105,10 +103,10 @@ class NumberScores:
         return found if self.by_key is None else found | {"by_key": self.by_key}
 
 
-def _student_log_density(y: Float, before: Before) -> Float:
-    """Of a normal whose mean and variance are known through the labels so far alone: Student's t.
+def _student_log_density(y: Float, before: MomentsBefore) -> Float:
+    """Log density of Student's t: a normal with mean and variance estimated from the labels so far.
 
-    The plain normal with those moments would be absurdly sure of itself after two labels that happen to be close.
+    A normal with those moments would be far too narrow after two labels that happen to be close.
     """
     count, dof = before.n, before.n - 1.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -117,3 +115,58 @@ def _student_log_density(y: Float, before: Before) -> Float:
         density = constant - 0.5 * count * np.log1p((y - before.mean) ** 2 / (dof * scale2))
     known: Float = np.where((count >= 2.0) & (before.squares > 0.0), density, np.nan)
     return known
+
+
+def _pit_of_numbers(y: Float, mean: Float, std: Float, pit: Float) -> Float:
+    """``pit`` where it was given, and the normal distribution of this mean and std elsewhere."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        normal = ndtr((y - mean) / std)
+    return np.where(np.isnan(pit), normal, pit)
+
+
+def _pit_of_counts(y: Float, mean: Float, std: Float) -> tuple[Float, Float]:
+    """P(y' < y) and P(y' <= y) under the negative binomial of this mean and std; Poisson if it is no wider than that.
+
+    A count covers all of the values between the two (Czado, Gneiting and Held 2009: the PIT of counts, without drawing
+    numbers at random).
+    """
+    return _count_cdf(y - 1.0, mean, std), _count_cdf(y, mean, std)
+
+
+def _count_cdf(y: Float, mean: Float, std: Float) -> Float:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        excess = std**2 - mean
+        # A size this large is a Poisson distribution to all digits, and betainc has no trouble below it.
+        size = np.clip(mean**2 / np.where(excess > 0.0, excess, np.nan), 1e-8, 1e8)
+        at = np.maximum(y, 0.0) + 1.0
+        dispersed = betainc(size, at, size / (size + mean))
+        poisson = gammaincc(at, mean)
+    cdf: Float = np.where(y < 0.0, 0.0, np.where(np.isnan(size), poisson, dispersed))
+    return cdf
+
+
+def _pit_histogram(low: Float, high: Float) -> Float:
+    """Rows in each of ``PIT_BINS`` bins; a row that covers low to high is shared out among the bins it touches."""
+    edges = np.linspace(0.0, 1.0, PIT_BINS + 1)
+    return _mass_between(low, high, edges[:-1], edges[1:])
+
+
+def _inside(low: Float, high: Float) -> Float:
+    """Rows inside the central interval of each of ``LEVELS``."""
+    return _mass_between(low, high, 0.5 - 0.5 * LEVELS, 0.5 + 0.5 * LEVELS)
+
+
+def _mass_between(low: Float, high: Float, start: Float, end: Float) -> Float:
+    width = (high - low)[:, None]
+    overlap = np.minimum(high[:, None], end) - np.maximum(low[:, None], start)
+    # The end with the largest value is included, the others are not.
+    point = (low[:, None] >= start) & ((low[:, None] < end) | ((end == end.max()) & (low[:, None] <= end)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(width > 0.0, np.clip(overlap / width, 0.0, 1.0), point)
+    total: Float = share.sum(axis=0)
+    return total
+
+
+def _counts_in_bins(values: Float, edges: Float) -> Int:
+    """Number of values below the first edge, between each two, and from the last up."""
+    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a digest has to tell, as plain numbers and arrays: the input of a report or of a progress line."""
+"""Results of a digest as plain numbers and arrays: the input of a report or of a progress line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from iegp.typing import Float, Int
 
 
 class Score(NamedTuple):
-    """The model's, and those of forecasts that only look at earlier labels; NaN where there is none."""
+    """Score of the model beside those of forecasts from earlier labels alone; NaN where there is none."""
 
-    ours: float
+    model: float
     naive: float
     """Mean of the labels so far; classes: the most frequent, log scores by how frequent each was."""
     last: float
@@ -37,22 +37,22 @@ class Table(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """Sums over the rows of equal spells, up to the last spell that has any."""
+    """Sums over the rows of equal intervals, up to the last interval that has any."""
 
     length: int
-    """Rows of a spell; spell i holds rows ``i * length`` to ``(i + 1) * length - 1``."""
+    """Rows of a interval; interval i holds rows ``i * length`` to ``(i + 1) * length - 1``."""
     sums: dict[str, Float]
 
     def so_far(self, name: str, count: str) -> Float:
-        """Mean of a column over all rows up to the end of each spell; NaN before the first."""
+        """Mean of a column over all rows up to the end of each interval; NaN before the first."""
         return _ratio(np.cumsum(self.sums[name]), np.cumsum(self.sums[count]))
 
     def recent(self, name: str, count: str, windows: int) -> tuple[Int, Float, Float]:
         """Mean of a column in each of about ``windows`` windows: first rows, means, and how many rows were averaged."""
-        spells = len(self.sums[count])
-        joined = max(1, -(-spells // windows))
-        starts = np.arange(0, spells, joined)
-        total, n = (np.add.reduceat(self.sums[key], starts) if spells else np.zeros(0) for key in (name, count))
+        intervals = len(self.sums[count])
+        joined = max(1, -(-intervals // windows))
+        starts = np.arange(0, intervals, joined)
+        total, n = (np.add.reduceat(self.sums[key], starts) if intervals else np.zeros(0) for key in (name, count))
         return starts * self.length, _ratio(total, n), n
 
     def mean(self, name: str, count: str) -> float:
@@ -85,7 +85,7 @@ class Results:
     residual_edges: Float
     classes: tuple[Any, ...]
     n_classes: int
-    """One more than ``classes`` if there were too many to tell apart."""
+    """One more than ``classes`` if there were more than can be distinguished."""
     strip: Table
     """Class probabilities."""
     confusion: Int
@@ -121,8 +121,8 @@ class Results:
     @property
     def log_score(self) -> Score:
         """Mean log score, over the rows that both the model and the naive forecast can score."""
-        ours, naive = (self.curves.mean(name, "n_log") for name in ("log", "naive_log"))
-        return Score(ours, naive, float("nan"))
+        model, naive = (self.curves.mean(name, "n_log") for name in ("log", "naive_log"))
+        return Score(model, naive, float("nan"))
 
     @property
     def coverage(self) -> float:

@@ -8,9 +8,9 @@ from rich.console import Console
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
-from iegp.cli import progress as watching
+from iegp.cli import progress
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.summary import top_expert
+from iegp.cli.stream import top_expert
 
 
 class Source:
@@ -23,8 +23,8 @@ def shown(monkeypatch, terminal, quiet=False):
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=200, markup=False)
     watcher = Watcher(job.counters, lambda: [*scores(job), top_expert(job)], quiet, console)
-    monkeypatch.setattr(watching, "_PLAIN_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "_TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_TERMINAL_SECONDS", 0.0)
     with watcher:
         watcher(Source())
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""Answers read back from a file of answers, in constant memory."""
+"""Answers read back from a file of answers, in constant memory, and the file beside it that describes the run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,40 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iegp.errors import InputError
-from iegp.readers import Records, open_source
+from iegp.readers import Records, object_array, open_source
+from iegp.storage.model_file import replace_atomically
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
+
+
+def sidecar_of(out: Path) -> Path:
+    return out.with_name(out.name + ".run.json")
+
+
+def write_sidecar(out: Path, about: dict[str, Any]) -> None:
+    """Replace the file beside ``out``."""
+    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode())
+
+
+def read_sidecar(out: Path) -> dict[str, Any]:
+    """What is known about the run of ``out``; nothing if the file is not there."""
+    path = sidecar_of(out)
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({error}); remove it to have a report without it") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is damaged: it is no JSON object; remove it to have a report without it")
+    return found
+
 
 _ROWS = 4096
 _TEXT = ("id", "label", "predicted", "proba", "note")
 
 
 def read_answers(path: Path, key_field: str | None = None) -> Iterator[Answers]:
-    """Stretches of rows with the same classes and the same note, in the order of the file.
+    """Consecutive rows with the same classes and the same note, in the order of the file.
 
     ``key_field`` is what the key is called there, if there are keys.
     """
@@ -95,7 +120,7 @@ def _answers(rows: list[dict[str, Any]], key_field: str | None) -> Answers:
     classes = tuple(rows[0]["proba"])
     proba = np.array([[row["proba"][name] for name in classes] for row in rows], dtype=np.float64)
     predictions = predictions_of(log_score, proba=proba.reshape(len(rows), len(classes)))
-    labels = np.array([row["label"] or None for row in rows] + [None], dtype=object)[:-1]
+    labels = object_array([row["label"] or None for row in rows])
     return Answers(predictions, number, labels, classes, note=note)
 
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from readers.helpers import plain
-from readers.written import CSV_PIECES, near_csv
+from readers.near_formats import CSV_PIECES, near_csv
 
-from iegp.readers import csv_slow
-from iegp.readers.csv_fast import CsvShape, parse_fast
-from iegp.readers.csv_fields import split_fields
-from iegp.readers.csv_slow import find_fault, parse_slow
-from iegp.readers.record_ends import _pairs_one_by_one, csv_record_ends
+from iegp.readers import csv_parser
+from iegp.readers.csv_parser import CsvShape, find_fault, parse_fast, parse_slow, split_fields
+from iegp.readers.record_cutter import _pairs_one_by_one, csv_record_ends
 
 SHAPE = CsvShape(",", {"x": "number", "c": "text"}, ["x", "c"])
 NUMBERS = st.text("0123456789.+-eE_ \tinfatyNAx\"'", max_size=8) | st.floats().map(repr)
@@ -104,7 +102,7 @@ def test_where_the_two_disagree_arrow_decides(monkeypatch: pytest.MonkeyPatch):
     """As it would with another version of Arrow that accepts less."""
     records = [b"%d,u\n" % i for i in range(20)]
     records[3] = records[11] = b"x,u\n"
-    monkeypatch.setattr(csv_slow, "find_fault", lambda *_: None)
+    monkeypatch.setattr(csv_parser, "find_fault", lambda *_: None)
     columns, faults = parse_slow(records, SHAPE)
     assert sorted(faults) == [3, 11]
     assert columns is not None

@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load, save
 
 from iegp.errors import IegpError
-from iegp.storage import safetensors_writer as safetensors_out
-from iegp.storage.safetensors_writer import pieces
+from iegp.storage import model_file
+from iegp.storage.model_file import pieces
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.bool_, np.uint8, np.int32])
 SHAPES = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
@@ -46,6 +46,6 @@ def test_arrays_are_not_copied():
 
 
 def test_a_header_that_no_reader_takes_is_refused_before_anything_is_written(monkeypatch):
-    monkeypatch.setattr(safetensors_out, "LARGEST_HEADER", 1000)
+    monkeypatch.setattr(model_file, "LARGEST_HEADER", 1000)
     with pytest.raises(IegpError, match="names in this model take"):
-        next(iter(safetensors_out.pieces({"a": np.zeros(3)}, {"keys": "x" * 1000})))
+        next(iter(model_file.pieces({"a": np.zeros(3)}, {"keys": "x" * 1000})))

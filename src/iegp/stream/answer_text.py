@@ -118,11 +118,7 @@ def _joined(pieces: Sequence[Piece], n: int, few: bool) -> bytes:
     if few:
         rows = zip(*([piece] * n if isinstance(piece, str) else piece for piece in pieces), strict=True)
         return "".join("".join(row) for row in rows).encode()
-    columns = [pa.scalar(piece) if isinstance(piece, str) else _as_array(piece) for piece in pieces]
+    columns = [pa.array(piece, pa.string()) if isinstance(piece, list) else piece for piece in pieces]
     joined = pc.binary_join_element_wise(*columns, "")
     offsets = np.frombuffer(joined.buffers()[1], dtype=np.int32)[joined.offset : joined.offset + n + 1]
     return joined.buffers()[2].to_pybytes()[offsets[0] : offsets[-1]]  # type: ignore[no-any-return]
-
-
-def _as_array(piece: list[str] | pa.Array) -> pa.Array:
-    return pa.array(piece, pa.string()) if isinstance(piece, list) else piece

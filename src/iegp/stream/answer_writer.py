@@ -14,9 +14,9 @@ from pathlib import Path
 
 from iegp.errors import InputError
 from iegp.storage.model_file import naming
+from iegp.stream.answer_parquet import answer_schema, arrow_message
+from iegp.stream.answer_text import csv_lines, json_lines
 from iegp.stream.answers import Answers
-from iegp.stream.lines import csv_lines, json_lines
-from iegp.stream.parquet_out import answer_schema, arrow_message
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
@@ -118,7 +118,7 @@ class AnswerFile:
         self.key_field = key_field
 
     def write(self, answers: Answers) -> None:
-        """In one piece, so that whoever watches the file never sees a head without answers."""
+        """Write in one piece, so that a reader of the growing file never sees a header without answers."""
         is_first = self.output.position == 0
         if self.form == "csv":
             self.output.write(csv_lines(answers, self.key_field, with_header=is_first))
