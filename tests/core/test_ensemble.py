@@ -118,7 +118,8 @@ def dying(kind):
     ensemble = build(kind.but(shutdown=1e-10))
     x = np.random.default_rng(0).normal(size=(260, 2))
     y = np.sin(0.3 * x[:, :1] + 0.2 * x[:, 1:]) + 0.02 * np.random.default_rng(1).normal(size=(260, 1))
-    return ensemble._replace(frequencies=ensemble.frequencies * np.repeat([20.0, 0.3, 0.3], 5)[:, None]), x, y
+    scaled = ensemble.basis.frequencies * np.repeat([20.0, 0.3, 0.3], 5)[:, None]
+    return ensemble._replace(basis=ensemble.basis._replace(frequencies=scaled)), x, y
 
 
 @pytest.mark.parametrize("kind", [Kind(), Kind(drifts=(0.02,)), Kind(forgetting=(None, 1.0))], ids=str)

@@ -8,6 +8,7 @@ from core.builders import Kind, assert_close, assert_same_predictions, at_once, 
 from oracles import batch, features
 
 from iegp.core import ensemble as ens
+from iegp.core.features import waves
 from iegp.core.frequencies import METHODS, draw_frequencies
 from iegp.core.kernels import RBF, Cauchy, Laplace, Matern
 from iegp.core.state import layout_of
@@ -51,7 +52,7 @@ def test_with_many_frequencies_it_approaches_exact_gp_regression(kernel, method)
     for n in (10, 400):
         frequencies = np.ascontiguousarray(draw_frequencies(kernel, n, 2, method, (2,)))
         ensemble = build(Kind(n_kernels=1))._replace(
-            frequencies=frequencies,
+            basis=waves(frequencies),
             layout=layout_of([n], 1),
             prior_ratio=np.array([1.0 / noise_var]),
             noise_var=np.array([[noise_var]]),

@@ -11,6 +11,7 @@ from oracles import features, regret
 
 from iegp.core import ensemble as ens
 from iegp.core import weights
+from iegp.core.features import waves
 from iegp.core.weights import BAYES, SWITCHING, WeightRule, transition_matrix
 
 
@@ -82,7 +83,7 @@ def test_lemma_1_is_nearly_attained_and_needs_the_constant():
     # Frequencies 1..4 at sixteen equally spaced angles: sines and cosines are orthogonal and of equal length.
     x = (np.tile(np.arange(16), 25) * np.pi / 8 + 0.1)[:, None]
     ensemble = build(static_kind(n_kernels=1, n_columns=1, n_frequencies=4))._replace(
-        frequencies=np.arange(1.0, 5.0)[:, None],
+        basis=waves(np.arange(1.0, 5.0)[:, None]),
         prior_ratio=np.array([200.0]),
         noise_var=np.array([[0.01]]),
     )

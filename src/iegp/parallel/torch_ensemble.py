@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from iegp.core.predictive.mixture import Mixture
-from iegp.fleet.pytorch.fleet import TorchFleet
 from iegp.fleet.pytorch.features import features
+from iegp.fleet.pytorch.fleet import TorchFleet
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Shell, Template
 from iegp.typing import Float

@@ -10,7 +10,7 @@ from oracles import expert
 
 from iegp.core import ensemble as ens
 from iegp.core.expert import sweep
-from iegp.core.features import feature_rows
+from iegp.core.features import feature_rows, joined, waves
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.state import Active, belief_at, layout_of
 
@@ -70,7 +70,10 @@ def uneven(drifts, likelihood):
     forgetting = (None, 0.95) if likelihood == "gaussian" else (None, None)
     ensemble = build(Kind(drifts=drifts, forgetting=forgetting))
     frequencies = [rng.normal(size=(size, 2)) / (1 + k) for k, size in enumerate(SIZES)]
-    ensemble = ensemble._replace(frequencies=np.concatenate(frequencies), layout=layout_of(SIZES, len(drifts)))
+    layout = layout_of(SIZES, len(drifts))
+    drift = np.repeat(np.tile(np.array(drifts, dtype=float), len(SIZES)), layout.n_features)
+    basis = joined([waves(own) for own in frequencies])
+    ensemble = ensemble._replace(basis=basis, layout=layout, drift=drift)
     if likelihood == "gaussian":
         return ensemble
     n_latents = 3 if likelihood == "categorical" else 1

@@ -45,10 +45,10 @@ PREDICT_ROWS = 4096
 # Rows of a warm-up from which on hyperparameters are fitted; before, the defaults serve. They are fitted anew every few
 # rows until there are many, from which on the evidence needs no penalty.
 FIRST_FIT, FIRST_STEP, MANY_ROWS = 8, 4, 32
-# The penalty of fewer rows: a normal density of the log of each prior variance, with this standard deviation around one,
-# and so many rows of noise with this variance.
+# The penalty of fewer rows: a normal density of the log of each prior variance, around one with this standard
+# deviation, and so many rows of noise with this variance.
 FEW_ROWS_SPREAD = 1.0
-FEW_ROWS_NOISE, FEW_ROWS_COUNT = 1.0e-3, 2.0
+FEW_ROWS_NOISE, FEW_ROWS_COUNT = 1.0e-2, 4.0
 
 # --- features -------------------------------------------------------------------------------------
 

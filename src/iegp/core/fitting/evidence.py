@@ -96,8 +96,9 @@ def _penalty(log_ratios: Float, noise_var: Float, n_rows: int) -> tuple[float, F
         return 0.0, np.zeros(len(log_ratios)), 0.0
     away = (log_ratios + np.log(noise_var).mean()) / FEW_ROWS_SPREAD
     noise = 0.5 * FEW_ROWS_COUNT * float(np.sum(np.log(noise_var) + FEW_ROWS_NOISE / noise_var))
-    d_noise = float(away.sum()) / FEW_ROWS_SPREAD + 0.5 * FEW_ROWS_COUNT * float(np.sum(1.0 - FEW_ROWS_NOISE / noise_var))
-    return 0.5 * float(away @ away) + noise, away / FEW_ROWS_SPREAD, d_noise
+    slopes = away / FEW_ROWS_SPREAD
+    d_noise = float(slopes.sum()) + 0.5 * FEW_ROWS_COUNT * float(np.sum(1.0 - FEW_ROWS_NOISE / noise_var))
+    return 0.5 * float(away @ away) + noise, slopes, d_noise
 
 
 def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None = None) -> Fit:
