@@ -178,7 +178,8 @@ def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEG
         "learn_warmup": False,
     }
     if task == "regression":
-        return IEGPRegressor(**(settings | {"n_frequencies": 50, "noise_forgetting": None} | variant | overrides))
+        paper = {"n_frequencies": 50, "noise_forgetting": None, "robust": False}
+        return IEGPRegressor(**(settings | paper | variant | overrides))
     if task == "classification":
         return IEGPClassifier(**(settings | {"n_frequencies": 15, "sharpness": 1.0} | variant | overrides))
     raise InputError(f"task={task!r} is not known; use 'regression' or 'classification'")

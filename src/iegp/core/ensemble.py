@@ -19,12 +19,13 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT, SPAN_AFTER_GLITCH
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
     Workspace,
     allocate_workspace,
+    one_row,
     predict_rows,
     sweep_blocks,
     sweep_rows,
@@ -32,7 +33,7 @@ from iegp.core.expert.sweep import (
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
-from iegp.core.predictions import Predictions, allocate_predictions
+from iegp.core.predictions import Predictions, allocate_predictions, some_rows
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
@@ -61,7 +62,7 @@ def start(ensemble: Ensemble) -> State:
         np.zeros((layout.features[-1], n_outputs)),
         *levels,
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
-        np.zeros(1),
+        np.zeros(2),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -194,20 +195,80 @@ def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
         yield _learn_few(ensemble, state, x, y, options.level)
         return
     with one_blas_thread():
+        if not math.isinf(ensemble.glitch):
+            yield from _learn_without_glitches(ensemble, state, x, y, options)
+            return
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
             yield _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], options)
 
 
+def _learn_without_glitches(
+    ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions
+) -> Iterator[Predictions]:
+    """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
+
+    After a glitch chunks are short for a while, so that many of them do not make all work twice.
+    """
+    start, span = 0, CHUNK_ROWS
+    while start < max(len(x), 1):
+        stop = min(start + span, len(x))
+        before = state.copy()
+        chunk = _learn_chunk(ensemble, state, x[start:stop], y[start:stop], options)
+        n_good = note_outliers(ensemble, state, y[start:stop], chunk)
+        if n_good == stop - start:
+            yield chunk
+            if stop == len(x):
+                return
+            start, span = stop, min(2 * span, CHUNK_ROWS)
+            continue
+        for array, old in zip(state, before, strict=True):
+            array[...] = old
+        end = start + n_good
+        if n_good:
+            chunk = _learn_chunk(ensemble, state, x[start:end], y[start:end], options)
+            note_outliers(ensemble, state, y[start:end], chunk)
+            yield chunk
+        yield _learn_few(ensemble, state, x[end : end + 1], y[end : end + 1], options.level)
+        start, span = end + 1, SPAN_AFTER_GLITCH
+        if start >= len(x):
+            return
+
+
+@compiled
+def note_outliers(ensemble: Ensemble, state: State, y: Float, predictions: Predictions) -> int:
+    """How many rows come before the first glitch; notes whether the last row was far out, if there is none."""
+    far_before = state.rows[1] > 0.0
+    for t in range(y.shape[0]):
+        far = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
+        if far and not far_before:
+            return t
+        far_before = far
+    state.rows[1] = 1.0 if far_before else 0.0
+    return len(y)
+
+
+@compiled
+def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
+    """Whether some output of a label is farther from its prediction than so many standard deviations."""
+    for d in range(y.size):  # noqa: SIM110 - compiled code has no generators
+        if abs(y[d] - mean[d]) > limit * std[d]:
+            return True
+    return False
+
+
 def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
     predictions = allocate_predictions(ensemble, len(x))
-    experts = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    if math.isinf(ensemble.glitch):
+        experts = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+    else:
+        experts = learn_rows_without_glitches(ensemble, state, x, y, predictions)
     _require_sound(ensemble, state, experts)
     return completed(ensemble, experts, y, predictions, level)
 
 
 def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Predictions:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN:
+    if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
         return _learn_few(ensemble, state, x, y, options.level)
     labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(x))
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
@@ -252,6 +313,53 @@ def learn_rows(
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
     return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+@compiled
+def learn_rows_without_glitches(
+    ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions
+) -> ExpertPredictions:
+    """The same for Gaussian labels, where a glitch is predicted and scored but not learned."""
+    n = x.shape[0]
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
+    for t in range(n):
+        row, own = one_row(work, t), some_rows(predictions, t, t + 1)
+        if state.rows[1] > 0.0:
+            sweep_rows(ensemble, state, None, row)
+            weigh(ensemble, state, None, row, own)
+        else:
+            _learn_unless_far(ensemble, state, row, own)
+        state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+@compiled
+def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
+    """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
+    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances))
+    aside = State(
+        state.matrix,
+        state.vector,
+        state.noise_shape.copy(),
+        state.noise_scale.copy(),
+        state.log_weights.copy(),
+        state.rows.copy(),
+    )
+    weigh(ensemble, aside, None, row, own)
+    if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
+        sweep_rows(ensemble, state, None, row)
+        state.noise_shape[:] = aside.noise_shape
+        state.noise_scale[:] = aside.noise_scale
+        state.log_weights[:] = aside.log_weights
+        state.rows[0] = aside.rows[0]
+        return
+    for b in range(ensemble.prior_ratio.size):
+        drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
+        for i in range(drift.size):
+            # Zero for a static belief, of which the matrix is no covariance.
+            belief_b.matrix[i, i] += drift[i]
+    state.log_weights[:] = weights.diffuse(weight_rule(ensemble), state.log_weights)
+    state.rows[0] += 1.0
 
 
 @compiled

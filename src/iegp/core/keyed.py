@@ -7,13 +7,21 @@ be worked on in several threads as long as no key is in two of them. Labels are 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS
-from iegp.core.ensemble import ExpertPredictions, expand_components, predict_into, weigh
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
+from iegp.core.ensemble import (
+    ExpertPredictions,
+    expand_components,
+    learn_rows_without_glitches,
+    note_outliers,
+    predict_into,
+    weigh,
+)
 from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.predictions import Predictions, some_rows
 from iegp.core.predictive.components import Components
@@ -72,9 +80,77 @@ def _learn_key(
     for begin in range(rows.edges[i], rows.edges[i + 1], CHUNK_ROWS):
         stop = min(rows.edges[i + 1], begin + CHUNK_ROWS)
         predictions = some_rows(out, begin, stop)
-        experts = _learn_chunk(ensemble, state, rows.x[begin:stop], rows.y[begin:stop], predictions)
+        x, y = rows.x[begin:stop], rows.y[begin:stop]
+        if ensemble.glitch < math.inf:
+            experts = _learn_without_glitches(ensemble, state, x, y, predictions)
+        else:
+            experts = _learn_chunk(ensemble, state, x, y, predictions)
         if mixture.weights.shape[0] > 0:
             expand_components(experts, _some_components(mixture, begin, stop))
+
+
+@compiled
+def _learn_without_glitches(
+    ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions
+) -> ExpertPredictions:
+    """As :func:`_learn_chunk`, but glitches are not learned: again up to the first, if there is one."""
+    n = x.shape[0]
+    if n <= FEW_ROWS:
+        return learn_rows_without_glitches(ensemble, state, x, y, predictions)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
+    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    start, span = n - n, n
+    while start < n:
+        stop = min(start + span, n)
+        before = _copied(state)
+        own = some_rows(predictions, start, stop)
+        _keep(experts, start, _learn_chunk(ensemble, state, x[start:stop], y[start:stop], own))
+        n_good = note_outliers(ensemble, state, y[start:stop], own)
+        if n_good == stop - start:
+            start, span = stop, 2 * span
+            continue
+        _restore(state, before)
+        end = start + n_good
+        if n_good > 0:
+            own = some_rows(predictions, start, end)
+            _keep(experts, start, _learn_chunk(ensemble, state, x[start:end], y[start:end], own))
+            note_outliers(ensemble, state, y[start:end], own)
+        own = some_rows(predictions, end, end + 1)
+        _keep(experts, end, learn_rows_without_glitches(ensemble, state, x[end : end + 1], y[end : end + 1], own))
+        start, span = end + 1, SPAN_AFTER_GLITCH
+    return experts
+
+
+@compiled
+def _keep(experts: ExpertPredictions, start: int, found: ExpertPredictions) -> None:
+    """Put what was predicted of some rows in its place."""
+    stop = start + found.dof.shape[0]
+    experts.means[:, start:stop] = found.means
+    experts.variances[:, start:stop] = found.variances
+    experts.scales[start:stop] = found.scales
+    experts.dof[start:stop] = found.dof
+
+
+@compiled
+def _copied(state: State) -> State:
+    return State(
+        state.matrix.copy(),
+        state.vector.copy(),
+        state.noise_shape.copy(),
+        state.noise_scale.copy(),
+        state.log_weights.copy(),
+        state.rows.copy(),
+    )
+
+
+@compiled
+def _restore(state: State, before: State) -> None:
+    state.matrix[:] = before.matrix
+    state.vector[:] = before.vector
+    state.noise_shape[:] = before.noise_shape
+    state.noise_scale[:] = before.noise_scale
+    state.log_weights[:] = before.log_weights
+    state.rows[:] = before.rows
 
 
 @compiled

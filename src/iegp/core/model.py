@@ -18,7 +18,14 @@ import numpy as np
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import FEW_ROWS, FIRST_FIT, FIRST_STEP, MANY_ROWS, PREDICT_ROWS
+from iegp.core.compute.tolerances import (
+    FARTHEST_USUAL,
+    FEW_ROWS,
+    FIRST_FIT,
+    FIRST_STEP,
+    MANY_ROWS,
+    PREDICT_ROWS,
+)
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.likelihoods import named
@@ -30,7 +37,7 @@ from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import State
 from iegp.errors import InputError
-from iegp.typing import Float
+from iegp.typing import Bool, Float
 
 
 @dataclass
@@ -257,12 +264,16 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     settings = model.settings
     scaling = model.scaling
     if settings.standardize:
-        scaling = scale.from_rows(x, y)
+        scaling = scale.from_rows(x, y, settings.robust)
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
     inputs, n_outputs = Inputs(model.column_keys, scaling.x_scale), model.n_outputs
-    experts = fit_experts(settings, inputs, x, y, n_outputs) if fit else default_experts(settings, inputs, n_outputs, y)
+    if fit:
+        usual = _usual_rows(settings, y)
+        experts = fit_experts(settings, inputs, x[usual], y[usual], n_outputs)
+    else:
+        experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
     equal_weights = state.log_weights.copy()
     # No expert may be shut down by rows that its hyperparameters were fitted to.
@@ -272,6 +283,13 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
     return replace(model, scaling=scaling, experts=experts, state=state)
+
+
+def _usual_rows(settings: Settings, y: Float) -> Bool:
+    """(n,): rows with labels that hyperparameters may be fitted to; those far from all others are glitches."""
+    if not settings.robust or settings.likelihood != "gaussian":
+        return np.ones(len(y), dtype=bool)
+    return np.asarray(np.all(np.abs(y) <= FARTHEST_USUAL, axis=1))
 
 
 def _x(model: Online, x: Float) -> Float:

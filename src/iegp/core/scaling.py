@@ -8,9 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.tolerances import CONSTANT_SPREAD, FARTHEST_INPUT, FARTHEST_VALUE
+from iegp.core.compute.tolerances import (
+    CONSTANT_SPREAD,
+    FARTHEST_INPUT,
+    FARTHEST_USUAL,
+    FARTHEST_VALUE,
+    MANY_ROWS,
+    MOST_UNUSUAL,
+)
 from iegp.errors import InputError
 from iegp.typing import Float
+
+# Distance of the quartiles of a standard normal distribution.
+QUARTILES = 1.3489795003921634
 
 
 class Scaling(NamedTuple):
@@ -69,14 +79,30 @@ def identity(n_columns: int, n_outputs: int) -> Scaling:
     return Scaling(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_outputs), np.ones(n_outputs))
 
 
-def from_rows(x: Float, y: Float) -> Scaling:
-    """Return the scaling to mean zero and variance one on these rows.
+def from_rows(x: Float, y: Float, robust: bool = False) -> Scaling:
+    """Return the scaling to mean zero and variance one on these rows; if ``robust``, on those that are no glitches.
 
     Constant columns are centred and keep their scale. A single row has no spread: the magnitude of its values is used
     as their scale. A NaN in ``x`` is a missing value; a column without any value keeps its units.
     """
-    x_moments = _moments_of_present(x) if np.isnan(x).any() else _moments_of_rows(x)
-    return Scaling(*x_moments, *_moments_of_rows(y))
+    if robust:
+        x, y = _without_glitches(x), _without_glitches(y)
+    return Scaling(*_moments_of_columns(x), *_moments_of_columns(y))
+
+
+def _moments_of_columns(values: Float) -> tuple[Float, Float]:
+    return _moments_of_present(values) if np.isnan(values).any() else _moments_of_rows(values)
+
+
+def _without_glitches(values: Float) -> Float:
+    """The same with NaN in place of a few values far from all others; none in columns that mostly have one value."""
+    if len(values) < MANY_ROWS or np.isnan(values).all(axis=0).any():
+        return values
+    low, middle, high = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)
+    spread = (high - low) / QUARTILES
+    far = np.abs(values - middle) > FARTHEST_USUAL * spread
+    far &= (spread > 0.0) & (far.mean(axis=0) <= MOST_UNUSUAL)
+    return np.where(far, np.nan, values) if far.any() else values
 
 
 def magnitude(values: Float) -> Float:

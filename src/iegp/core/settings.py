@@ -46,6 +46,7 @@ class Settings:
     sharpness: tuple[float, ...] = (1.0,)
     overdispersion: float | None = None
     drift_units: str = "target"
+    robust: bool = False
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)

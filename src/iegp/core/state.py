@@ -113,6 +113,9 @@ class Ensemble(NamedTuple):
     """(n_noise,): power to which an expert's class probabilities are raised."""
     nodes: Float = _NOTHING
     """(n_latents, draws): standard normal draws for Monte Carlo integration, if asked for."""
+    glitch: float = np.inf
+    """A label farther from its prediction than this many standard deviations is a glitch, unless the row before has
+    one too: it is not learned."""
 
     @property
     def n_kernels(self) -> int:
@@ -224,7 +227,8 @@ class State(NamedTuple):
     log_weights: Float
     """(n_experts,)"""
     rows: Float
-    """(1,): rows learned so far, counted where they are learned, so that no interruption can come between."""
+    """(2,): rows seen so far, counted where they are learned, so that no interruption can come between; and whether
+    the label of the last one was far from its prediction."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))

@@ -40,6 +40,7 @@ def settings_from(
         sharpness=_ladder(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
         drift_units=parameters.get("drift_units", "target"),
+        robust=_flag("robust", parameters.get("robust", False)),
     )
 
 

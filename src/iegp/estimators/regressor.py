@@ -71,6 +71,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
+    robust : bool, default=True
+        Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
+        predicted and scored but not learned, unless the row before has one too, which is a change. ``False`` is the
+        paper's.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
     standardize : bool, default=True
@@ -128,6 +132,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         noise_var: float | str = "evidence",
         noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
         warmup: int = 1000,
+        robust: bool = True,
         learn_warmup: bool = True,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
@@ -146,6 +151,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.noise_var = noise_var
         self.noise_forgetting = noise_forgetting
         self.warmup = warmup
+        self.robust = robust
         self.learn_warmup = learn_warmup
         self.standardize = standardize
         self.random_state = random_state

@@ -116,7 +116,7 @@ def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
 def _check_page(stored: Stored, number: int) -> int:
     """The number of keys of a page, if their states are what they must be."""
     model, rows = stored.model, f"page.{number}.rows"
-    check_arrays({rows: ensemble_schema.ROWS._replace(shape=(None, 1))}, stored.arrays)
+    check_arrays({rows: ensemble_schema.ROWS._replace(shape=(None, 2))}, stored.arrays)
     n_keys, n_rows = len(stored.arrays[rows]), float(stored.arrays[rows].max(initial=0.0))
     fields = ensemble_schema.state_schema(ensemble_schema.Described.of(model), n_rows, n_keys)
     fields |= {name: fields[name]._replace(dtype=stored.dtype) for name in BELIEFS}

@@ -67,6 +67,11 @@ class ProcessEnsemble:
 
     def __init__(self, template: Template, *, n_workers: int | None = None) -> None:
         taken = take(template, "an ensemble over processes", "spread it over threads with n_jobs instead")
+        if taken.model.settings.robust:
+            raise InputError(
+                "robust=True is not available for an ensemble over processes, where a worker learns a row before the "
+                "whole ensemble has judged it; use robust=False, or spread it over threads with n_jobs instead"
+            )
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
         self._shell = Shell(template)
         # Concurrent calls would receive each other's predictions.

@@ -109,7 +109,7 @@ def check(header: Header, arrays: Arrays) -> Sizes:
     return own
 
 
-ROWS = Field((1,), 0.0, schema.LARGEST_COUNT, whole=True)
+ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 1.0), whole=True)
 
 
 def _scaling(settings: Settings, own: Sizes) -> dict[str, Field]:
@@ -220,7 +220,7 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -
         "noise_shape": _noise_shape(settings, own, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
-        "rows": ROWS._replace(shape=(*front, 1)),
+        "rows": ROWS._replace(shape=(*front, 2)),
     }
 
 

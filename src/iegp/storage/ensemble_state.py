@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from iegp.core.features import Basis, waves
-from iegp.core.fitting.experts import Experts
+from iegp.core.fitting.experts import Experts, glitch_limit
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
@@ -24,7 +24,7 @@ from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration")
+_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -91,6 +91,7 @@ def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Array
         shutdown=settings.shutdown,
         likelihood=likelihood_code(settings.likelihood),
         integration=INTEGRATIONS.index(settings.integration),
+        glitch=glitch_limit(settings),
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
@@ -144,12 +145,13 @@ def _with_basis(settings: Settings, arrays: Arrays) -> Arrays:
         amplitudes=np.full(len(arrays["ensemble.frequencies"]), 1.0 / math.sqrt(n))
     )
     named = {f"ensemble.basis.{name}": array for name, array in basis._asdict().items()}
+    named["state.rows"] = np.append(arrays["state.rows"], 0.0)
     return arrays | named | {"ensemble.drift": np.repeat(arrays["ensemble.drift_ratio"], 2 * n)}
 
 
 def _check_header(model: Online) -> None:
     settings, keys = model.settings, model.column_keys
-    for name in ("learn_warmup", "standardize"):
+    for name in ("learn_warmup", "standardize", "robust"):
         flag(name, getattr(settings, name))
     flag("is_warming_up", model.is_warming_up)
     flag("fills_gaps", model.fills_gaps)

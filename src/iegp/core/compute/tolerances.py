@@ -86,6 +86,11 @@ MAX_BLOCK_LEVERAGE_FLOAT32 = 1.0e2
 FEW_ROWS = 6
 # Rows after which experts that were shut down are left out; also bounds the memory of a long pass.
 CHUNK_ROWS = 2048
+# Values of a warm-up farther from the median than this many robust standard deviations (quartiles) are left out of its
+# scaling, if they are few; labels as far from the mean are left out of the fit of hyperparameters.
+FARTHEST_USUAL, MOST_UNUSUAL = 30.0, 0.02
+# Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
+GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.
 LEAST_BLOCK = 8
 # Rows per block of a history, in numbers of features: beyond this the cubic cost per block no longer shows.

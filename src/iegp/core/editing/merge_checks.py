@@ -17,7 +17,7 @@ from iegp.errors import InputError
 def check_mergeable(model: Online, verb: str) -> None:
     """Refuse whatever depends on the order of rows, or on rows that are still kept. ``verb`` is for the message."""
     ensemble, settings = model.experts.ensemble, model.settings
-    use = f"To {verb}, use drift_var=0.0, weights='bayes', shutdown=0.0 and noise_forgetting=None or 1.0"
+    use = f"To {verb}, use drift_var=0.0, weights='bayes', shutdown=0.0, robust=False and noise_forgetting=None or 1.0"
     if ensemble.likelihood != GAUSSIAN:
         raise InputError(
             f"cannot {verb} a model with the likelihood {settings.likelihood!r}: its beliefs are approximations that "
@@ -41,6 +41,10 @@ def check_mergeable(model: Online, verb: str) -> None:
     if ensemble.shutdown > 0.0:
         raise InputError(
             f"cannot {verb} with shutdown={ensemble.shutdown:g}: an expert may have stopped learning halfway. {use}"
+        )
+    if settings.robust:
+        raise InputError(
+            f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"
         )
     forgotten = [value for value in settings.noise_forgetting if value is not None and value != 1.0]
     if forgotten:

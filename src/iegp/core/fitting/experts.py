@@ -9,7 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import DEFAULT_NOISE_VAR, DEFAULT_PRIOR_VAR, LEAST_TERM_SHARE, START_LATENT_VAR
+from iegp.core.compute.tolerances import (
+    DEFAULT_NOISE_VAR,
+    DEFAULT_PRIOR_VAR,
+    GLITCH,
+    LEAST_TERM_SHARE,
+    START_LATENT_VAR,
+)
 from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
@@ -271,8 +277,14 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         link=np.repeat(np.stack([fit.link for fit in fits]), n_drifts, axis=0),
         sharpness=sharpness,
         nodes=draws(settings.integration, n_latents, settings.seed),
+        glitch=glitch_limit(settings),
     )
     return Experts(kernels, ensemble)
+
+
+def glitch_limit(settings: Settings) -> float:
+    """Standard deviations beyond which a label is a glitch; infinite where every label is learned."""
+    return GLITCH if settings.robust and settings.likelihood == "gaussian" else np.inf
 
 
 def noise_numbers(forgetting: Rung) -> tuple[float, float]:

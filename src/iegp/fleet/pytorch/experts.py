@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -85,13 +86,18 @@ class DeviceState(NamedTuple):
     """(n, n_experts, D)"""
     log_weights: Tensor
     rows: Tensor
-    """(n, 1)"""
+    """(n, 2)"""
 
 
 def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> DeviceExperts:
     def tensor(array: np.ndarray) -> Tensor:
         return torch.tensor(array, dtype=torch.float64, device=device)
 
+    if not math.isinf(ensemble.glitch):
+        raise InputError(
+            "robust=True is not available on PyTorch, where many rows are learned at once and a glitch would be among "
+            "them; use robust=False, or iegp.Fleet"
+        )
     is_static = ~ensemble.drifts
     if np.any(is_static.reshape(ensemble.n_kernels, -1) != is_static[: ensemble.n_drifts]):
         raise InputError(

@@ -90,7 +90,7 @@ def learn(
         scores = scores.masked_fill(~is_alive.view(n, 1, -1), -math.inf)
     weighed = weights.weigh(scores, state.log_weights, experts.rule, counts)
     state.log_weights.copy_(weighed.log_weights)
-    state.rows.add_(r if counts is None else counts[:, None])
+    state.rows[:, :1].add_(r if counts is None else counts[:, None])
     components = Components(ahead.means[:, :, :, None], scales, dof_table)
     used = weighed.ahead.exp()
     return DevicePredictions(*summarise(used, components), weighed.log_score, used), components

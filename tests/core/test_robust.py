@@ -1,0 +1,149 @@
+"""Single glitches are not learned; changes are. Against a naive loop that leaves them out."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import iegp
+from iegp.errors import InputError
+from iegp.kernels import RBF, Linear
+
+N = 700
+SIZES = [1e1, 1e2, 1e4, 1e6]
+KERNELS = [RBF(1.0) + Linear(), RBF(3.0)]
+NOISE = 0.1
+
+
+def stream(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    return x, np.sin(x[:, 0]) + 0.5 * x[:, 1] + NOISE * rng.normal(size=n)
+
+
+def model(**changes):
+    settings = {"n_frequencies": 15, "warmup": 200, "drift_var": (0.0, 1e-3, 1e-1), "random_state": 0}
+    return iegp.IEGPRegressor(KERNELS, **(settings | changes))
+
+
+def naive(found, x, y, limit=8.0):
+    """Row by row: a label far from its prediction is left out if the one before was not far too."""
+    means, far_before = [], False
+    for row, label in zip(x, y, strict=True):
+        mean, std = found.predict(row[None], return_std=True)
+        means.append(mean[0])
+        far = abs(label - mean[0]) > limit * std[0]
+        if not far or far_before:
+            found.partial_fit(row[None], [label])
+        far_before = far
+    return np.array(means)
+
+
+def test_a_static_model_is_the_naive_loop():
+    """Without drift a glitch is as if its row had not come."""
+    x, y = stream()
+    y[[230, 300, 301, 302, 450]] += 50.0
+    # Fixed weights ahead of a skipped row are those after it, so nothing but the row count tells them apart.
+    settings = {"drift_var": 0.0, "noise_forgetting": None}
+    start, plain = model(**settings).fit(x[:210], y[:210]), model(**settings, robust=False).fit(x[:210], y[:210])
+    wanted = naive(plain, x[210:], y[210:])
+    for size in (1, 5, 97, N):
+        found, means = copy.deepcopy(start), []
+        for i in range(210, N, size):
+            means.append(found.prequential(x[i : i + size], y[i : i + size]).mean)
+        assert_allclose(np.concatenate(means), wanted, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("drift_var", [0.0, (0.0, 1e-3, 1e-1)])
+def test_a_glitch_moves_nothing(size, drift_var):
+    x, y = stream()
+    x_new, _ = stream(9, 50)
+    clean, hit = model(drift_var=drift_var).fit(x[:400], y[:400]), model(drift_var=drift_var).fit(x[:400], y[:400])
+    glitch = y.copy()
+    glitch[400] += max(size, 12.0) * NOISE * 3.0
+    one, two = clean.prequential(x[400:], y[400:]), hit.prequential(x[400:], glitch[400:])
+    assert np.abs(two.mean - one.mean)[1:].max() < 0.1 * NOISE
+    wide = (two.upper - two.lower) > 1.5 * (one.upper - one.lower)
+    assert wide[1:].sum() <= 5
+    assert_allclose(hit.predict(x_new), clean.predict(x_new), atol=0.1 * NOISE)
+    # The answer that was given is scored with the label that came.
+    assert two.log_score[0] < one.log_score[0] - 5.0
+
+
+@pytest.mark.parametrize("size", [1e1, 1e6])
+def test_a_glitch_in_the_warm_up(size):
+    x, y = stream()
+    glitch = y.copy()
+    glitch[120] += size
+    one, two = model().fit(x[:400], y[:400]), model().fit(x[:400], glitch[:400])
+    truth = np.sin(x[400:, 0]) + 0.5 * x[400:, 1]
+    errors = [np.sqrt(np.mean((found.predict(x[400:]) - truth) ** 2)) for found in (one, two)]
+    assert errors[1] < 1.5 * errors[0] + 0.1 * NOISE
+
+
+def test_a_change_is_followed():
+    """Back to the error of a model that learns everything within three rows."""
+    x, y = stream()
+    y[450:] += 5.0
+    robust, plain = model().prequential(x, y), model(robust=False).prequential(x, y)
+    later = slice(453, 600)
+    errors = [np.sqrt(np.mean((run.mean - y)[later] ** 2)) for run in (robust, plain)]
+    assert errors[0] < 1.2 * errors[1]
+
+
+def test_clean_rows_are_untouched():
+    x, y = stream()
+    robust, plain = model().prequential(x, y), model(robust=False).prequential(x, y)
+    assert_allclose(robust.mean, plain.mean, atol=1e-9)
+    assert_allclose(robust.log_score, plain.log_score, atol=1e-8)
+
+
+def test_any_chunking_and_saving_in_between(tmp_path):
+    x, y = stream()
+    y[np.random.default_rng(1).choice(np.arange(220, N), 25, replace=False)] += 40.0
+    whole = model().prequential(x, y)
+    found, means, rng, i = model(), [], np.random.default_rng(2), 0
+    while i < N:
+        size = int(rng.integers(1, 60))
+        means.append(found.prequential(x[i : i + size], y[i : i + size]).mean)
+        i += size
+        found.save(tmp_path / "m")
+        found = iegp.load(tmp_path / "m")
+    assert_allclose(np.concatenate(means), whole.mean, atol=1e-8)
+
+
+def test_several_outputs_and_fleets():
+    x, y = stream()
+    both = np.column_stack([y, -y])
+    both[500, 1] += 1e4
+    base = model().warm_up(x[:300], both[:300])
+    alone, fleet = copy.deepcopy(base), iegp.Fleet(base)
+    run = alone.prequential(x[300:], both[300:])
+    keyed = fleet.learn(["a"] * (N - 300), x[300:], both[300:])
+    assert_allclose(keyed.mean, run.mean, atol=1e-9)
+    assert np.abs(run.mean[201:] - both[501:]).max() < 2.0
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, None])
+def test_robust_is_a_truth_value(wrong):
+    with pytest.raises(InputError, match="robust="):
+        model(robust=wrong).fit(*stream(n=40))
+
+
+def test_what_depends_on_the_order_of_rows_is_refused():
+    x, y = stream()
+    mergeable = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": 1.0}
+    with pytest.raises(InputError, match="robust=True"):
+        model(**mergeable).fit(x, y).unlearn(x[300:310], y[300:310])
+
+
+def test_scaling_of_columns_that_mostly_have_one_value():
+    x, y = stream()
+    x[:, 1] = 0.0
+    x[::50, 1] = 7.0
+    found = model().fit(x, y)
+    assert_allclose(found.model_.scaling.x_scale[1], x[:200, 1].std(), rtol=0.3)
