@@ -25,7 +25,6 @@ from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
     Workspace,
     allocate_workspace,
-    one_row,
     predict_rows,
     sweep_blocks,
     sweep_rows,
@@ -321,16 +320,30 @@ def learn_rows_without_glitches(
 ) -> ExpertPredictions:
     """The same for Gaussian labels, where a glitch is predicted and scored but not learned."""
     n = x.shape[0]
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
+    active = active_experts(ensemble, state)
+    work = allocate_workspace(ensemble, active, x, y, n - n)
+    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
     for t in range(n):
-        row, own = one_row(work, t), some_rows(predictions, t, t + 1)
+        row = allocate_workspace(ensemble, active, x[t : t + 1], y[t : t + 1], n - n)
+        own = some_rows(predictions, t, t + 1)
         if state.rows[1] > 0.0:
             sweep_rows(ensemble, state, None, row)
             weigh(ensemble, state, None, row, own)
         else:
             _learn_unless_far(ensemble, state, row, own)
         state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+        keep_experts(experts, t, ExpertPredictions(row.means, row.variances, row.belief_scores, row.scales, row.dof))
+    return experts
+
+
+@compiled
+def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPredictions) -> None:
+    """Put what was predicted of some rows in its place among that of more."""
+    stop = start + found.dof.shape[0]
+    experts.means[:, start:stop] = found.means
+    experts.variances[:, start:stop] = found.variances
+    experts.scales[start:stop] = found.scales
+    experts.dof[start:stop] = found.dof
 
 
 @compiled

@@ -17,6 +17,7 @@ from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     ExpertPredictions,
     expand_components,
+    keep_experts,
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
@@ -104,7 +105,7 @@ def _learn_without_glitches(
         stop = min(start + span, n)
         before = _copied(state)
         own = some_rows(predictions, start, stop)
-        _keep(experts, start, _learn_chunk(ensemble, state, x[start:stop], y[start:stop], own))
+        keep_experts(experts, start, _learn_chunk(ensemble, state, x[start:stop], y[start:stop], own))
         n_good = note_outliers(ensemble, state, y[start:stop], own)
         if n_good == stop - start:
             start, span = stop, 2 * span
@@ -113,22 +114,14 @@ def _learn_without_glitches(
         end = start + n_good
         if n_good > 0:
             own = some_rows(predictions, start, end)
-            _keep(experts, start, _learn_chunk(ensemble, state, x[start:end], y[start:end], own))
+            keep_experts(experts, start, _learn_chunk(ensemble, state, x[start:end], y[start:end], own))
             note_outliers(ensemble, state, y[start:end], own)
         own = some_rows(predictions, end, end + 1)
-        _keep(experts, end, learn_rows_without_glitches(ensemble, state, x[end : end + 1], y[end : end + 1], own))
+        keep_experts(
+            experts, end, learn_rows_without_glitches(ensemble, state, x[end : end + 1], y[end : end + 1], own)
+        )
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
-
-
-@compiled
-def _keep(experts: ExpertPredictions, start: int, found: ExpertPredictions) -> None:
-    """Put what was predicted of some rows in its place."""
-    stop = start + found.dof.shape[0]
-    experts.means[:, start:stop] = found.means
-    experts.variances[:, start:stop] = found.variances
-    experts.scales[start:stop] = found.scales
-    experts.dof[start:stop] = found.dof
 
 
 @compiled

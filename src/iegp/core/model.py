@@ -24,6 +24,7 @@ from iegp.core.compute.tolerances import (
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
+    MOST_UNUSUAL,
     PREDICT_ROWS,
 )
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
@@ -289,7 +290,8 @@ def _usual_rows(settings: Settings, y: Float) -> Bool:
     """(n,): rows with labels that hyperparameters may be fitted to; those far from all others are glitches."""
     if not settings.robust or settings.likelihood != "gaussian":
         return np.ones(len(y), dtype=bool)
-    return np.asarray(np.all(np.abs(y) <= FARTHEST_USUAL, axis=1))
+    usual = np.all(np.abs(y) <= FARTHEST_USUAL, axis=1)
+    return np.asarray(usual if usual.mean() >= 1.0 - MOST_UNUSUAL else np.ones(len(y), dtype=bool))
 
 
 def _x(model: Online, x: Float) -> Float:

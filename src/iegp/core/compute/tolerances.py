@@ -88,7 +88,7 @@ FEW_ROWS = 6
 CHUNK_ROWS = 2048
 # Values of a warm-up farther from the median than this many robust standard deviations (quartiles) are left out of its
 # scaling, if they are few; labels as far from the mean are left out of the fit of hyperparameters.
-FARTHEST_USUAL, MOST_UNUSUAL = 30.0, 0.02
+FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.

@@ -87,24 +87,6 @@ def allocate_workspace(ensemble: Ensemble, active: Active, x: Float, y: Float, n
     )
 
 
-@compiled
-def one_row(work: Workspace, t: int) -> Workspace:
-    """One row of a workspace for Gaussian labels: views."""
-    rows = slice(t, t + 1)
-    return Workspace(
-        work.x[rows],
-        work.y[rows],
-        work.active,
-        work.means[:, rows],
-        work.variances[:, rows],
-        work.belief_scores,
-        work.outcomes,
-        work.log_scores[rows],
-        work.scales[rows],
-        work.dof[rows],
-    )
-
-
 class Span(NamedTuple):
     """Rows ``begin`` to ``stop`` through one kernel."""
 
