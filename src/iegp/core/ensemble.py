@@ -71,26 +71,26 @@ def start(ensemble: Ensemble) -> State:
 # -- predicting ------------------------------------------------------------------------------------------------------
 
 
-def predict(ensemble: Ensemble, state: State, x: Float) -> Mixture:
-    """Predictive distribution of every row of ``x`` (n, d), were it the next row. Changes nothing."""
+def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Mixture:
+    """Predictive distribution of every row of ``x`` (n, d), were it so many rows ahead. Changes nothing."""
     shape = len(x), ensemble.n_experts, ensemble.noise_var.shape[1]
     components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-    predict_into(ensemble, state, x, components)
+    predict_into(ensemble, state, x, components, n_steps)
     return Mixture.unchecked(*components, single_output=False)
 
 
 @compiled
-def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components) -> None:
+def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components, n_steps: int) -> None:
     """Every row's mixture of experts into ``components``."""
-    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x), components)
+    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, n_steps), components)
 
 
 @compiled
-def _predict_beliefs(ensemble: Ensemble, state: State, x: Float) -> Ahead:
+def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, n_steps: int) -> Ahead:
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
     n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
-    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead)
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead, n_steps)
     return ahead
 
 
@@ -114,31 +114,33 @@ def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Compone
                 dof[t, e, d] = nu
 
 
-def predict_classes(ensemble: Ensemble, state: State, x: Float) -> Float:
+def predict_classes(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Float:
     """Class probabilities (n, K) of every row, were it the next one. Changes nothing."""
     proba = np.empty((len(x), ensemble.n_classes))
-    _predict_classes(ensemble, state, label_model(ensemble), x, proba)
+    _predict_classes(ensemble, state, label_model(ensemble), x, proba, n_steps)
     likelihood_of(ensemble.likelihood).require_sound(proba)
     return proba
 
 
 @compiled
-def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float) -> None:
-    used, ahead = _predict_latent(ensemble, state, x)
+def _predict_classes(
+    ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float, n_steps: int
+) -> None:
+    used, ahead = _predict_latent(ensemble, state, x, n_steps)
     outcomes = np.zeros((ahead.variances.shape[0], x.shape[0], proba.shape[1]))
     _log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
-def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float) -> Any:
+def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float, n_steps: int = 1) -> Any:
     """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
-    return _numbers(ensemble, *_predict_latent(ensemble, state, x), exposure)
+    return _numbers(ensemble, *_predict_latent(ensemble, state, x, n_steps), exposure)
 
 
 @compiled
-def _predict_latent(ensemble: Ensemble, state: State, x: Float) -> tuple[Float, Ahead]:
+def _predict_latent(ensemble: Ensemble, state: State, x: Float, n_steps: int) -> tuple[Float, Ahead]:
     """Weights (n, experts), latent means (beliefs, n, L) and variances (beliefs, n)."""
-    ahead = _predict_beliefs(ensemble, state, x)
+    ahead = _predict_beliefs(ensemble, state, x, n_steps)
     used = np.empty((x.shape[0], state.log_weights.size))
     used[:] = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
     # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
@@ -349,7 +351,7 @@ def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPrediction
 @compiled
 def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
     """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
-    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances))
+    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances), 1)
     aside = State(
         state.matrix,
         state.vector,
@@ -383,18 +385,18 @@ def weigh(
     if labels is None:
         noise.score_rows(ensemble, state, work)
     else:
-        _score_labels(ensemble, work)
+        score_labels(ensemble, work)
     rule, log_score = weight_rule(ensemble), predictions.log_score
     weights.weigh_rows(rule, work.log_scores, state.log_weights, predictions.weights, log_score)
     if labels is None:
         summarise(work, predictions)
     else:
-        _mix_labels(ensemble, work, predictions)
+        mix_labels(ensemble, work, predictions)
     state.rows[0] += log_score.size
 
 
 @compiled
-def _score_labels(ensemble: Ensemble, work: Workspace) -> None:
+def score_labels(ensemble: Ensemble, work: Workspace) -> None:
     """Log score of every expert, each belief at its sharpness, where labels are not Gaussian."""
     n_noise = ensemble.sharpness.size
     for t in range(work.x.shape[0]):
@@ -409,7 +411,7 @@ def _score_labels(ensemble: Ensemble, work: Workspace) -> None:
 
 
 @compiled
-def _mix_labels(ensemble: Ensemble, work: Workspace, predictions: Predictions) -> None:
+def mix_labels(ensemble: Ensemble, work: Workspace, predictions: Predictions) -> None:
     """Probabilities of classes, and where in their order the labels lie."""
     if predictions.proba.shape[1] > 0:
         mix_classes(ensemble.sharpness, predictions.weights, work.outcomes, predictions.proba)

@@ -70,7 +70,7 @@ def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Comp
         a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
         state = _state_in_float64(page, rows.slots[i])
-        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b))
+        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), 1)
 
 
 @compiled

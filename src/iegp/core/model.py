@@ -27,6 +27,7 @@ from iegp.core.compute.tolerances import (
     MOST_UNUSUAL,
     PREDICT_ROWS,
 )
+from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.likelihoods import named
@@ -60,11 +61,13 @@ class Online:
     fills_gaps: bool = False
     n_warmup_learned: int = 0
     """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
+    waiting: Waiting | None = None
+    """With a delay: rows whose labels have not arrived, in the user's units."""
 
     @property
     def n_seen(self) -> int:
-        """Rows learned so far."""
-        return int(self.state.rows[0])
+        """Rows seen so far, those that wait for their labels included."""
+        return int(self.state.rows[0]) + (0 if self.waiting is None else len(self.waiting.x))
 
     @property
     def n_columns(self) -> int:
@@ -108,6 +111,7 @@ def begin(
         is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
         column_keys=keys,
         fills_gaps=fills_gaps,
+        waiting=none_waiting(experts.ensemble, n_columns, n_labels) if settings.delay else None,
     )
 
 
@@ -121,17 +125,32 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
         model = replace(model, state=ens.start(model.experts.ensemble))
     empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
     n_learned = len(x) if settings.learn_warmup else 0
-    return replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False, n_warmup_learned=n_learned)
+    model = replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False, n_warmup_learned=n_learned)
+    if model.waiting is not None:
+        model.waiting = model.waiting.forgotten(model.experts.ensemble)
+    return model
+
+
+def latest_state(model: Online) -> State:
+    """The state in which every label that was handed over has arrived."""
+    if model.waiting is None:
+        return model.state
+    return with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+
+
+def _standardised(model: Online, waiting: Waiting) -> Waiting:
+    return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y))
 
 
 def predict(model: Online, x: Float) -> Mixture:
     """Predictive distribution of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
+    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
     if len(x) <= FEW_ROWS:
-        return to_user_mixture(model.scaling, ens.predict(model.experts.ensemble, model.state, _x(model, x)))
+        return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps))
     with one_blas_thread():
         parts = [
-            ens.predict(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+            ens.predict(ensemble, state, _x(model, x[i : i + PREDICT_ROWS]), n_steps)
             for i in range(0, len(x), PREDICT_ROWS)
         ]
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
@@ -140,12 +159,13 @@ def predict(model: Online, x: Float) -> Mixture:
 def predict_classes(model: Online, x: Float) -> Float:
     """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
     _check_shapes(model, x)
+    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
     if len(x) <= FEW_ROWS:
-        return ens.predict_classes(model.experts.ensemble, model.state, _x(model, x))
+        return ens.predict_classes(ensemble, state, _x(model, x), n_steps)
     with one_blas_thread():
         return np.concatenate(
             [
-                ens.predict_classes(model.experts.ensemble, model.state, _x(model, x[i : i + PREDICT_ROWS]))
+                ens.predict_classes(ensemble, state, _x(model, x[i : i + PREDICT_ROWS]), n_steps)
                 for i in range(0, len(x), PREDICT_ROWS)
             ]
         )
@@ -154,12 +174,13 @@ def predict_classes(model: Online, x: Float) -> Float:
 def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
     _check_shapes(model, x)
+    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
-        found: CountMixture | LatentMixture
-        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
         return found
     with one_blas_thread():
-        found = ens.predict_counts(model.experts.ensemble, model.state, _x(model, x), exposure)
+        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
         return found
 
 
@@ -173,7 +194,7 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
@@ -185,7 +206,7 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
 def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
-    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model):
+    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
         return
@@ -194,7 +215,11 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
-        yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
+        if draft.waiting is None:
+            yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
+        else:
+            predictions, rows_x, rows_y = _learn_late(draft, rows_x, rows_y, level)
+            yield predictions
         position = stop
         if draft.is_warming_up:
             _keep(draft, rows_x, rows_y)
@@ -215,6 +240,21 @@ def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float 
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
 
 
+def _learn_late(model: Online, x: Float, y: Float, level: float | None) -> tuple[Predictions, Float, Float]:
+    """Predict rows whose labels come late; also returns the rows that arrived meanwhile, in the user's units."""
+    assert model.waiting is not None
+    ensemble, before = model.experts.ensemble, model.waiting
+    new = _x(model, x), model.scaling.standardise_y(y)
+    options = ens.PassOptions(level=level)
+    found, after = learn_delayed(
+        ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
+    )
+    rows_x, rows_y = np.concatenate([before.x, x]), np.concatenate([before.y, y])
+    n_arrived = len(rows_x) - len(after.x)
+    model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
+    return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]
+
+
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
     """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
     if x.ndim != 2 or x.shape[1] != model.n_columns:
@@ -233,11 +273,12 @@ def check_label_range(model: Online, y: Float) -> None:
 
 
 def rows_to_refit(model: Online) -> int:
-    """How many rows until the next refit; more than any call brings if there is none."""
+    """How many rows until the next refit, which waits for their labels; more than any call brings if there is none."""
     if not model.is_warming_up:
         return int(np.iinfo(np.int64).max)
     seen = len(model.kept_x)
-    return min(_next_refit(seen), model.settings.warmup) - seen
+    n_first = 0 if model.waiting is None else model.settings.delay - len(model.waiting.x)
+    return min(_next_refit(seen), model.settings.warmup) - seen + n_first
 
 
 def _next_refit(seen: int) -> int:
@@ -283,7 +324,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         pass
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
-    return replace(model, scaling=scaling, experts=experts, state=state)
+    waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
+    return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting)
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.compute.tolerances import MAX_DELAY
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import named
@@ -47,6 +48,7 @@ class Settings:
     overdispersion: float | None = None
     drift_units: str = "target"
     robust: bool = False
+    delay: int = 0
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
@@ -58,6 +60,9 @@ class Settings:
         check_choice("integration", self.integration, INTEGRATIONS)
         check_whole("n_frequencies", self.n_frequencies, 1)
         check_whole("warmup", self.warmup, 0)
+        check_whole("delay", self.delay, 0)
+        if self.delay > MAX_DELAY:
+            raise InputError(f"delay={self.delay} is more than {MAX_DELAY}: so many rows would be kept in memory")
         check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
         check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):

@@ -56,6 +56,9 @@ class IEGPClassifier(LabelEstimator):
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
+    delay : int, default=0
+        How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
+        up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
     standardize : bool, default=True
         Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -105,6 +108,7 @@ class IEGPClassifier(LabelEstimator):
         likelihood: str | Likelihood | None = None,
         warmup: int = 1000,
         learn_warmup: bool = True,
+        delay: int = 0,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -125,6 +129,7 @@ class IEGPClassifier(LabelEstimator):
         self.likelihood = likelihood
         self.warmup = warmup
         self.learn_warmup = learn_warmup
+        self.delay = delay
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

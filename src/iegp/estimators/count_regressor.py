@@ -97,6 +97,7 @@ class IEGPCountRegressor(NumberEstimator):
         likelihood: str | Likelihood = "poisson",
         warmup: int = 1000,
         learn_warmup: bool = True,
+        delay: int = 0,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -116,6 +117,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.likelihood = likelihood
         self.warmup = warmup
         self.learn_warmup = learn_warmup
+        self.delay = delay
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -75,6 +75,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         integration: str = "quadrature",
         warmup: int = 1000,
         learn_warmup: bool = True,
+        delay: int = 0,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -95,6 +96,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.integration = integration
         self.warmup = warmup
         self.learn_warmup = learn_warmup
+        self.delay = delay
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

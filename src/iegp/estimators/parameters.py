@@ -41,6 +41,7 @@ def settings_from(
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
         drift_units=parameters.get("drift_units", "target"),
         robust=_flag("robust", parameters.get("robust", False)),
+        delay=_plain(parameters.get("delay", 0)),
     )
 
 

@@ -77,6 +77,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         paper's.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
+    delay : int, default=0
+        How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
+        up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -134,6 +137,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         warmup: int = 1000,
         robust: bool = True,
         learn_warmup: bool = True,
+        delay: int = 0,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -153,6 +157,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.warmup = warmup
         self.robust = robust
         self.learn_warmup = learn_warmup
+        self.delay = delay
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, N_DRAWS
+from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, LARGEST_SQUARE, N_DRAWS
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
@@ -297,3 +297,14 @@ def kept_schema(settings: Settings, own: Sizes, n_kept: int, fills_gaps: bool) -
     elif likelihood is not None:
         labels = labels._replace(low=(likelihood.label_low, _TINY), high=(likelihood.label_high, LARGEST_FLOAT))
     return {"kept.x": Field((n_kept, own.n_columns), gaps=fills_gaps), "kept.y": labels}
+
+
+def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: bool) -> dict[str, Field]:
+    """Rows that wait for their labels, in the user's units, and the scores of their predictions."""
+    kept = kept_schema(settings, own, n_waiting, fills_gaps)
+    return {
+        "waiting.x": kept["kept.x"],
+        "waiting.y": kept["kept.y"],
+        "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
+        "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
+    }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
 from iegp.core.kernels import Stationary, kernel_from_config
@@ -19,7 +20,7 @@ from iegp.core.state import Ensemble, Layout, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
-from iegp.storage.ensemble_schema import Header
+from iegp.storage.ensemble_schema import Header, Sizes
 from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
@@ -43,6 +44,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     arrays |= {f"ensemble.basis.{name}": array for name, array in ensemble.basis._asdict().items()}
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
+    if model.waiting is not None:
+        arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items()}
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -65,6 +68,9 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
         check_label_range(model, model.kept_y)
+        if settings.delay:
+            model.waiting = _waiting(model, sizes, arrays)
+            check_label_range(model, model.waiting.y)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
@@ -111,6 +117,15 @@ def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Array
     most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
     model.n_warmup_learned = config.get("n_warmup_learned", most)
     return model
+
+
+def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
+    """Rows that wait for their labels; as many as the delay, fewer only at the beginning of a stream."""
+    n = len(arrays["waiting.x"])
+    if n > model.settings.delay or (n < model.settings.delay and model.state.rows[0] > model.n_warmup_learned):
+        raise ValueError(f"{n} rows wait for labels that come {model.settings.delay} rows late")
+    check_arrays(ensemble_schema.waiting_schema(model.settings, sizes, n, model.fills_gaps), arrays)
+    return Waiting(*(arrays[f"waiting.{name}"] for name in Waiting._fields))
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:

@@ -51,6 +51,28 @@ class Ahead(NamedTuple):
     """(n,), over the noise variance, or one such list per belief."""
 
 
+class Trail(NamedTuple):
+    """How a block of rows moved a belief, for predictions made halfway through it; no rows where none are made.
+
+    After s rows the mean is that at the start plus ``sum c_i e_i`` over the first s rows, and the covariance that at
+    the start (and the walk) less ``sum w_i c_i c_i'``. In the coordinates of the belief: those of the covariance for a
+    drifting belief, whitened by the factor at the start for a static one.
+    """
+
+    gains: Float
+    """(B, F): c"""
+    pulls: Float
+    """(B, D): e"""
+    weights: Float
+    """(B,): w; NaN if the rows were learned one by one, which leaves no trail."""
+
+
+@compiled
+def no_trail(n_outputs: int) -> Trail:
+    """For blocks in which no predictions are made halfway."""
+    return Trail(np.empty((0, 0)), np.empty((0, n_outputs)), np.empty(0))
+
+
 def prior(prior_ratio: float, drift: Float, n_outputs: int) -> Belief:
     """The belief before any row: mean zero, covariance ``prior_ratio * I`` (eq:p_theta, divided by the noise).
 
@@ -98,14 +120,14 @@ def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
 
 
 @compiled
-def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead) -> None:
-    """The same for a random-walk expert, the next step of the walk included (eq:p_theta_pre)."""
+def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, n_steps: int) -> None:
+    """The same for a random-walk expert, the next steps of the walk included (eq:p_theta_pre)."""
     variances = ahead.variances
     weighted = np.empty_like(phi)
     matmul(phi, belief.matrix, weighted)
     matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
-        variances[t] = 1.0 + walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
+        variances[t] = 1.0 + n_steps * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
 
 
 @compiled

@@ -29,7 +29,7 @@ from iegp.core.compute.linalg import (
     subtract_gram_of_columns,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import Ahead, Belief, Block, drifting_row, static_row
+from iegp.core.expert.belief import Ahead, Belief, Block, Trail, drifting_row, static_row
 from iegp.typing import Float
 
 
@@ -52,8 +52,8 @@ def one_step_ahead(lower: Float, y: Float, means: Float, variances: Float, white
 
 
 @compiled
-def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
-    """Predict then learn the rows of a block; the belief is updated in place.
+def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> None:
+    """Predict then learn the rows of a block; the belief is updated in place, and ``trail`` filled in if it has rows.
 
     ``[R; Phi] = [I; U] R``, so with ``C'C = I + U'U`` the new factor is ``C R`` and the new ``z`` solves
     ``C' z_new = z + U'y``. C is as well conditioned as the block is unsurprising; a block with a very surprising row
@@ -74,9 +74,16 @@ def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
     if not leverage <= MAX_BLOCK_LEVERAGE or cholesky_lower(lower) != 0:
         for t in range(n):
             variances[t] = static_row(belief, phi[t], y[t], means[t])
+        trail.weights[:] = np.nan
         return
     matmul(whitened_phi, vector, means)
-    one_step_ahead(lower, y, means, variances, np.empty_like(y))
+    whitened = np.empty_like(y)
+    one_step_ahead(lower, y, means, variances, whitened)
+    if trail.weights.size > 0:
+        trail.gains[:] = whitened_phi
+        solve_lower(lower, trail.gains)
+        trail.pulls[:] = whitened
+        trail.weights[:] = 1.0
     growth = np.empty((n_features, n_features))
     gram_of_columns(whitened_phi, growth)
     for i in range(n_features):
@@ -88,7 +95,7 @@ def static_block(belief: Belief, block: Block, ahead: Ahead) -> None:
 
 
 @compiled
-def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
     """The same for a random-walk expert."""
     covariance, vector = belief
     phi, y = block
@@ -102,11 +109,16 @@ def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> 
     if cholesky_lower(lower) != 0:
         for t in range(n):
             variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
+        trail.weights[:] = np.nan
         return
     matmul(phi, vector, means)
     whitened = np.empty_like(y)
     one_step_ahead(lower, y, means, variances, whitened)
     solve_lower(lower, cross)
+    if trail.weights.size > 0:
+        trail.gains[:] = cross
+        trail.pulls[:] = whitened
+        trail.weights[:] = 1.0
     add_transposed_matmul(cross, whitened, vector)
     walk_and_subtract(covariance, drift, cross)
 

@@ -29,7 +29,7 @@ from iegp.core.compute.linalg import (
     solve_upper_transposed,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import Ahead, Belief, Block, walked
+from iegp.core.expert.belief import Ahead, Belief, Block, Trail, walked
 from iegp.core.expert.gaussian_block import latent_covariance, walk_and_subtract
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, site
 from iegp.typing import Float
@@ -75,7 +75,7 @@ def assimilate(labels: LabelModel, y: Float, floors: Float, joint: Float, ahead:
 
 
 @compiled
-def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead) -> None:
+def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> None:
     """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
     factor, vector = belief
     phi, y = block
@@ -97,7 +97,13 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead)
     if not leverage <= MAX_BLOCK_LEVERAGE:
         for t in range(n):
             variances[t] = static_site_row(labels, belief, phi[t], y[t], means[t])
+        trail.weights[:] = np.nan
         return
+    if trail.weights.size > 0:
+        trail.gains[:] = whitened
+        trail.pulls[:] = slopes
+        _unit_triangle(joint, trail.weights)
+        solve_lower(joint, trail.gains)
     # The natural parameter of a site, h times its pseudo-target: finite however small h is.
     pulls = np.empty_like(means)
     for t in range(n):
@@ -117,7 +123,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead)
 
 
 @compiled
-def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
     """The same for a random-walk expert."""
     covariance, vector = belief
     phi, y = block
@@ -130,19 +136,32 @@ def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Bloc
     matmul(phi, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
     assimilate(labels, y, floors, joint, ahead, Sites(slopes, curvatures))
+    squares = np.empty(n)
+    _unit_triangle(joint, squares)
+    solve_lower(joint, cross)
+    if trail.weights.size > 0:
+        trail.gains[:] = cross
+        trail.pulls[:] = slopes
+        trail.weights[:] = squares
+    add_transposed_matmul(cross, slopes, vector)
+    for t in range(n):
+        cross[t] *= math.sqrt(squares[t])
+    walk_and_subtract(covariance, drift, cross)
+
+
+@compiled
+def _unit_triangle(joint: Float, squares: Float) -> None:
+    """Make ``joint``, as :func:`assimilate` leaves it, the unit triangle that turns covariances with the parameters
+    at the start of the block into those given the rows before; its roots go to ``squares`` (B,), squared."""
+    n = squares.size
     roots = np.empty(n)
     for t in range(n):
         roots[t] = joint[t, t]
-    # Covariances of each row with the parameters, given the rows before it: a triangular system with unit diagonal.
+        squares[t] = roots[t] * roots[t]
     for t in range(n):
         for j in range(t):
             joint[t, j] *= roots[j]
         joint[t, t] = 1.0
-    solve_lower(joint, cross)
-    add_transposed_matmul(cross, slopes, vector)
-    for t in range(n):
-        cross[t] *= roots[t]
-    walk_and_subtract(covariance, drift, cross)
 
 
 @compiled

@@ -120,6 +120,67 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
 
 
 @compiled
+def score_ahead(ensemble: Ensemble, state: State, work: Workspace, t: int, log_scores: Float, squares: Float) -> None:
+    """Score every expert's prediction of row ``t`` without learning from it.
+
+    Writes the log scores (experts,) and the squared errors over their variances (beliefs, D), and the predictive scales
+    and degrees of freedom to ``work``.
+    """
+    n_noise, n_outputs = ensemble.forgetting.size, work.y.shape[1]
+    for k in range(n_noise):
+        work.dof[t, k] = next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
+    for e in range(log_scores.size):
+        b, k = e // n_noise, e % n_noise
+        if not work.active.experts[e]:
+            log_scores[e] = -math.inf
+            work.scales[t, e] = 1.0
+            continue
+        log_scores[e] = 0.0
+        for d in range(n_outputs):
+            level = squared_scale(state.noise_scale[e, d], state.noise_shape[k])
+            residual, variance = work.y[t, d] - work.means[b, t, d], work.variances[b, t]
+            spread = math.sqrt(level * variance)
+            work.scales[t, e, d] = spread
+            squares[b, d] = min(residual * residual / variance, LARGEST_SQUARE)
+            dof = work.dof[t, k]
+            log_scores[e] += student_log_normaliser(dof) + student_log_kernel(residual, spread, dof)
+
+
+@compiled
+def learn_arrived(ensemble: Ensemble, state: State, work: Workspace, t: int, answered: Float) -> None:
+    """Learn the noise from a label that arrived, and score the prediction that was made one row ahead of it.
+
+    Conjugate noise learns from that prediction, heavy-tailed noise from the answer that was given, ``answered``
+    (beliefs, D). Writes the log scores to row ``t`` of ``work``.
+    """
+    forgetting, tails, shape, scale = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
+    n_noise = shape.size
+    for k in range(n_noise):
+        if not math.isinf(shape[k]):
+            shape[k] *= forgetting[k]
+    for e in range(work.active.experts.size):
+        b, k = e // n_noise, e % n_noise
+        work.log_scores[t, e] = 0.0 if work.active.experts[e] else -math.inf
+        if not work.active.experts[e]:
+            continue
+        dof = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
+        for d in range(work.y.shape[1]):
+            if not math.isinf(shape[k]):
+                scale[e, d] *= forgetting[k]
+            residual, variance = work.y[t, d] - work.means[b, t, d], work.variances[b, t]
+            spread = math.sqrt(squared_scale(scale[e, d], shape[k]) * variance)
+            work.log_scores[t, e] += student_log_normaliser(dof) + student_log_kernel(residual, spread, dof)
+            square = min(residual * residual / variance, LARGEST_SQUARE)
+            if not math.isnan(tails[k]):
+                square = answered[b, d]
+            if not math.isnan(square):
+                scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
+    for k in range(n_noise):
+        if not math.isinf(shape[k]):
+            shape[k] += 0.5
+
+
+@compiled
 def _learned(scale: float, square: float, shape: float, forgetting: float, tail: float) -> float:
     """The scale after a row with normalised squared innovation ``square``."""
     if not math.isinf(shape):

@@ -18,8 +18,10 @@ from iegp.core.expert.belief import (
     Ahead,
     Belief,
     Block,
+    Trail,
     drifting_row,
     is_moving,
+    no_trail,
     predict_drifting,
     predict_static,
     static_row,
@@ -132,6 +134,7 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
     first, end = layout.beliefs[kernel], layout.beliefs[kernel + 1]
     n_features = layout.features[first + 1] - layout.features[first]
     size = block_rows(n_features, drifts, ensemble.likelihood == GAUSSIAN)
+    trail = no_trail(ensemble.noise_var.shape[1])
     for start in range(span.begin, span.stop, size):
         stop = min(span.stop, start + size)
         phi = kernel_features(ensemble, kernel, work.x[start:stop])
@@ -141,27 +144,29 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b, start:stop], work.variances[b, start:stop])
                 if labels is None:
-                    _learn_gaussian_block(belief, drift, block, ahead)
+                    learn_gaussian_block(belief, drift, block, ahead, trail)
                 else:
                     own = of_belief(labels, b)
-                    _learn_other_block(own, belief, drift, block, ahead)
+                    learn_other_block(own, belief, drift, block, ahead, trail)
                     score_rows(own, block.y, ahead, work.belief_scores[b, start:stop], work.outcomes[b, start:stop])
 
 
 @compiled
-def _learn_gaussian_block(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+def learn_gaussian_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
     if is_moving(drift):
-        drifting_block(belief, drift, block, ahead)
+        drifting_block(belief, drift, block, ahead, trail)
     else:
-        static_block(belief, block, ahead)
+        static_block(belief, block, ahead, trail)
 
 
 @compiled
-def _learn_other_block(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+def learn_other_block(
+    labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail
+) -> None:
     if is_moving(drift):
-        drifting_sites(labels, belief, drift, block, ahead)
+        drifting_sites(labels, belief, drift, block, ahead, trail)
     else:
-        static_sites(labels, belief, block, ahead)
+        static_sites(labels, belief, block, ahead, trail)
 
 
 @compiled
@@ -175,15 +180,15 @@ def sweep_rows(ensemble: Ensemble, state: State, labels: LabelModel | None, work
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b], work.variances[b])
                 if labels is None:
-                    _learn_gaussian_rows(belief, drift, phi, work.y, ahead)
+                    learn_gaussian_rows(belief, drift, phi, work.y, ahead)
                 else:
                     own = of_belief(labels, b)
-                    _learn_other_rows(own, belief, drift, Block(phi, work.y), ahead)
+                    learn_other_rows(own, belief, drift, Block(phi, work.y), ahead)
                     score_rows(own, work.y, ahead, work.belief_scores[b], work.outcomes[b])
 
 
 @compiled
-def _learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahead: Ahead) -> None:
+def learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahead: Ahead) -> None:
     means, variances = ahead
     for t in range(phi.shape[0]):
         if is_moving(drift):
@@ -193,7 +198,7 @@ def _learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahe
 
 
 @compiled
-def _learn_other_rows(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
+def learn_other_rows(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
     means, variances = ahead
     phi, y = block
     for t in range(phi.shape[0]):
@@ -204,8 +209,8 @@ def _learn_other_rows(labels: LabelModel, belief: Belief, drift: Float, block: B
 
 
 @compiled
-def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead: Ahead) -> None:
-    """Predict rows with every active belief, each row as if it came next; nothing is changed."""
+def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead: Ahead, n_steps: int) -> None:
+    """Predict rows with every active belief, each row as if it came so many rows later; nothing is changed."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
         phi = kernel_features(ensemble, kernel, x)
@@ -214,7 +219,7 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 own = Ahead(ahead.means[b], ahead.variances[b])
                 if is_moving(drift):
-                    predict_drifting(belief, drift, phi, own)
+                    predict_drifting(belief, drift, phi, own, n_steps)
                 else:
                     predict_static(belief, phi, own)
 
