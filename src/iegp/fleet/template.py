@@ -36,6 +36,11 @@ def take(template: Template, what: str, instead: str) -> Taken:
         raise InputError(
             f"{what} of {type(template).__name__} is not possible; only IEGPRegressor can be a template, {instead}"
         )
+    if model.settings.delay:
+        raise InputError(
+            f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their labels; "
+            "use delay=0, or one estimator per key"
+        )
     if model.is_warming_up:
         raise InputError(
             f"the template's warm-up is not over ({len(model.kept_x)} of {model.settings.warmup} rows), so scaling "

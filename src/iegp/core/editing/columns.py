@@ -39,14 +39,22 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     kernels = tuple(_with_columns(kernel, model.inputs, len(keys)) for kernel in model.experts.kernels)
     bases = [kernel_basis(model.settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]
     ensemble = model.experts.ensemble._replace(basis=joined(bases))
-    gap = np.full((len(model.kept_x), len(keys)), np.nan)
+    waiting = model.waiting
+    if waiting is not None:
+        waiting = waiting._replace(x=_with_gaps(waiting.x, len(keys)))
     return replace(
         model,
         scaling=scaling,
         experts=Experts(kernels, ensemble),
-        kept_x=np.concatenate([model.kept_x, gap], axis=1),
+        kept_x=_with_gaps(model.kept_x, len(keys)),
         column_keys=all_keys,
+        waiting=waiting,
     )
+
+
+def _with_gaps(x: Float, n_new: int) -> Float:
+    """Rows with so many columns more, in which they have no value."""
+    return np.concatenate([x, np.full((len(x), n_new), np.nan)], axis=1)
 
 
 def _with_columns(kernel: Kernel, inputs: Inputs, n_new: int) -> Kernel:

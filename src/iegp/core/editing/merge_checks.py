@@ -42,6 +42,11 @@ def check_mergeable(model: Online, verb: str) -> None:
         raise InputError(
             f"cannot {verb} with shutdown={ensemble.shutdown:g}: an expert may have stopped learning halfway. {use}"
         )
+    if settings.delay:
+        raise InputError(
+            f"cannot {verb} with delay={settings.delay}: rows wait for their labels in the order in which they came. "
+            "Use delay=0"
+        )
     if settings.robust:
         raise InputError(
             f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"

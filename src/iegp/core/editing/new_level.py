@@ -30,22 +30,27 @@ def add_level(model: Online, place: int) -> Online:
     spread = np.sqrt(1.0 + ensemble.prior_ratio / noise.var())
     far = spread * noise.isf(1.0 / (model.n_seen + ensemble.n_classes + 1))
     cuts = np.stack([_with_level(*own, place) for own in zip(ensemble.link, far, strict=True)])
+    waiting = model.waiting
+    if waiting is not None:
+        waiting = waiting._replace(y=waiting.y + (waiting.y >= place)).forgotten(ensemble)
     return replace(
         model,
         experts=model.experts._replace(ensemble=ensemble._replace(link=np.ascontiguousarray(cuts))),
         kept_y=model.kept_y + (model.kept_y >= place),
+        waiting=waiting,
     )
 
 
 def mirrored(model: Online) -> Online:
     """The same model with its levels in the opposite order: latent function and cut-points change their sign."""
     _ordinal(model)
-    ensemble = model.experts.ensemble
+    ensemble, waiting = model.experts.ensemble, model.waiting
     return replace(
         model,
         experts=model.experts._replace(ensemble=ensemble._replace(link=np.ascontiguousarray(-ensemble.link[:, ::-1]))),
         state=model.state._replace(vector=-model.state.vector),
         kept_y=ensemble.n_classes - 1 - model.kept_y,
+        waiting=None if waiting is None else waiting._replace(y=ensemble.n_classes - 1 - waiting.y),
     )
 
 
