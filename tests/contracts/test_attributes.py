@@ -174,10 +174,11 @@ def test_after_warm_up_the_warm_up_is_over(learn):
 
 
 def test_learn_warmup_does_not_concern_fit():
-    assert same_bits(small(learn_warmup=False).fit(X, Y).predict(X), small(learn_warmup=True).fit(X, Y).predict(X))
+    one, two = (small(learn_warmup=learned, weights="bayes").fit(X, Y).predict(X) for learned in (False, True))
+    assert same_bits(one, two)
 
 
-def test_hyperparameters_are_refitted_at_powers_of_two_and_at_the_end():
+def test_hyperparameters_are_refitted_every_few_rows_then_at_powers_of_two_and_at_the_end():
     model, changed = small(warmup=50, noise_forgetting=None, drift_var=0.0), []
     previous = None
     for t in range(100):
@@ -186,17 +187,51 @@ def test_hyperparameters_are_refitted_at_powers_of_two_and_at_the_end():
         if previous is not None and now != previous:
             changed.append(t + 1)
         previous = now
-    assert changed == [32, 50]
+    assert changed == [8, 12, 16, 20, 24, 28, 32, 50]
 
 
-def test_weights_start_anew_at_a_refit():
-    model = small()
+@pytest.mark.parametrize("changes", [{"weights": "bayes"}, {"weights": "switching"}, {"learn_warmup": False}])
+def test_posterior_weights_start_anew_at_a_refit(changes):
+    model = small(**changes)
     for n in (2, 4, 8, 16, 32, 64):
         model.fit(X[:n], Y[:n])
         np.testing.assert_allclose(model.expert_weights_, 1 / 8, err_msg=str(n))
         model.partial_fit(X[n : n + 3], Y[n : n + 3])
         if n >= 8:
             assert np.ptp(model.expert_weights_) > 0
+
+
+def test_stacked_weights_are_those_of_the_replay_after_a_refit():
+    for n in (8, 16, 32, 64):
+        model = small().fit(X[:n], Y[:n])
+        assert np.ptp(model.expert_weights_) > 0, n
+
+
+@pytest.mark.parametrize("n", [32, 64, 128, 256])
+def test_nothing_jumps_at_a_refit(n):
+    """Error and width of the intervals of a function of one column, one row before a refit and after it."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(300, 1))
+    y = np.sin(3 * x[:, 0]) + 0.05 * rng.normal(size=300)
+    new = np.linspace(-2, 2, 200)[:, None]
+    found = []
+    for rows in (n - 1, n):
+        mean, std = IEGPRegressor(warmup=256, random_state=0).fit(x[:rows], y[:rows]).predict(new, return_std=True)
+        found.append((np.sqrt(np.mean((mean - np.sin(3 * new[:, 0])) ** 2)), np.median(std)))
+    assert np.all(np.array(found[1]) < 1.5 * np.array(found[0]))
+
+
+@pytest.mark.parametrize("n", [9, 15, 30])
+@pytest.mark.parametrize("function", [np.sin, np.square, lambda x: np.sin(2 * x)], ids=["sin", "square", "fast"])
+def test_a_few_rows_give_a_sane_function(n, function):
+    """Far outside its rows, but within one more range, the mean is less than ten ranges of the labels away."""
+    for seed in range(2):
+        x = np.random.default_rng(seed).uniform(-3, 3, size=(n, 1))
+        y = function(x[:, 0])
+        model = IEGPRegressor(random_state=seed).fit(x, y)
+        reach = np.ptp(x)
+        far = np.linspace(x.min() - reach, x.max() + reach, 100)[:, None]
+        assert np.abs(model.predict(far) - y.mean()).max() < 10.0 * np.ptp(y)
 
 
 # -- presets ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 from iegp.core.frequencies import METHODS, draw_frequencies
 from iegp.core.kernels import RBF, Cauchy, Laplace, Matern
 from iegp.errors import InputError
@@ -37,7 +37,7 @@ MARGINALS = {
 def kernel_error(kernel, method, n_frequencies, d, seed, n_rows=12):
     """Root mean square error of the approximate kernel matrix at rows a typical distance apart."""
     x = np.random.default_rng(99).normal(size=(n_rows, d)) / np.sqrt(d)
-    phi = feature_rows(x, np.ascontiguousarray(draw_frequencies(kernel, n_frequencies, d, method, (seed,))))
+    phi = fourier_rows(x, np.ascontiguousarray(draw_frequencies(kernel, n_frequencies, d, method, (seed,))))
     off = ~np.eye(n_rows, dtype=bool)
     return float(np.sqrt(np.mean((phi @ phi.T - kernel(x))[off] ** 2)))
 
@@ -50,7 +50,7 @@ def test_approximate_kernel_converges_to_the_exact_one(name, method, d):
     n = 5_000
     kernel = KERNELS[name]
     x = np.random.default_rng(7).normal(size=(8, d)) / np.sqrt(d)
-    phi = feature_rows(x, np.ascontiguousarray(draw_frequencies(kernel, n, d, method, (1,))))
+    phi = fourier_rows(x, np.ascontiguousarray(draw_frequencies(kernel, n, d, method, (1,))))
     assert_allclose(phi @ phi.T, kernel(x), atol=4.0 / np.sqrt(n))
 
 

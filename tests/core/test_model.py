@@ -98,12 +98,12 @@ def test_chunking_does_not_show_through_the_warm_up(name):
 @pytest.mark.parametrize(
     ("warmup", "wanted"),
     [
-        (100, [1, 2, 4, 8, 16, 32, 64, 100]),
-        (128, [1, 2, 4, 8, 16, 32, 64, 128]),
-        (20, [1, 2, 4, 8, 16, 20]),
+        (100, [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 64, 100]),
+        (128, [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 64, 128]),
+        (18, [1, 2, 4, 8, 12, 16, 18]),
         (1, [1]),
         (0, []),
-        (1000, [1, 2, 4, 8, 16, 32, 64, 128]),
+        (1000, [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 64, 128]),
     ],
 )
 def test_milestones_depend_on_the_row_count_only(monkeypatch, cuts, warmup, wanted):

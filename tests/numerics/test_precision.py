@@ -28,18 +28,17 @@ def by_blocks(beliefs, drift, phi, y, means, variances):
     size = phi.shape[1] // (2 if drift > 0.0 else 1)
     for start in range(0, len(y), size):
         part = slice(start, start + size)
+        rows_, ahead = belief.Block(phi[part], y[part]), belief.Ahead(means[part], variances[part])
         if drift > 0.0:
-            rows_ = belief.Block(phi[part], phi[part] @ phi[part].T, y[part])
-            blocks.drifting_block(beliefs, drift, rows_, belief.Ahead(means[part], variances[part]))
+            blocks.drifting_block(beliefs, np.full(phi.shape[1], drift), rows_, ahead, belief.no_trail(1))
         else:
-            rows_ = belief.Block(phi[part], phi[:0], y[part])
-            blocks.static_block(beliefs, rows_, belief.Ahead(means[part], variances[part]))
+            blocks.static_block(beliefs, rows_, ahead, belief.no_trail(1))
 
 
 def by_rows(beliefs, drift, phi, y, means, variances):
     for t in range(len(y)):
         if drift > 0.0:
-            arguments = (drift, phi[t], y[t], means[t])
+            arguments = (np.full(phi.shape[1], drift), phi[t], y[t], means[t])
             variances[t] = belief.drifting_row(beliefs, *arguments)
         else:
             variances[t] = belief.static_row(beliefs, phi[t], y[t], means[t])
@@ -47,7 +46,7 @@ def by_rows(beliefs, drift, phi, y, means, variances):
 
 def run(how, phi, y, prior_ratio, drift):
     """Means, variances and the cumulative log score."""
-    beliefs = belief.prior(prior_ratio, drift, phi.shape[1], 1)
+    beliefs = belief.prior(prior_ratio, np.full(phi.shape[1], drift), 1)
     means, variances = np.empty_like(y), np.empty(len(y))
     how(beliefs, drift, phi, y, means, variances)
     spread = NOISE_VAR * variances[:, None]

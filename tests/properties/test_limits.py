@@ -54,6 +54,7 @@ def test_with_many_frequencies_it_approaches_exact_gp_regression(kernel, method)
         ensemble = build(Kind(n_kernels=1))._replace(
             basis=waves(frequencies),
             layout=layout_of([n], 1),
+            drift=np.zeros(2 * n),
             prior_ratio=np.array([1.0 / noise_var]),
             noise_var=np.array([[noise_var]]),
         )

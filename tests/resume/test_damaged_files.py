@@ -193,7 +193,8 @@ def unpacked(header: dict[str, Any], data: bytes) -> tuple[dict[str, np.ndarray]
     arrays = {}
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
-        arrays[name] = np.frombuffer(data[start:stop], dtype=np.float64).reshape(entry["shape"]).copy()
+        dtype = {"F64": np.float64, "I64": np.int64}[entry["dtype"]]
+        arrays[name] = np.frombuffer(data[start:stop], dtype=dtype).reshape(entry["shape"]).copy()
     return arrays, metadata
 
 

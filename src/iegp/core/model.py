@@ -1,7 +1,8 @@
 """An ensemble that starts from nothing: warm-up, scaling and experts around the rows it is given, in the user's units.
 
 Until ``warmup`` rows have been seen they are kept. At 1, 2 and 4 rows the scaling is refreshed; at 8, 12, 16, ..., 32,
-then at 64, 128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted. Each time beliefs are
+then at 64, 128, ... and finally at ``warmup`` rows, scaling and hyperparameters are refitted (from 32 rows on where
+labels are not Gaussian, whose evidence says nothing of fewer). Each time beliefs are
 rebuilt by replaying the rows. Weights are those of the replay, in which each row was predicted before it was learned,
 except where weights are posterior probabilities of Gaussian experts: an in-sample replay would shut experts down, so
 they start equal. All this depends on the number of rows alone, never on how they were cut into calls. After ``warmup``
@@ -278,12 +279,17 @@ def rows_to_refit(model: Online) -> int:
         return int(np.iinfo(np.int64).max)
     seen = len(model.kept_x)
     n_first = 0 if model.waiting is None else model.settings.delay - len(model.waiting.x)
-    return min(_next_refit(seen), model.settings.warmup) - seen + n_first
+    return min(_next_refit(model.settings, seen), model.settings.warmup) - seen + n_first
 
 
-def _next_refit(seen: int) -> int:
+def _first_fit(settings: Settings) -> int:
+    """Rows from which on hyperparameters are fitted."""
+    return FIRST_FIT if settings.likelihood == "gaussian" else MANY_ROWS
+
+
+def _next_refit(settings: Settings, seen: int) -> int:
     """How many rows there are at the first refit after ``seen`` rows."""
-    if FIRST_FIT <= seen < MANY_ROWS:
+    if _first_fit(settings) <= seen < MANY_ROWS:
         return (seen // FIRST_STEP + 1) * FIRST_STEP
     return 1 << seen.bit_length()
 
@@ -293,8 +299,10 @@ def _keep(model: Online, x: Float, y: Float) -> None:
     model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
     n = len(model.kept_x)
     is_last = n >= model.settings.warmup
-    if is_last or (n > 0 and _next_refit(n - 1) == n):
-        model.__dict__.update(_refit(model, model.kept_x, model.kept_y, fit=is_last or n >= FIRST_FIT).__dict__)
+    if is_last or (n > 0 and _next_refit(model.settings, n - 1) == n):
+        model.__dict__.update(
+            _refit(model, model.kept_x, model.kept_y, fit=is_last or n >= _first_fit(model.settings)).__dict__
+        )
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
         model.is_warming_up = False

@@ -44,7 +44,7 @@ class IEGPCountRegressor(NumberEstimator):
         How frequencies are drawn; ``"random"`` is the paper's.
     drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
         Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
-    weights, switch_prob, stacking_rate, shutdown
+    drift_units, weights, switch_prob, stacking_rate, shutdown, delay
         As for :class:`IEGPRegressor`.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.

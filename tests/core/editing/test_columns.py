@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iegp.core import model as online
 from iegp.core import scaling
+from iegp.core.column_keys import column_key
 from iegp.core.editing import columns
 from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
@@ -57,9 +58,9 @@ def learned(settings, x, y, keys=None):
 
 def test_numbers_are_their_own_keys_and_never_those_of_text():
     numbers = [0, 1, 17, np.int64(5), 2**61]
-    assert [columns.column_key(n) for n in numbers] == [0, 1, 17, 5, 2**61]
+    assert [column_key(n) for n in numbers] == [0, 1, 17, 5, 2**61]
     names = ["", "0", "1", "a", "temperature", "é", "\ud800", ("a", 1), None, -1, 0.5, float("inf"), b"a", "(1,)", (1,)]
-    keys = [columns.column_key(name) for name in names]
+    keys = [column_key(name) for name in names]
     assert len(set(keys)) == len(names)
     assert all(2**62 <= key < 2**63 for key in keys)
 
@@ -67,12 +68,12 @@ def test_numbers_are_their_own_keys_and_never_those_of_text():
 def test_names_that_are_the_same_key_of_a_dictionary_have_the_same_key():
     for same in ([1, True, 1.0, np.float64(1), np.uint8(1), Fraction(1)], ["a", np.str_("a")]):
         assert len({*same}) == 1
-        assert len({columns.column_key(name) for name in same}) == 1
+        assert len({column_key(name) for name in same}) == 1
 
 
 def test_keys_never_change():
     """Stored models depend on them."""
-    assert columns.column_key("temperature") == 8912755711598727556
+    assert column_key("temperature") == 8912755711598727556
 
 
 # -- frequencies -----------------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ def test_keys_never_change():
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_a_column_has_its_frequencies_wherever_it_stands(kernel):
-    keys = [5, 0, columns.column_key("a"), 2]
+    keys = [5, 0, column_key("a"), 2]
     drawn = draw_frequencies(kernel, 9, 4, "random", (3, 1), keys)
     for order in itertools.permutations(range(4)):
         assert_array_equal(draw_frequencies(kernel, 9, 4, "random", (3, 1), [keys[i] for i in order]), drawn[:, order])
@@ -166,7 +167,7 @@ def test_a_stream_may_be_all_gaps():
 def test_a_new_column_leaves_the_past_as_it_was(n):
     x, y = rows(n, 2)
     model = learned(SETTINGS, x, y)
-    wider = columns.add_columns(model, [columns.column_key("late"), 9], np.array([3.0, 0.0]))
+    wider = columns.add_columns(model, [column_key("late"), 9], np.array([3.0, 0.0]))
     assert (wider.n_columns, model.n_columns, wider.n_seen) == (4, 2, n)
     gaps = np.column_stack([x, np.full((n, 2), np.nan)])
     for kernel in range(model.experts.ensemble.n_kernels):
@@ -264,7 +265,7 @@ def test_columns_that_are_there_already_are_refused():
 def test_named_columns_are_stored(n):
     x, y = rows(n)
     x[:, 3] = np.nan
-    model = learned(SETTINGS, x, y, [columns.column_key(name) for name in "abcd"])
+    model = learned(SETTINGS, x, y, [column_key(name) for name in "abcd"])
     back = snapshot.restore(*snapshot.take(model))
     assert (back.column_keys, back.fills_gaps) == (model.column_keys, True)
     more_x, more_y = rows(100, seed=1)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import batch, expert
 
 from iegp.core.expert import belief
-from iegp.core.features import feature_rows
+from iegp.core.features import fourier_rows
 
 DRIFTS = [0.0, 1e-3, 0.5]
 OUTPUTS = [1, 3]
@@ -17,11 +17,11 @@ OUTPUTS = [1, 3]
 
 def rows(n=20, n_frequencies=4, n_outputs=1, seed=0):
     rng = np.random.default_rng(seed)
-    return feature_rows(rng.normal(size=(n, 2)), rng.normal(size=(n_frequencies, 2))), rng.normal(size=(n, n_outputs))
+    return fourier_rows(rng.normal(size=(n, 2)), rng.normal(size=(n_frequencies, 2))), rng.normal(size=(n, n_outputs))
 
 
 def begin(prior_ratio, drift, n_features, n_outputs):
-    return belief.prior(prior_ratio, drift, n_features, n_outputs)
+    return belief.prior(prior_ratio, np.full(n_features, drift), n_outputs)
 
 
 def step(beliefs, drift, phi, y):
@@ -30,7 +30,7 @@ def step(beliefs, drift, phi, y):
     for t in range(len(y)):
         arguments = (phi[t], y[t], means[t])
         if drift > 0.0:
-            variances[t] = belief.drifting_row(beliefs, drift, *arguments)
+            variances[t] = belief.drifting_row(beliefs, np.full(phi.shape[1], drift), *arguments)
         else:
             variances[t] = belief.static_row(beliefs, *arguments)
     return means, variances
@@ -39,7 +39,7 @@ def step(beliefs, drift, phi, y):
 def look(beliefs, drift, phi, n_outputs):
     means, variances = np.empty((len(phi), n_outputs)), np.empty(len(phi))
     if drift > 0.0:
-        belief.predict_drifting(beliefs, drift, phi, belief.Ahead(means, variances))
+        belief.predict_drifting(beliefs, np.full(phi.shape[1], drift), phi, belief.Ahead(means, variances), 1)
     else:
         belief.predict_static(beliefs, phi, belief.Ahead(means, variances))
     return means, variances
@@ -54,7 +54,7 @@ def test_rows_are_the_oracle_s_recursion(drift, n_outputs):
     wanted = expert.run(phi, y, 5.0, drift)
     assert_close(means, wanted.mean, 1e-11)
     assert_close(variances, wanted.variance, 1e-11)
-    mean, covariance = belief.moments(beliefs, drift)
+    mean, covariance = belief.moments(beliefs, np.full(len(beliefs.matrix), drift))
     assert_close(mean, wanted.belief.mean, 1e-10)
     assert_close(covariance, wanted.belief.covariance, 1e-10)
 
@@ -68,7 +68,7 @@ def test_rows_are_the_joint_gaussian_of_a_random_walk_conditioned(drift, n_outpu
     wanted = batch.joint_gaussian(phi, y, np.zeros((8, n_outputs)), 5.0 * np.eye(8), drift)
     assert_close(means, wanted.mean, 1e-10)
     assert_close(variances, wanted.variance, 1e-10)
-    mean, covariance = belief.moments(beliefs, drift)
+    mean, covariance = belief.moments(beliefs, np.full(len(beliefs.matrix), drift))
     assert_close(mean, wanted.theta, 1e-10)
     assert_close(covariance, wanted.covariance, 1e-10)
 

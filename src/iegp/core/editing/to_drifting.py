@@ -35,7 +35,9 @@ def gone_live(model: Online, settings: Settings) -> Online:
             "use drift_var=(...) from the start"
         )
     if model.settings.delay:
-        raise InputError(f"cannot go live with delay={model.settings.delay}: use delay=0, or drift_var=(...) from the start")
+        raise InputError(
+            f"cannot go live with delay={model.settings.delay}: use delay=0, or drift_var=(...) from the start"
+        )
     if model.is_warming_up:
         raise InputError(
             f"cannot go live before the warm-up is over ({len(model.kept_x)} of {model.settings.warmup} rows): "

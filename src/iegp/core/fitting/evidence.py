@@ -19,6 +19,8 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize, minimize_scalar
 
 from iegp.core.compute.tolerances import (
+    DEFAULT_NOISE_VAR,
+    DEFAULT_PRIOR_VAR,
     EVIDENCE_GRID_POINTS,
     EVIDENCE_RESOLUTION,
     EVIDENCE_STEPS,
@@ -218,9 +220,10 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
 
 def _starts(n_free: int, with_noise: bool) -> list[Float]:
     """Logs of ratios to start from: all terms alike, and each alone with the others small; the noise at a tenth."""
-    ratios: list[Float] = [np.full(n_free, np.log(10.0))]
+    usual = DEFAULT_PRIOR_VAR / DEFAULT_NOISE_VAR
+    ratios: list[Float] = [np.full(n_free, np.log(usual))]
     if n_free > 1:
-        alone = np.log(0.1) + np.log(1000.0) * np.eye(n_free)
+        alone = np.where(np.eye(n_free), np.log(usual**2), -np.log(usual))
         ratios += list(alone[:2])
-    noise = np.log([0.1]) if with_noise else np.empty(0)
+    noise = np.log([DEFAULT_NOISE_VAR]) if with_noise else np.empty(0)
     return [np.concatenate([start, noise]) for start in ratios]

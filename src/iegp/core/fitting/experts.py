@@ -107,7 +107,8 @@ def with_other_ladders(settings: Settings, experts: Experts, inputs: Inputs, noi
 def _given_prior_vars(settings: Settings, kernel: Kernel) -> Float:
     """(n_terms,): prior variances that the user gave, NaN where they are to be found."""
     found = np.nan if settings.prior_var is None else settings.prior_var
-    return np.array([found if term.prior_var is None else term.prior_var for term in kernel.terms])
+    own = [found if term.prior_var is None else term.prior_var for term in kernel.terms]
+    return np.array(own, dtype=np.float64)
 
 
 def _fit(settings: Settings, kernel: Kernel, phi: Float, term_of: Int, y: Float, n_outputs: int) -> _Fit:
@@ -234,7 +235,8 @@ def _with_prior_vars(kernel: Kernel, fit: _Fit) -> Kernel:
 
 def _drifts(settings: Settings, kernel: Kernel, fit: _Fit, term_of: Int) -> Float:
     """(n_drifts, F): random-walk variance of each feature over the noise variance."""
-    values = np.array([[d if t.drift_var is None else t.drift_var for t in kernel.terms] for d in settings.drift_var])
+    own = [[d if t.drift_var is None else t.drift_var for t in kernel.terms] for d in settings.drift_var]
+    values = np.array(own, dtype=np.float64)
     if settings.drift_units == "prior":
         ratios = values * fit.prior_ratios.sum()
     else:
