@@ -65,7 +65,7 @@ def rows_of(n: int, seed: int = 0) -> tuple[Float, Float]:
 
 def template(n_experts: int, n_frequencies: int, changes: dict[str, Any]) -> IEGPRegressor:
     kernels = [RBF(float(scale)) for scale in 10.0 ** np.linspace(0.0, 1.5, n_experts)]
-    model = IEGPRegressor(kernels, n_frequencies=n_frequencies, warmup=500, random_state=0, **changes)
+    model = IEGPRegressor(kernels, n_frequencies=n_frequencies, warmup=500, random_state=0, robust=False, **changes)
     return model.warm_up(*rows_of(500, seed=1))
 
 

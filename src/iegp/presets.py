@@ -178,8 +178,7 @@ def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEG
         "learn_warmup": False,
     }
     if task == "regression":
-        paper = {"n_frequencies": 50, "noise_forgetting": None, "robust": False}
-        return IEGPRegressor(**(settings | paper | variant | overrides))
+        return IEGPRegressor(**(settings | {"n_frequencies": 50, "noise_forgetting": None} | variant | overrides))
     if task == "classification":
         return IEGPClassifier(**(settings | {"n_frequencies": 15, "sharpness": 1.0} | variant | overrides))
     raise InputError(f"task={task!r} is not known; use 'regression' or 'classification'")

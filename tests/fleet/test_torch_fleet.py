@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fleet.test_fleet import BAD, KINDS, template
+from fleet.test_fleet import BAD, KINDS
+from fleet.test_fleet import template as fleet_template
 from history.static_models import stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iegp import Fleet, IEGPRegressor
 from iegp.errors import InputError
-from iegp.kernels import RBF
+from iegp.kernels import RBF, Constant, Linear
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'iegp[gpu]'")
 
@@ -36,6 +37,29 @@ pytestmark = [
     # Some versions of Triton announce changes of their defaults when they compile.
     pytest.mark.filterwarnings("ignore:.*:UserWarning:triton.*"),
 ]
+
+
+def template(*arguments: Any, **changes: Any) -> IEGPRegressor:
+    """Glitches are learned on a device."""
+    return fleet_template(*arguments, **({"robust": False} | changes))
+
+
+def test_robust_templates_are_refused(device):
+    with pytest.raises(InputError, match="robust=False"):
+        TorchFleet(fleet_template(), device=device)
+
+
+def test_sums_of_terms_of_different_sizes(device):
+    """Kernels with fewer features are filled up with zeros; states come back as they were."""
+    kernels = [RBF(0.7), RBF(2.0) + Linear() + Constant(drift_var=1e-2), Linear() + Constant(drift_var=1e-2)]
+    settings = {"n_frequencies": 8, "warmup": 64, "drift_var": (1e-3, 1e-2), "random_state": 0, "robust": False}
+    base = IEGPRegressor(kernels, **settings).warm_up(*stream(64, seed=99))
+    ours, theirs = TorchFleet(base, ["a", "b"], device=device), Fleet(base, ["a", "b"])
+    for n in (60, 1, 9):
+        X, y = stream(n, seed=n)
+        keys = np.resize(["a", "b", "c"], n).tolist()
+        assert_same_runs(ours.learn(keys, X, y, 0.9), theirs.learn(keys, X, y, 0.9))
+    assert_same_fleets(ours, theirs)
 
 
 def model(kind: str, n_outputs: int | None = None) -> IEGPRegressor:

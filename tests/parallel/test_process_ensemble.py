@@ -49,7 +49,8 @@ CALLS = (200, 1, 5, 40, 7)
 
 def template(kind: str = "drifting", n_outputs: int | None = None, n_kernels: int = 4) -> IEGPRegressor:
     kernels = [RBF(length_scale) for length_scale in np.geomspace(0.3, 3.0, n_kernels)]
-    model = IEGPRegressor(kernels, n_frequencies=8, warmup=64, random_state=0, **ALL_KINDS[kind])
+    settings = {"n_frequencies": 8, "warmup": 64, "random_state": 0, "robust": False}
+    model = IEGPRegressor(kernels, **(settings | ALL_KINDS[kind]))
     return model.warm_up(*stream(64, seed=99, n_outputs=n_outputs))
 
 

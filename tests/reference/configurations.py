@@ -432,7 +432,8 @@ FLEETS: dict[str, dict[str, Any]] = {
 
 def template(kind: str, n_outputs: int | None = None) -> IEGPRegressor:
     """A model past its warm-up."""
-    return IEGPRegressor(**(SMALL | FLEETS[kind])).warm_up(*smooth(60, seed=9, n_outputs=n_outputs))
+    settings = SMALL | {"robust": False} | FLEETS[kind]
+    return IEGPRegressor(**settings).warm_up(*smooth(60, seed=9, n_outputs=n_outputs))
 
 
 def keys_of(n: int) -> np.ndarray:

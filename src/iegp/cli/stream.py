@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -102,7 +103,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         for name, advice in unused.items():
             say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
         n_classes = len(plan.order or plan.classes)
-        settings = settings_of(options.model, task, options.seed, options.parameters, n_classes)
+        settings = settings_of(options.model, task, options.seed, _parameters(options), n_classes)
         job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
         job.n_threads = options.jobs
         config = options.recorded() | {"task": task, "id": plan.id}
@@ -117,6 +118,18 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         source.close()
         raise
     return job, run_state, source
+
+
+def _parameters(options: StreamOptions) -> dict[str, Any]:
+    """Parameters of the model: those of the configuration file, and what a flag says of them."""
+    if not options.delay:
+        return options.parameters
+    if options.key is not None:
+        raise UsageError(
+            f"--delay {options.delay} is not available with --key: the models of keys learn a label at once. Leave out "
+            "one of them"
+        )
+    return options.parameters | {"delay": options.delay}
 
 
 def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:

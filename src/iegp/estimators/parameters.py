@@ -40,7 +40,7 @@ def settings_from(
         sharpness=_ladder(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
         drift_units=parameters.get("drift_units", "target"),
-        robust=_flag("robust", parameters.get("robust", False)),
+        robust=_robust(parameters.get("robust", False), parameters["weights"]),
         delay=_plain(parameters.get("delay", 0)),
     )
 
@@ -115,6 +115,11 @@ def _seed(random_state: Any) -> int:
         raise InputError(
             f"random_state={random_state!r} cannot be a seed; give a whole number of at least 0, a RandomState or None"
         ) from error
+
+
+def _robust(value: Any, weights: Any) -> bool:
+    """``None`` is true with stacking: posterior probabilities are those of rows that are all learned."""
+    return weights == "stacking" if value is None else _flag("robust", value)
 
 
 def _flag(name: str, value: Any) -> bool:

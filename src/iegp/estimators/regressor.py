@@ -71,10 +71,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
-    robust : bool, default=True
+    robust : bool, default=None
         Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
-        predicted and scored but not learned, unless the row before has one too, which is a change. ``False`` is the
-        paper's.
+        predicted and scored but not learned, unless the row before has one too, which is a change. ``None`` is true
+        with ``weights="stacking"`` and false with the paper's weights. With a ``delay`` every label is learned.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
     delay : int, default=0
@@ -135,7 +135,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         noise_var: float | str = "evidence",
         noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
         warmup: int = 1000,
-        robust: bool = True,
+        robust: bool | None = None,
         learn_warmup: bool = True,
         delay: int = 0,
         standardize: bool = True,

@@ -38,8 +38,8 @@ def take(template: Template, what: str, instead: str) -> Taken:
         )
     if model.settings.delay:
         raise InputError(
-            f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their labels; "
-            "use delay=0, or one estimator per key"
+            f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their "
+            "labels; use delay=0, or one estimator per key"
         )
     if model.is_warming_up:
         raise InputError(

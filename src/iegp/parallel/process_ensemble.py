@@ -55,7 +55,7 @@ class ProcessEnsemble:
     >>> from iegp.parallel import ProcessEnsemble
     >>> X = np.linspace(-3, 3, 200)[:, None]
     >>> y = np.sin(X[:, 0])
-    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, y)
+    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0).warm_up(X, y)
     >>> with ProcessEnsemble(template, n_workers=1) as ensemble:
     ...     run = ensemble.learn(X, y)
     ...     model = ensemble.to_model()

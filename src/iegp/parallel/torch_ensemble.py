@@ -57,7 +57,7 @@ class TorchEnsemble:
     >>> from iegp.parallel import TorchEnsemble
     >>> X = np.linspace(-3, 3, 200)[:, None]
     >>> y = np.sin(X[:, 0])
-    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).warm_up(X, y)
+    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0).warm_up(X, y)
     >>> ensemble = TorchEnsemble(template, device="cpu")
     >>> run = ensemble.learn(X, y)
     >>> run.mean.shape, ensemble.to_model().n_samples_seen_

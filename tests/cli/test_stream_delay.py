@@ -1,0 +1,55 @@
+"""`iegp stream --delay`: every row is predicted from the labels that are known then."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from iegp import IEGPRegressor
+from iegp.__main__ import main
+
+
+@pytest.fixture
+def walk(tmp_path):
+    """A file whose label is the level of a random walk three rows ahead."""
+    rng = np.random.default_rng(0)
+    level = np.cumsum(rng.normal(size=300))
+    path = tmp_path / "walk.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["x", "y"])
+        rows.writerows(zip(level[:-3].round(6), level[3:].round(6), strict=True))
+    return path
+
+
+def answers(path, *flags):
+    out = path.with_name("answers.jsonl")
+    code = main(["stream", str(path), "--target", "y", "--out", str(out), "--overwrite", "--quiet", *flags])
+    assert code == 0
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def test_answers_are_the_estimators(walk):
+    with walk.open() as file:
+        x, y = np.array([[float(v) for v in row.values()] for row in csv.DictReader(file)]).T
+    late = answers(walk, "--delay", "2")
+    wanted = IEGPRegressor(delay=2, random_state=0).prequential(x[:, None], y)
+    np.testing.assert_allclose([a["mean"] for a in late], wanted.mean, rtol=1e-6, atol=1e-6)
+    at_once = answers(walk)
+    errors = [
+        np.mean([(a["mean"] - label) ** 2 for a, label in zip(found, y, strict=True)]) for found in (late, at_once)
+    ]
+    assert errors[0] > errors[1], "labels that are not known yet must not help"
+
+
+def test_keys_are_refused(walk, capsys):
+    assert main(["stream", str(walk), "--target", "y", "--delay", "2", "--key", "x"]) != 0
+    assert "--delay 2" in capsys.readouterr().err
+
+
+def test_bad_delays_are_named(walk, capsys):
+    assert main(["stream", str(walk), "--target", "y", "--delay", "-1"]) != 0
+    assert "delay=-1" in capsys.readouterr().err
