@@ -134,7 +134,7 @@ def test_a_drift_retraining_classifier_around_it():
 
 
 def test_model_selection():
-    candidates = [regressor(prior_var=variance) for variance in (1.0, 1e-6)]
+    candidates = [regressor(prior_var=variance) for variance in (1e-6, 1.0)]
     chosen = model_selection.BanditRegressor(candidates, metric=metrics.MAE(), policy=bandit.EpsilonGreedy(0.2, seed=0))
     X, y = stream(200)
     for x, label in zip(as_dicts(X), y, strict=True):

@@ -93,7 +93,7 @@ def test_resolved_puts_stretched_numbers_in_place_of_words():
         (lambda: Matern(nu=2.0), "nu=2.0"),
         (lambda: RBF([1.0, 2.0])(np.zeros((1, 3))), "2 length scales.*3 columns"),
         (lambda: RBF("evidence")(np.zeros((1, 3))), "no length scale yet"),
-        (lambda: kernel_from_config({"kernel": "Periodic"}), "Periodic"),
+        (lambda: kernel_from_config({"kernel": "Wavelet"}), "Wavelet.*register"),
     ],
 )
 def test_errors_name_the_value(make, message):

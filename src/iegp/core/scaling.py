@@ -15,12 +15,10 @@ from iegp.core.compute.tolerances import (
     FARTHEST_VALUE,
     MANY_ROWS,
     MOST_UNUSUAL,
+    QUARTILES,
 )
 from iegp.errors import InputError
 from iegp.typing import Float
-
-# Distance of the quartiles of a standard normal distribution.
-QUARTILES = 1.3489795003921634
 
 
 class Scaling(NamedTuple):

@@ -89,6 +89,8 @@ CHUNK_ROWS = 2048
 # Values of a warm-up farther from the median than this many robust standard deviations (quartiles) are left out of its
 # scaling, if they are few; labels as far from the mean are left out of the fit of hyperparameters.
 FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
+# Distance of the quartiles of a standard normal distribution.
+QUARTILES = 1.3489795003921634
 # Rows that wait for their labels are kept in memory, with the scores of every expert.
 MAX_DELAY = 100_000
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.

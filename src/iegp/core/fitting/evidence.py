@@ -130,7 +130,7 @@ def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None 
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": EVIDENCE_RESOLUTION})
     ratio = float(np.exp(found.x))
-    return Fit(np.array([ratio]), noise_at(ratio), -float(found.fun))
+    return Fit(np.array([ratio]), noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
 
 
 class TermRows(NamedTuple):
@@ -214,8 +214,8 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
         minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": EVIDENCE_STEPS})
         for start in _starts(int(free.sum()), is_noise_searched)
     ]
-    best = min(found, key=lambda one: float(one.fun))
-    return Fit(*unpack(best.x), -float(best.fun))
+    ratios, noise = unpack(min(found, key=lambda one: float(one.fun)).x)
+    return Fit(ratios, noise, term_evidence(rows, ratios, noise)[0])
 
 
 def _starts(n_free: int, with_noise: bool) -> list[Float]:
