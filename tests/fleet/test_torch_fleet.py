@@ -227,7 +227,8 @@ def test_data_on_the_device(device):
 def test_a_thousand_experts(device, monkeypatch):
     kernels = [RBF(float(scale)) for scale in np.geomspace(0.1, 10.0, 300)]
     fixed = {"prior_var": 1.0, "noise_var": 0.1, "drift_var": (0.0, 1e-3), "noise_forgetting": (None, 0.98)}
-    base = IEGPRegressor(kernels, n_frequencies=5, warmup=64, random_state=0, **fixed).warm_up(*stream(64, seed=99))
+    shape = {"n_frequencies": 5, "warmup": 64, "random_state": 0, "robust": False}
+    base = IEGPRegressor(kernels, **shape, **fixed).warm_up(*stream(64, seed=99))
     # Not all kernels at once.
     monkeypatch.setattr(rows, "WORK_BYTES", 5_000_000)
     large = TorchEnsemble(base, device=device)

@@ -351,7 +351,7 @@ if __name__ == "__main__":
     from iegp import IEGPRegressor
     from iegp.kernels import RBF
     from iegp.parallel import ProcessEnsemble
-    model = IEGPRegressor([RBF(1.0)], n_frequencies=2, random_state=0).warm_up(np.eye(9), np.arange(9.0))
+    model = IEGPRegressor([RBF(1.0)], n_frequencies=2, robust=False, random_state=0).warm_up(np.eye(9), np.arange(9.0))
     ensemble = ProcessEnsemble(model, n_workers=1)
     print(ensemble._pool.workers[0].process.pid, flush=True)
     sys.stdin.read()
