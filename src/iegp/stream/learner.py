@@ -134,18 +134,22 @@ class Learner:
     @property
     def _has_no_units(self) -> bool:
         """Whether the units of the target are not known yet."""
-        return self.task == "regression" and self.model.n_seen == 0 and self.model.settings.standardize
+        return self.task == "regression" and self.model.state.rows[0] == 0.0 and self.model.settings.standardize
 
     def _segments(self, labels: NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
         """Cut rows into segments of known classes and single rows of a new class."""
         if isinstance(self.labels, ClassLabels):
             yield from self.labels.segments(labels)
             return
-        # The first row alone, because it is answered with nothing.
-        first = 1 if self._has_no_units and len(labels) > 1 else 0
-        if first:
-            yield 0, 1, False
-        yield first, len(labels), False
+        # The rows before the first label arrives apart, because they are answered with nothing.
+        first = min(self._rows_without_units(), len(labels) - 1)
+        if first > 0:
+            yield 0, first, False
+        yield max(first, 0), len(labels), False
+
+    def _rows_without_units(self) -> int:
+        """How many more rows come before the units of the target are known."""
+        return self.model.settings.delay + 1 - self.model.n_seen if self._has_no_units else 0
 
     def _grow(self, label: str) -> None:
         assert isinstance(self.labels, ClassLabels)
