@@ -44,7 +44,7 @@ class IEGPCountRegressor(NumberEstimator):
         How frequencies are drawn; ``"random"`` is the paper's.
     drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
         Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
-    drift_units, weights, switch_prob, stacking_rate, shutdown, delay
+    drift_units, weights, switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
@@ -57,7 +57,7 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    warmup, learn_warmup, standardize, random_state, n_jobs
+    warmup, learn_warmup, delay, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
     Examples

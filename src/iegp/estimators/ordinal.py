@@ -31,11 +31,11 @@ class IEGPOrdinalClassifier(LabelEstimator):
         scorers that take probabilities expect sorted classes: number the levels for them.
     kernels, n_frequencies, features, drift_var, drift_units, weights, switch_prob, stacking_rate, shutdown, prior_var
         As for :class:`IEGPClassifier`.
-    sharpness, delay
+    sharpness
         As for :class:`IEGPClassifier`.
     link : {"logit", "probit"}, default="logit"
         Distribution function that turns cut-points into probabilities: logistic or normal.
-    integration, warmup, learn_warmup, standardize, random_state, n_jobs
+    integration, warmup, learn_warmup, delay, standardize, random_state, n_jobs
         As for :class:`IEGPClassifier`.
 
     Attributes

@@ -36,10 +36,10 @@ class Stationary(Term):
         Distance over which an expert's function varies, in units of the standardised inputs: one positive number, or
         one per input column. ``"evidence"`` fits one number to the warm-up rows, ``"per-dimension"`` fits one number
         per column, ``"dimension"`` is sqrt(number of columns), the typical distance between standardised rows.
-    stretch : float, default=1.0
-        Positive factor on the length scale, fitted or given.
     prior_var, drift_var, columns, lags : optional
         As in :class:`Term`. With ``columns``, there is one length scale for each of them.
+    stretch : float, default=1.0
+        Positive factor on the length scale, fitted or given.
     """
 
     length_scale: LengthScale = 1.0
@@ -286,10 +286,10 @@ class RBF(Stationary):
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
         ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
     prior_var, drift_var, columns, lags : optional
         As in :class:`Term`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
 
     Examples
     --------
@@ -363,10 +363,10 @@ class Matern(Stationary):
         ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
     prior_var, drift_var, columns, lags : optional
         As in :class:`Term`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
 
     Examples
     --------
@@ -483,10 +483,10 @@ class Laplace(Stationary):
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
         ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
     prior_var, drift_var, columns, lags : optional
         As in :class:`Term`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
     """
 
     is_product: ClassVar[bool] = True
@@ -533,10 +533,10 @@ class Cauchy(Stationary):
     length_scale : float, sequence of float, or str, default=1.0
         One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
         ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
     prior_var, drift_var, columns, lags : optional
         As in :class:`Term`.
+    stretch : float, default=1.0
+        Positive factor on the length scale.
     """
 
     is_product: ClassVar[bool] = True
