@@ -65,6 +65,15 @@ class Running:
     def send(self, number: int) -> None:
         os.kill(self.process.pid, number)
 
+    def wait_for_handler(self, number: int) -> None:
+        """Wait until the process handles this signal; a process that has just started is ended by it instead."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        while self.is_alive:
+            caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt"))
+            if int(caught.split()[1], 16) >> (number - 1) & 1:
+                return
+            time.sleep(0.01)
+
     def kill_after(self, seconds: float) -> bool:
         """SIGKILL after a while; whether it landed before the end."""
         self.process.join(seconds)
