@@ -51,7 +51,7 @@ class Model(NamedTuple):
     def bytes_per_key(self, item: int = 8) -> int:
         """As ``Fleet.bytes_per_key``: beliefs, and in float64 noise, weights and a row count."""
         experts = self.beliefs * self.noise_models
-        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 1)
+        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 2)
 
     @property
     def work(self) -> float:

@@ -135,9 +135,8 @@ def test_an_interrupt_in_the_middle_of_learning_changes_nothing(n_rows, monkeypa
         raise KeyboardInterrupt
 
     # A few rows are one compiled call; with more, the weights come after the experts.
-    monkeypatch.setattr(
-        "iegp.core.ensemble.weigh" if n_rows > FEW_ROWS else "iegp.core.ensemble.learn_rows", interrupted
-    )
+    name = "weigh" if n_rows > FEW_ROWS else "learn_rows_without_glitches"
+    monkeypatch.setattr(f"iegp.core.ensemble.{name}", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(rows[100 : 100 + n_rows], labels[100 : 100 + n_rows])
     assert state_bytes(model) == before

@@ -115,7 +115,7 @@ def test_absorbing_is_learning_without_predictions(ratio, noise):
     np.testing.assert_allclose(two.log_weights, one.log_weights, atol=1e-7)
     np.testing.assert_allclose(two.noise_scale, one.noise_scale, rtol=1e-9)
     np.testing.assert_allclose(two.noise_shape, one.noise_shape)
-    assert two.rows == one.rows
+    np.testing.assert_array_equal(two.rows, one.rows)
     for b in range(ensemble.n_beliefs):
         means = [np.linalg.solve(*belief_at(ensemble.layout, state, b)) for state in (one, two)]
         np.testing.assert_allclose(*means, rtol=1e-6, atol=1e-7 * np.abs(means[0]).max())

@@ -72,6 +72,8 @@ def runs_of_every_kind():
 
 @pytest.fixture(autouse=True)
 def close_figures():
+    """Also those that tests of other modules have left open."""
+    pyplot.close("all")
     yield
     pyplot.close("all")
 

@@ -208,7 +208,8 @@ def _learn_without_glitches(
 ) -> Iterator[Predictions]:
     """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
 
-    After a glitch chunks are short for a while, so that many of them do not make all work twice.
+    Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a
+    glitch chunks are short for a while, so that many of them do not make all work twice.
     """
     start, span = 0, CHUNK_ROWS
     while start < max(len(x), 1):
@@ -225,11 +226,11 @@ def _learn_without_glitches(
         for array, old in zip(state, before, strict=True):
             array[...] = old
         end = start + n_good
+        yield some_rows(chunk, 0, n_good + 1)
         if n_good:
-            chunk = _learn_chunk(ensemble, state, x[start:end], y[start:end], options)
-            note_outliers(ensemble, state, y[start:end], chunk)
-            yield chunk
-        yield _learn_few(ensemble, state, x[end : end + 1], y[end : end + 1], options.level)
+            again = _learn_chunk(ensemble, state, x[start:end], y[start:end], options._replace(level=None))
+            note_outliers(ensemble, state, y[start:end], again)
+        skip_row(ensemble, state)
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -368,6 +369,12 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
         return
+    skip_row(ensemble, state)
+
+
+@compiled
+def skip_row(ensemble: Ensemble, state: State) -> None:
+    """A glitch: beliefs take their step of the walk and learn nothing."""
     for b in range(ensemble.prior_ratio.size):
         drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
         for i in range(drift.size):
@@ -375,6 +382,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
             belief_b.matrix[i, i] += drift[i]
     state.log_weights[:] = weights.diffuse(weight_rule(ensemble), state.log_weights)
     state.rows[0] += 1.0
+    state.rows[1] = 1.0
 
 
 @compiled

@@ -21,10 +21,11 @@ from iegp.core.ensemble import (
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
+    skip_row,
     weigh,
 )
 from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
-from iegp.core.predictions import Predictions, some_rows
+from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
 from iegp.core.state import Ensemble, State, active_experts
 from iegp.typing import Float, Int
@@ -110,16 +111,14 @@ def _learn_without_glitches(
         if n_good == stop - start:
             start, span = stop, 2 * span
             continue
+        # Predictions stay those of the first time, which know nothing of later labels, not even to the last bit.
         _restore(state, before)
         end = start + n_good
         if n_good > 0:
-            own = some_rows(predictions, start, end)
-            keep_experts(experts, start, _learn_chunk(ensemble, state, x[start:end], y[start:end], own))
-            note_outliers(ensemble, state, y[start:end], own)
-        own = some_rows(predictions, end, end + 1)
-        keep_experts(
-            experts, end, learn_rows_without_glitches(ensemble, state, x[end : end + 1], y[end : end + 1], own)
-        )
+            again = allocate_like(predictions, n_good)
+            _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
+            note_outliers(ensemble, state, y[start:end], again)
+        skip_row(ensemble, state)
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
 

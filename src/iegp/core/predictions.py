@@ -76,6 +76,21 @@ def allocate_predictions(ensemble: Ensemble, n: int) -> Predictions:
 
 
 @compiled
+def allocate_like(predictions: Predictions, n: int) -> Predictions:
+    """Arrays for n of as many rows, or fewer; what has no rows stays without."""
+    return Predictions(
+        predictions.mean[:n].copy(),
+        predictions.std[:n].copy(),
+        predictions.lower[:n].copy(),
+        predictions.upper[:n].copy(),
+        predictions.pit[:n].copy(),
+        predictions.proba[:n].copy(),
+        predictions.log_score[:n].copy(),
+        predictions.weights[:n].copy(),
+    )
+
+
+@compiled
 def some_rows(predictions: Predictions, begin: int, stop: int) -> Predictions:
     """Rows ``begin`` to ``stop`` as views; what has no rows stays without."""
     return Predictions(
