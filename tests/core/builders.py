@@ -20,7 +20,7 @@ from iegp.core.state import layout_of
 from iegp.typing import Float
 
 Array = NDArray[np.float64]
-Rung = float | None | tuple[float, float]  # conjugate, fixed, or heavy-tailed (forgetting, degrees of freedom)
+NoiseSetting = float | None | tuple[float, float]  # conjugate, fixed, or heavy-tailed (forgetting, degrees of freedom)
 
 
 def stream(n: int, d: int = 2, n_outputs: int = 1, seed: int = 0, spread: float = 0.3) -> tuple[Array, Array]:
@@ -41,7 +41,7 @@ class Kind:
     """One kind of ensemble; every field is a row of a test's table."""
 
     drifts: tuple[float, ...] = (0.0,)
-    forgetting: tuple[Rung, ...] = (None,)
+    forgetting: tuple[NoiseSetting, ...] = (None,)
     rule: str = "bayes"
     switch: float | str = 0.05
     rate: float = 0.2

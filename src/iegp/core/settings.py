@@ -20,7 +20,7 @@ from iegp.typing import Float
 DRIFT_UNITS = ("target", "prior")
 
 # A noise model: fixed, a forgetting factor, or a forgetting factor with degrees of freedom.
-Rung = float | tuple[float, float] | None
+NoiseSetting = float | tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Settings:
     shutdown: float
     prior_var: float | None
     noise_var: float | None
-    noise_forgetting: tuple[Rung, ...]
+    noise_forgetting: tuple[NoiseSetting, ...]
     warmup: int
     learn_warmup: bool
     standardize: bool

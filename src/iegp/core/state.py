@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     beliefs: Int
     """(n_kernels + 1,): first belief of each kernel."""
     waves: Int
-    """(n_kernels + 1,): first wave of each kernel, a row of ``Ensemble.frequencies``."""
+    """(n_kernels + 1,): first wave of each kernel, a row of ``Basis.frequencies``."""
     affine: Int
     """(n_kernels + 1,): first affine feature of each kernel, an entry of ``Ensemble.slopes``."""
     features: Int

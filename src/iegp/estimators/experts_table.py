@@ -12,7 +12,7 @@ from iegp.core.fitting.experts import term_bases, term_shares
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
-from iegp.core.settings import Rung
+from iegp.core.settings import NoiseSetting
 from iegp.core.state import drift_at
 from iegp.typing import Float
 
@@ -28,7 +28,7 @@ class Expert(NamedTuple):
     """Where the noise is learned: its present level; NaN for labels that have no noise (classes, counts)."""
     drift_var: float | tuple[float, ...]
     """Random-walk variance per row, for each term of the kernel if it has several; 0 is static."""
-    noise_forgetting: Rung
+    noise_forgetting: NoiseSetting
     """``None``: the noise is fixed; a pair: heavy-tailed noise, (forgetting, degrees of freedom)."""
     weight: float
     sharpness: float = 1.0
@@ -118,7 +118,7 @@ def _plain(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values.copy()
 
 
-def _forgetting(forgetting: Rung) -> str:
+def _forgetting(forgetting: NoiseSetting) -> str:
     if forgetting is None:
         return "fixed"
     return f"{forgetting[0]:g}, t{forgetting[1]:g}" if isinstance(forgetting, tuple) else f"{forgetting:g}"

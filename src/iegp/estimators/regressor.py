@@ -16,7 +16,7 @@ from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
 from iegp.core.predictive.mixture import Mixture
-from iegp.core.settings import Rung
+from iegp.core.settings import NoiseSetting
 from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
@@ -69,7 +69,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
         expert for each entry; they share their parameters and cost almost nothing.
     warmup : int, default=1000
-        Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
+        Rows from which scaling and hyperparameters are found; they are refitted at 8, 12, ..., 32, 64, 128, ...
+        rows on the way.
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
     robust : bool, default=None
         Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
@@ -133,7 +134,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         noise_var: float | str = "evidence",
-        noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
+        noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING,
         warmup: int = 1000,
         robust: bool | None = None,
         learn_warmup: bool = True,
@@ -318,7 +319,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         *,
         drift_var: float | Sequence[float] = DRIFT_VAR,
         weights: str = "stacking",
-        noise_forgetting: Rung | Sequence[Rung] = NOISE_FORGETTING,
+        noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING,
         drift_units: str = "target",
     ) -> IEGPRegressor:
         """Make a model with drifting experts, which start from the static posteriors of this one, to follow a stream.

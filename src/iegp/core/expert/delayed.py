@@ -38,11 +38,6 @@ class Queue(NamedTuple):
     n_waiting: int
     """At most ``delay``, fewer at the beginning of a stream."""
 
-    @property
-    def n_first(self) -> int:
-        """New rows that are predicted before any label of the call arrives."""
-        return self.delay - self.n_waiting
-
 
 @compiled
 def sweep_delayed_kernel(

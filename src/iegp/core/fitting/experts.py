@@ -22,7 +22,7 @@ from iegp.core.fitting.length_scales import fit_length_scales
 from iegp.core.kernels import Draw, Inputs, Kernel, Stationary, Sum, Term
 from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
-from iegp.core.settings import Rung, Settings
+from iegp.core.settings import NoiseSetting, Settings
 from iegp.core.state import Ensemble, Layout, layout_of
 from iegp.core.weights import RULES, rule_named, transition_matrix
 from iegp.typing import Float, Int
@@ -290,7 +290,7 @@ def glitch_limit(settings: Settings) -> float:
     return GLITCH if settings.robust and settings.likelihood == "gaussian" and settings.delay == 0 else np.inf
 
 
-def noise_numbers(forgetting: Rung) -> tuple[float, float]:
+def noise_numbers(forgetting: NoiseSetting) -> tuple[float, float]:
     """Forgetting and tails of one noise model, NaN where there is none."""
     if forgetting is None:
         return np.nan, np.nan
