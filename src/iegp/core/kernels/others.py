@@ -50,22 +50,6 @@ class Linear(Term):
         return np.asarray(x @ (x if x2 is None else x2).T / x.shape[1])
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: one for each column.
-
-        Parameters
-        ----------
-        n_frequencies : int
-            Not used.
-        n_columns : int
-            Number of columns that the term sees.
-
-        Returns
-        -------
-        n_waves : int
-            Zero.
-        n_affine : int
-            ``n_columns``.
-        """
         del n_frequencies
         if n_columns > MAX_LINEAR_COLUMNS:
             raise InputError(
@@ -75,18 +59,6 @@ class Linear(Term):
         return 0, n_columns
 
     def basis(self, draw: Draw) -> Basis:
-        """Make one feature of each column.
-
-        Parameters
-        ----------
-        draw : Draw
-            Columns that the term sees.
-
-        Returns
-        -------
-        Basis
-            The columns, each divided by the square root of their number.
-        """
         n = draw.n_columns
         return affine(np.arange(n), np.full(n, 1.0 / np.sqrt(n)), n)
 
@@ -125,38 +97,10 @@ class Constant(Term):
         return np.ones((len(x), len(x if x2 is None else x2)))
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: a single one.
-
-        Parameters
-        ----------
-        n_frequencies : int
-            Not used.
-        n_columns : int
-            Not used.
-
-        Returns
-        -------
-        n_waves : int
-            Zero.
-        n_affine : int
-            One.
-        """
         del n_frequencies, n_columns
         return 0, 1
 
     def basis(self, draw: Draw) -> Basis:
-        """Make a feature that is always one.
-
-        Parameters
-        ----------
-        draw : Draw
-            Columns that the term sees.
-
-        Returns
-        -------
-        Basis
-            One constant.
-        """
         return affine(np.array([-1]), np.ones(1), draw.n_columns)
 
 
@@ -234,37 +178,9 @@ class Periodic(Term):
         return np.asarray(np.exp(-2.0 * (turn / self.length_scale) ** 2).mean(axis=2))
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: the harmonics of each column, and a constant.
-
-        Parameters
-        ----------
-        n_frequencies : int
-            The most harmonics to use.
-        n_columns : int
-            Number of columns that the term sees.
-
-        Returns
-        -------
-        n_waves : int
-            Harmonics times columns.
-        n_affine : int
-            One.
-        """
         return n_columns * (len(self.weights(n_frequencies)) - 1), 1
 
     def basis(self, draw: Draw) -> Basis:
-        """Make the harmonics of every column.
-
-        Parameters
-        ----------
-        draw : Draw
-            Columns that the term sees, with their scales.
-
-        Returns
-        -------
-        Basis
-            Waves with the weights of the Fourier series, and a constant.
-        """
         weights, n = self.weights(draw.n_frequencies), draw.n_columns
         harmonics = 2.0 * np.pi / self.period * np.arange(1, len(weights))
         # Column by column: harmonic j of column c turns with that column alone.

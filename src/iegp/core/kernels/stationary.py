@@ -300,55 +300,13 @@ class RBF(Stationary):
     """
 
     def value(self, x: Float, x2: Float) -> Float:
-        """Compute the kernel matrix at length scale one.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows, already divided by the length scale.
-        x2 : ndarray (m, d)
-            Other rows, already divided by the length scale.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         return np.asarray(np.exp(-0.5 * cdist(x, x2, "sqeuclidean")))
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
-        """Compute the kernel and its slope as functions of the squared distance.
-
-        Parameters
-        ----------
-        square : ndarray
-            Squared distances at length scale one, of any shape.
-
-        Returns
-        -------
-        value : ndarray
-            Kernel values, with the shape of ``square``.
-        slope : ndarray
-            Minus twice the derivative with respect to the squared distance, with the same shape.
-        """
         gram = np.exp(-0.5 * square)
         return gram, gram
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
-        """Compute quantiles of a frequency's norm at length scale one.
-
-        Parameters
-        ----------
-        uniform : ndarray
-            Probabilities between 0 and 1, of any shape.
-        n_columns : int
-            Number of input columns.
-
-        Returns
-        -------
-        ndarray
-            Norms, with the shape of ``uniform``.
-        """
         return np.asarray(np.sqrt(stats.chi2.ppf(uniform, n_columns)))
 
 
@@ -384,50 +342,15 @@ class Matern(Stationary):
             raise InputError(f"nu={self.nu!r} is not supported; use 0.5, 1.5 or 2.5 (or RBF, the limit of large nu)")
 
     def value(self, x: Float, x2: Float) -> Float:
-        """Compute the kernel matrix at length scale one.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows, already divided by the length scale.
-        x2 : ndarray (m, d)
-            Other rows, already divided by the length scale.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         r = np.sqrt(2.0 * self.nu) * cdist(x, x2)
         polynomial = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3.0}[self.nu]
         return np.asarray(polynomial * np.exp(-r))
 
     def relative(self) -> Stationary:
-        """Return the kernel used to fit length scales in place of this one.
-
-        Returns
-        -------
-        Kernel
-            This kernel at length scale one; RBF if ``nu`` is 0.5.
-        """
         # With nu = 0.5 the derivative at distance zero does not exist.
         return RBF() if self.nu == 0.5 else Matern(nu=self.nu)
 
     def value_and_slope(self, square: Float) -> tuple[Float, Float]:
-        """Compute the kernel and its slope as functions of the squared distance.
-
-        Parameters
-        ----------
-        square : ndarray
-            Squared distances at length scale one, of any shape.
-
-        Returns
-        -------
-        value : ndarray
-            Kernel values, with the shape of ``square``.
-        slope : ndarray
-            Minus twice the derivative with respect to the squared distance, with the same shape.
-        """
         r = np.sqrt(2.0 * self.nu * square)
         decay = np.exp(-r)
         if self.nu == 1.5:
@@ -435,38 +358,10 @@ class Matern(Stationary):
         return (1.0 + r + r**2 / 3.0) * decay, (5.0 / 3.0) * (1.0 + r) * decay
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
-        """Compute quantiles of a frequency's norm at length scale one.
-
-        Parameters
-        ----------
-        uniform : ndarray
-            Probabilities between 0 and 1, of any shape.
-        n_columns : int
-            Number of input columns.
-
-        Returns
-        -------
-        ndarray
-            Norms, with the shape of ``uniform``.
-        """
         # |g|² / d over chi²/dof is an F variable.
         return np.asarray(np.sqrt(n_columns * stats.f.ppf(uniform, n_columns, 2.0 * self.nu)))
 
     def radial_scale(self, n: int, rng: np.random.Generator) -> Float:
-        """Draw the factors that turn standard normal vectors into Student-t frequencies.
-
-        Parameters
-        ----------
-        n : int
-            Number of vectors.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray (n,)
-            One factor per vector, shared by its columns.
-        """
         dof = 2.0 * self.nu
         return np.asarray(np.sqrt(dof / rng.chisquare(dof, n)))
 
@@ -492,35 +387,9 @@ class Laplace(Stationary):
     is_product: ClassVar[bool] = True
 
     def value(self, x: Float, x2: Float) -> Float:
-        """Compute the kernel matrix at length scale one.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows, already divided by the length scale.
-        x2 : ndarray (m, d)
-            Other rows, already divided by the length scale.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         return np.asarray(np.exp(-cdist(x, x2, "cityblock")))
 
     def spectral(self, normal: Float) -> Float:
-        """Map standard normal numbers to frequencies at length scale one.
-
-        Parameters
-        ----------
-        normal : ndarray (n, d)
-            Independent standard normal numbers.
-
-        Returns
-        -------
-        ndarray (n, d)
-            Cauchy-distributed frequencies.
-        """
         return np.asarray(np.tan(0.5 * np.pi * special.erf(normal / np.sqrt(2.0))))
 
 
@@ -542,36 +411,10 @@ class Cauchy(Stationary):
     is_product: ClassVar[bool] = True
 
     def value(self, x: Float, x2: Float) -> Float:
-        """Compute the kernel matrix at length scale one.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows, already divided by the length scale.
-        x2 : ndarray (m, d)
-            Other rows, already divided by the length scale.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         gram = np.ones((len(x), len(x2)))
         for column, column2 in zip(x.T, x2.T, strict=True):
             gram /= 1.0 + (column[:, None] - column2[None, :]) ** 2
         return gram
 
     def spectral(self, normal: Float) -> Float:
-        """Map standard normal numbers to frequencies at length scale one.
-
-        Parameters
-        ----------
-        normal : ndarray (n, d)
-            Independent standard normal numbers.
-
-        Returns
-        -------
-        ndarray (n, d)
-            Laplace-distributed frequencies.
-        """
         return np.asarray(-np.sign(normal) * np.log(special.erfc(np.abs(normal) / np.sqrt(2.0))))
