@@ -29,6 +29,7 @@ from iegp.core.ensemble import (
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
 from iegp.core.expert.sweep import Workspace, allocate_workspace, sweep_blocks
+from iegp.core.lags import remember, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
@@ -85,8 +86,10 @@ def _learn_chunk(
     n_arrived = max(0, n_waiting + n - delay)
     after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _room(ensemble, x, y), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
-    arrived = allocate_workspace(ensemble, active, after.x[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
-    work = allocate_workspace(ensemble, active, x, y, ensemble.n_classes)
+    # Offsets are larger than the delay: no row sees a label that has not arrived when it is predicted.
+    rows = with_lags(ensemble.lags, state.recent, after.x, after.y)
+    arrived = allocate_workspace(ensemble, active, rows[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
+    work = allocate_workspace(ensemble, active, rows[n_waiting:], y, ensemble.n_classes)
     sweep_delayed(ensemble, state, labels, (arrived, work), Queue(delay, n_waiting))
     predictions = allocate_predictions(ensemble, n)
     weigh_delayed(
@@ -105,7 +108,8 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
     state = state.copy()
     if len(waiting.x):
         labels = labels_of(ensemble)
-        work = allocate_workspace(ensemble, active_experts(ensemble, state), waiting.x, waiting.y, ensemble.n_classes)
+        rows = with_lags(ensemble.lags, state.recent, waiting.x, waiting.y)
+        work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, waiting.y, ensemble.n_classes)
         with one_blas_thread():
             sweep_blocks(ensemble, state, labels, work)
         answers = Answers(0, waiting.log_scores, waiting.squares)
@@ -187,6 +191,7 @@ def _arrive(
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
     weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
     state.rows[0] += 1.0
+    remember(ensemble.lags, state.recent, arrived.y[s : s + 1])
 
 
 @compiled

@@ -29,6 +29,7 @@ from iegp.core.expert.sweep import (
     sweep_blocks,
     sweep_rows,
 )
+from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
@@ -62,6 +63,7 @@ def start(ensemble: Ensemble) -> State:
         *levels,
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
+        np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -90,7 +92,8 @@ def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, n_steps: int) -
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
     n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
-    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead, n_steps)
+    rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, rows, ahead, n_steps)
     return ahead
 
 
@@ -230,7 +233,7 @@ def _learn_without_glitches(
         if n_good:
             again = _learn_chunk(ensemble, state, x[start:end], y[start:end], options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state)
+        skip_row(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -273,7 +276,8 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
     if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
         return _learn_few(ensemble, state, x, y, options.level)
     labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(x))
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
+    rows = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, y, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
@@ -311,7 +315,8 @@ def learn_rows(
 ) -> ExpertPredictions:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     active = active_experts(ensemble, state)
-    work = allocate_workspace(ensemble, active, x, y, predictions.proba.shape[1])
+    rows = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active, rows, y, predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
     return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
@@ -327,7 +332,8 @@ def learn_rows_without_glitches(
     work = allocate_workspace(ensemble, active, x, y, n - n)
     experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
     for t in range(n):
-        row = allocate_workspace(ensemble, active, x[t : t + 1], y[t : t + 1], n - n)
+        x_t = with_lags(ensemble.lags, state.recent, x[t : t + 1], y[t : t + 1])
+        row = allocate_workspace(ensemble, active, x_t, y[t : t + 1], n - n)
         own = some_rows(predictions, t, t + 1)
         if state.rows[1] > 0.0:
             sweep_rows(ensemble, state, None, row)
@@ -360,6 +366,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale.copy(),
         state.log_weights.copy(),
         state.rows.copy(),
+        state.recent.copy(),
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
@@ -368,13 +375,19 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale[:] = aside.noise_scale
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
+        state.recent[:] = aside.recent
         return
-    skip_row(ensemble, state)
+    skip_row(ensemble, state, own.mean)
 
 
 @compiled
-def skip_row(ensemble: Ensemble, state: State) -> None:
-    """A glitch: beliefs take their step of the walk and learn nothing."""
+def skip_row(ensemble: Ensemble, state: State, mean: Float) -> None:
+    """A glitch: beliefs take their step of the walk and learn nothing; later rows see the prediction in its place.
+
+    At the limit beyond which labels are glitches, the label would still mislead the rows that see it: they would be far
+    from their predictions too and pass for a change.
+    """
+    remember(ensemble.lags, state.recent, mean)
     for b in range(ensemble.prior_ratio.size):
         drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
         for i in range(drift.size):
@@ -401,6 +414,7 @@ def weigh(
     else:
         mix_labels(ensemble, work, predictions)
     state.rows[0] += log_score.size
+    remember(ensemble.lags, state.recent, work.y)
 
 
 @compiled

@@ -25,6 +25,7 @@ from iegp.core.ensemble import (
     weigh,
 )
 from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.lags import with_lags
 from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
 from iegp.core.state import Ensemble, State, active_experts
@@ -118,7 +119,7 @@ def _learn_without_glitches(
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state)
+        skip_row(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
 
@@ -132,6 +133,7 @@ def _copied(state: State) -> State:
         state.noise_scale.copy(),
         state.log_weights.copy(),
         state.rows.copy(),
+        state.recent.copy(),
     )
 
 
@@ -143,6 +145,7 @@ def _restore(state: State, before: State) -> None:
     state.noise_scale[:] = before.noise_scale
     state.log_weights[:] = before.log_weights
     state.rows[:] = before.rows
+    state.recent[:] = before.recent
 
 
 @compiled
@@ -150,7 +153,8 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
     n = x.shape[0]
     # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
     zero = n - n
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, zero)
+    inputs = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), inputs, y, zero)
     if n <= FEW_ROWS:
         sweep_rows(ensemble, state, None, work)
     else:
@@ -164,7 +168,13 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
 def _state_at(page: State, s: int) -> State:
     """The state of one key: views."""
     return State(
-        page.matrix[s], page.vector[s], page.noise_shape[s], page.noise_scale[s], page.log_weights[s], page.rows[s]
+        page.matrix[s],
+        page.vector[s],
+        page.noise_shape[s],
+        page.noise_scale[s],
+        page.log_weights[s],
+        page.rows[s],
+        page.recent[s],
     )
 
 
@@ -178,6 +188,7 @@ def _state_in_float64(page: State, s: int) -> State:
         page.noise_scale[s],
         page.log_weights[s],
         page.rows[s],
+        page.recent[s],
     )
 
 

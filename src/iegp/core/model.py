@@ -31,6 +31,7 @@ from iegp.core.compute.tolerances import (
 from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
+from iegp.core.lags import lags_from, with_lags
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
@@ -77,7 +78,7 @@ class Online:
     @property
     def inputs(self) -> Inputs:
         """What kernels have to know of the columns."""
-        return Inputs(self.column_keys, self.scaling.x_scale)
+        return Inputs.of(self.column_keys, self.scaling.x_scale, self.experts.ensemble.lags)
 
     @property
     def n_outputs(self) -> int:
@@ -101,7 +102,8 @@ def begin(
     keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
     n_labels = label_columns(settings, n_outputs)
     scaling = scale.identity(n_columns, n_labels)
-    experts = default_experts(settings, Inputs(keys, scaling.x_scale), n_outputs)
+    lags = lags_from(settings.lags, settings.likelihood, np.empty((0, n_labels)), n_outputs)
+    experts = default_experts(settings, Inputs.of(keys, scaling.x_scale, lags), n_outputs)
     return Online(
         settings=settings,
         scaling=scaling,
@@ -318,10 +320,11 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
-    inputs, n_outputs = Inputs(model.column_keys, scaling.x_scale), model.n_outputs
+    n_outputs = model.n_outputs
+    inputs = Inputs.of(model.column_keys, scaling.x_scale, lags_from(settings.lags, settings.likelihood, y, n_outputs))
     if fit:
         usual = _usual_rows(settings, y)
-        experts = fit_experts(settings, inputs, x[usual], y[usual], n_outputs)
+        experts = fit_experts(settings, inputs, _lagged(settings, inputs, x, y)[usual], y[usual], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -334,6 +337,15 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
     return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting)
+
+
+def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
+    """The first rows of a stream with their lags, for fitting: a glitch counts as the farthest usual label."""
+    lags = inputs.lags
+    if settings.robust and settings.likelihood == "gaussian":
+        y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
+    rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
+    return rows
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:

@@ -19,6 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.expert.belief import Belief
 from iegp.core.features import Basis, joined
+from iegp.core.lags import NO_LAGS, Lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
 from iegp.core.weights import WeightRule, is_dropped
@@ -116,6 +117,8 @@ class Ensemble(NamedTuple):
     glitch: float = np.inf
     """A label farther from its prediction than this many standard deviations is a glitch, unless the row before has
     one too: it is not learned."""
+    lags: Lags = NO_LAGS
+    """Labels of rows before that a row sees."""
 
     @property
     def n_kernels(self) -> int:
@@ -229,6 +232,8 @@ class State(NamedTuple):
     rows: Float
     """(2,): rows seen so far, counted where they are learned, so that no interruption can come between; and whether
     the label of the last one was far from its prediction."""
+    recent: Float
+    """(longest lag, V): the last labels as the numbers that later rows see, newest last; zeros before the first."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))

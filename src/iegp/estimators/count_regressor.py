@@ -57,7 +57,7 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    warmup, learn_warmup, delay, standardize, random_state, n_jobs
+    warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
     Examples
@@ -98,6 +98,7 @@ class IEGPCountRegressor(NumberEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -118,6 +119,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

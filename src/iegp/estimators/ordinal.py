@@ -35,7 +35,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         As for :class:`IEGPClassifier`.
     link : {"logit", "probit"}, default="logit"
         Distribution function that turns cut-points into probabilities: logistic or normal.
-    integration, warmup, learn_warmup, delay, standardize, random_state, n_jobs
+    integration, warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
         As for :class:`IEGPClassifier`.
 
     Attributes
@@ -78,6 +78,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -99,6 +100,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from iegp.core.compute.tolerances import MAX_LAG
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
-from iegp.core.settings import Settings
+from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
 
 
@@ -42,6 +43,7 @@ def settings_from(
         drift_units=parameters.get("drift_units", "target"),
         robust=_robust(parameters.get("robust", False), parameters["weights"]),
         delay=_plain(parameters.get("delay", 0)),
+        lags=_lags(parameters.get("lags"), _plain(parameters.get("delay", 0))),
     )
 
 
@@ -115,6 +117,18 @@ def _seed(random_state: Any) -> int:
         raise InputError(
             f"random_state={random_state!r} cannot be a seed; give a whole number of at least 0, a RandomState or None"
         ) from error
+
+
+def _lags(value: Any, delay: Any) -> tuple[int, ...]:
+    """Offsets in rows; a number asks for as many of the newest labels that are known."""
+    if value is None:
+        return ()
+    if _is_several(value):
+        offsets = _plain(value)
+        return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets
+    check_whole("lags", _plain(value), 0)
+    check_whole("delay", delay, 0)
+    return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
 
 
 def _robust(value: Any, weights: Any) -> bool:

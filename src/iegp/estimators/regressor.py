@@ -81,6 +81,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     delay : int, default=0
         How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
         up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
+    lags : int or sequence of int, default=None
+        Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
+        predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
+        Terms of kernels see them unless they say ``lags=False``.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -139,6 +143,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         robust: bool | None = None,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -159,6 +164,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.robust = robust
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

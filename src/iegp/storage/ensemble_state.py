@@ -11,12 +11,13 @@ from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
 from iegp.core.kernels import Stationary, kernel_from_config
+from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
 from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, Layout, State
+from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
@@ -25,7 +26,7 @@ from iegp.storage.schema import check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch")
+_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -43,6 +44,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
     arrays |= {f"ensemble.basis.{name}": array for name, array in ensemble.basis._asdict().items()}
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
+    if len(ensemble.lags.offsets):
+        arrays |= {"ensemble.lags.offsets": ensemble.lags.offsets, "ensemble.lags.table": ensemble.lags.table}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     if model.waiting is not None:
         arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items()}
@@ -56,14 +59,14 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
-        arrays = _with_basis(settings, _one_after_another(arrays))
+        arrays = {"state.recent": NO_LAGS.table} | _with_basis(settings, _one_after_another(arrays))
         keys = config.get("column_keys", range(len(arrays["scaling.x_mean"])))
         kernels = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         if len(kernels) != len(settings.kernels):
             raise ValueError("the numbers of kernels differ")
         header = Header(settings, kernels, tuple(keys))
         sizes = ensemble_schema.check(header, arrays)
-        model = _model(header, sizes.layout, config, arrays)
+        model = _model(header, sizes, config, arrays)
         _check_header(model)
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
@@ -87,17 +90,18 @@ def _require_likelihood(config: dict[str, Any]) -> None:
         )
 
 
-def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Arrays) -> Online:
+def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays) -> Online:
     settings = header.settings
     ensemble = Ensemble(
         basis=Basis(*(arrays[f"ensemble.basis.{name}"] for name in Basis._fields)),
-        layout=layout,
+        layout=sizes.layout,
         rule=RULES.index(settings.weights),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
         likelihood=likelihood_code(settings.likelihood),
         integration=INTEGRATIONS.index(settings.integration),
         glitch=glitch_limit(settings),
+        lags=sizes.lags,
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))

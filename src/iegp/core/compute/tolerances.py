@@ -93,6 +93,8 @@ FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
 QUARTILES = 1.3489795003921634
 # Rows that wait for their labels are kept in memory, with the scores of every expert.
 MAX_DELAY = 100_000
+# Labels that later rows see are kept in memory, and moved by one place with every row.
+MAX_LAG = 10_000
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.

@@ -280,6 +280,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         sharpness=sharpness,
         nodes=draws(settings.integration, n_latents, settings.seed),
         glitch=glitch_limit(settings),
+        lags=inputs.lags,
     )
     return Experts(kernels, ensemble)
 
