@@ -186,13 +186,14 @@ def test_each_key_of_a_fleet_has_its_own_lags():
     template = model("numbers", lags=3, warmup=40, standardize=True, robust=True).warm_up(X[:40], y[:40])
     fleet = iegp.Fleet(template)
     keys = np.array(["a", "b", "c"])[np.arange(80) % 3]
-    run = fleet.prequential(keys, X[40:], y[40:])
+    run = fleet.learn(keys, X[40:], y[40:])
     for key in "abc":
         own = keys == key
         alone = copy.deepcopy(template)
+        alone.model_.state.recent[...] = 0.0
         expected = alone.prequential(X[40:][own], y[40:][own])
         assert_allclose(run.mean[own], expected.mean, rtol=1e-10)
-        assert_allclose(fleet.predict([key], X[:1]), alone.predict(X[:1]), rtol=1e-10)
+        assert_allclose(fleet.predict(key, X[:1]), alone.predict(X[:1]), rtol=1e-10)
 
 
 @pytest.mark.parametrize(

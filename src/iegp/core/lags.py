@@ -123,7 +123,7 @@ def with_lags(lags: Lags, recent: Float, x: Float, y: Float) -> Float:
 
 @compiled
 def with_known_lags(lags: Lags, recent: Float, x: Float, n_steps: int) -> Float:
-    """The same for rows each of which is so many rows ahead; the newest label where a lag is not known yet."""
+    """The same for rows each of which is so many rows ahead; where a lag is not known yet, that of the next row."""
     if lags.offsets.size == 0:
         return x
     n, d = x.shape
@@ -131,7 +131,8 @@ def with_known_lags(lags: Lags, recent: Float, x: Float, n_steps: int) -> Float:
     rows = np.empty((n, d + k * recent.shape[1]))
     rows[:, :d] = x
     for j in range(k):
-        s = n_recent - max(lags.offsets[j] - (n_steps - 1), 1)
+        offset = lags.offsets[j]
+        s = n_recent - (offset - (n_steps - 1) if offset >= n_steps else offset)
         for v in range(recent.shape[1]):
             rows[:, d + v * k + j] = recent[s, v]
     return rows

@@ -18,6 +18,7 @@ import numpy as np
 
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
+from iegp.core.batch_view import BatchView, batch_view
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     FARTHEST_USUAL,
@@ -38,7 +39,7 @@ from iegp.core.predictions import Predictions, in_user_units
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
-from iegp.core.settings import Settings
+from iegp.core.settings import Settings, check_whole
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
@@ -65,6 +66,8 @@ class Online:
     """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
     waiting: Waiting | None = None
     """With a delay: rows whose labels have not arrived, in the user's units."""
+    batch: BatchView | None = None
+    """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
 
     @property
     def n_seen(self) -> int:
@@ -145,10 +148,24 @@ def _standardised(model: Online, waiting: Waiting) -> Waiting:
     return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y))
 
 
-def predict(model: Online, x: Float) -> Mixture:
-    """Predictive distribution of each row, were it the next one. Changes nothing."""
+def _view(model: Online, horizon: int | None) -> tuple[State, int]:
+    """The state that predicts, and how many rows ahead."""
+    state = latest_state(model)
+    if horizon is not None:
+        check_whole("horizon", horizon, 1)
+        return state, int(horizon)
+    if model.batch is not None:
+        return model.batch.of(state), model.batch.n_steps
+    return state, model.settings.delay + 1
+
+
+def predict(model: Online, x: Float, horizon: int | None = None) -> Mixture:
+    """Predictive distribution of each row, were it so many rows ahead. Changes nothing.
+
+    By default it is the next one whose label can be known; after a fit, one of many rows that are predicted at once.
+    """
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps))
     with one_blas_thread():
@@ -159,10 +176,10 @@ def predict(model: Online, x: Float) -> Mixture:
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
-def predict_classes(model: Online, x: Float) -> Float:
-    """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
+def predict_classes(model: Online, x: Float, horizon: int | None = None) -> Float:
+    """Class probabilities (n, K) of each row, as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     if len(x) <= FEW_ROWS:
         return ens.predict_classes(ensemble, state, _x(model, x), n_steps)
     with one_blas_thread():
@@ -174,10 +191,12 @@ def predict_classes(model: Online, x: Float) -> Float:
         )
 
 
-def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
-    """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
+def predict_counts(
+    model: Online, x: Float, exposure: Float, horizon: int | None = None
+) -> CountMixture | LatentMixture:
+    """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
         found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
@@ -195,12 +214,19 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
     return Predictions.concatenate(list(_pass(model, x, y, n_threads, level)))
 
 
+def fit(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
+    """Learn the first rows of a model in order, and how well it predicts many rows at once."""
+    absorb(model, x, y, n_threads)
+    model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
+
+
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
     if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        model.batch = None
         return
     for _ in _pass(model, x, y, n_threads, None):
         pass
@@ -212,8 +238,9 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
+        model.batch = None
         return
-    draft = replace(model, state=model.state.copy())
+    draft = replace(model, state=model.state.copy(), batch=None)
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))

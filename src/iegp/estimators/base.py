@@ -172,7 +172,8 @@ class StreamEstimator(ModelEstimator):
 
     def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
         with unchanged_on_error(self):
-            self._absorb(*self._begin(X, y, extra))
+            rows, columns = self._begin(X, y, extra)
+            online.fit(self.model_, rows, columns, n_threads_from(self.n_jobs))
         return self
 
     def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> Self:

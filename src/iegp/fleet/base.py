@@ -122,7 +122,9 @@ class LocalFleet(FleetBase):
     def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
         taken = take(template, "a fleet", "keep one model per key instead")
-        model = replace(taken.model, state=taken.model.state.copy())
+        state = taken.model.state.copy()
+        # A new key has no labels yet; those that the template has seen are of other keys.
+        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.batch_view import BatchView
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
@@ -27,6 +28,7 @@ from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
 _FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags")
+BATCH_ARRAYS = ("noise_shape", "noise_scale", "log_weights")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -49,6 +51,9 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     if model.waiting is not None:
         arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items()}
+    if model.batch is not None:
+        config["batch_steps"] = model.batch.n_steps
+        arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -74,6 +79,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         if settings.delay:
             model.waiting = _waiting(model, sizes, arrays)
             check_label_range(model, model.waiting.y)
+        if "batch_steps" in config:
+            model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
@@ -130,6 +137,15 @@ def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
         raise ValueError(f"{n} rows wait for labels that come {model.settings.delay} rows late")
     check_arrays(ensemble_schema.waiting_schema(model.settings, sizes, n, model.fills_gaps), arrays)
     return Waiting(*(arrays[f"waiting.{name}"] for name in Waiting._fields))
+
+
+def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
+    """Weights and noise of predictions of many rows, which have seen as many rows as the model at most."""
+    described = ensemble_schema.Described.of(model)
+    fields = ensemble_schema.state_schema(described, float(model.n_seen))
+    check_arrays({f"batch.{name}": fields[name] for name in BATCH_ARRAYS}, arrays)
+    count("batch_steps", n_steps, low=1, high=max(model.n_seen, 1))
+    return BatchView(*(arrays[f"batch.{name}"] for name in BATCH_ARRAYS), n_steps)
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:

@@ -119,7 +119,7 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     log_weights = before.log_weights + n_outputs * log_det + gain.sum(axis=1)
     rows = before.rows - len(x)
     state = State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, before.recent)
-    return replace(model, state=state)
+    return replace(model, state=state, batch=None)
 
 
 def factor_at(ensemble: Ensemble, state: State, b: int) -> Factor:

@@ -50,7 +50,7 @@ def gone_live(model: Online, settings: Settings) -> Online:
         )
     experts = with_other_ladders(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
-    return replace(model, settings=settings, experts=experts, state=state)
+    return replace(model, settings=settings, experts=experts, state=state, batch=None)
 
 
 def _noise_of_kernels(model: Online) -> Float:
