@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_chunking_does_not_matter(labels, delay):
     whole, parts = model(labels, **settings), model(labels, **settings)
     expected = answers_of(run_of(whole, labels, X, y))
     cuts = [0, 1, 2, 30, 45, 46, 60, 95, N]
-    found = [answers_of(run_of(parts, labels, X[a:b], y[a:b])) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    found = [answers_of(run_of(parts, labels, X[a:b], y[a:b])) for a, b in pairwise(cuts)]
     assert_allclose(np.concatenate(found), expected, rtol=1e-8, atol=1e-9)
     assert_allclose(parts.model_.state.recent, whole.model_.state.recent, rtol=1e-12)
 

@@ -1,9 +1,10 @@
 """The batch view: weights and noise levels for predicting many rows at once, none of whose labels are known.
 
 After ``fit``, many later rows are often predicted in one call. Weights and noise that follow a stream row by row judge
-predictions one row ahead, and are too confident there. So the rows of a fit are cut into consecutive parts, each part is
-predicted whole from what was known at its start, and weights and noise levels learn from these predictions. A part is
-half its length away on average: so far the coefficients drift before a prediction. Lags stay those of the part's start.
+predictions one row ahead, and are too confident there. So the rows of a fit are cut into consecutive parts, each part
+is predicted whole from what was known at its start, and weights and noise levels are fitted to these predictions. A
+row of a part is half its length away on average: so far the coefficients drift before a prediction. Lags stay those of
+the part's start.
 """
 
 from __future__ import annotations
