@@ -124,11 +124,6 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     if not options.delay:
         return options.parameters
-    if options.key is not None:
-        raise UsageError(
-            f"--delay {options.delay} is not available with --key: the models of keys learn a label at once. Leave out "
-            "one of them"
-        )
     return options.parameters | {"delay": options.delay}
 
 

@@ -25,6 +25,7 @@ from iegp.core.ensemble import (
     mix_labels,
     score_labels,
     summarise,
+    weights_ahead,
 )
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
@@ -187,14 +188,3 @@ def _arrive(
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
     weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
     state.rows[0] += 1.0
-
-
-@compiled
-def weights_ahead(ensemble: Ensemble, state: State, n_steps: int) -> Float:
-    """Logs of the weights so many rows ahead; without switching they do not move on their own."""
-    rule = weight_rule(ensemble)
-    ahead = weights.diffuse(rule, state.log_weights)
-    if ensemble.transitions.shape[0] > 1:
-        for _ in range(n_steps - 1):
-            ahead = weights.diffuse(rule, ahead)
-    return ahead
