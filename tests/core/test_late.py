@@ -109,6 +109,33 @@ def test_the_loop_that_answers_a_row_and_learns_an_older_one(delay, drift_var, n
     assert_allclose(np.column_stack([run.mean, run.std]), wanted, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("delay", [1, 7, 30])
+def test_glitches_are_judged_by_the_answer_given_and_not_learned(delay):
+    """Labels 8 standard deviations off, alone and two in a row, in blocks and in any chunking."""
+    y = Y.copy()
+    y[[9, 20, 21, 40, 45]] += 50.0
+    settings = {"noise_forgetting": NOISE_MODELS["all"], "drift_var": (0.0, 0.01), "weights": "stacking"}
+    model = begin(**settings, delay=delay, robust=True)
+    slow, phis, wanted, far_before = oracle_of(model), phis_of(model), [], False
+    for what, t in events(delay):
+        if what == "ask":
+            wanted.append(slow.answer(t, [phi[t] for phi in phis]))
+            continue
+        mean, std = wanted[t]
+        far = abs(y[t] - mean) > 8.0 * std
+        if far and not far_before:
+            slow.skip(t)
+        else:
+            slow.learn(t, [phi[t] for phi in phis], y[t])
+        far_before = far
+    pieces = begin(**settings, delay=delay, robust=True)
+    run = online.learn(model, X, y[:, None])
+    assert_allclose(np.column_stack([run.mean, run.std]), wanted, rtol=1e-8, atol=1e-8)
+    cut = [online.learn(pieces, X[i : i + 4], y[i : i + 4, None]).mean for i in range(0, N, 4)]
+    assert_allclose(np.concatenate(cut), run.mean, rtol=1e-8, atol=1e-8)
+    assert_allclose(online.predict(pieces, X[:3]).mean, online.predict(model, X[:3]).mean, rtol=1e-8, atol=1e-8)
+
+
 def test_labels_out_of_order_are_exact_for_static_gaussian_experts():
     """Batch formulas of the labels that have come, whatever their order; weights are those of their evidence."""
     model, rng = begin(), np.random.default_rng(1)

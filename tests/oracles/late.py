@@ -110,6 +110,13 @@ class Ensemble:
         self._weigh(scores)
         self.last = max(self.last, t)
 
+    def skip(self, t: int) -> None:
+        """The label of row t, the next in order, is not believed: a step of the walk and nothing else."""
+        self.given.pop(t)
+        for expert in self.experts:
+            expert.covariance = expert.covariance + expert.drift * np.eye(len(expert.mean))
+        self.last = t
+
     def _weigh(self, scores: Array) -> None:
         joint = self.log_weights + scores
         posterior = joint - np.logaddexp.reduce(joint)

@@ -12,7 +12,7 @@ rows nothing is kept and memory is flat.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -67,6 +67,10 @@ class Online:
     """With a delay: rows whose labels have not arrived, in the user's units."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
+    latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """With a delay: what :func:`latest_state` found, and of what; never stored."""
 
     @property
     def n_seen(self) -> int:
@@ -136,10 +140,13 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived."""
+    """The state in which every label that was handed over has arrived; kept until the model learns again."""
     if model.waiting is None:
         return model.state
-    return with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    of = model.state, model.waiting, model.experts, model.scaling
+    if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
+        model.latest = of, with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    return model.latest[1]
 
 
 def _standardised(model: Online, waiting: Waiting) -> Waiting:

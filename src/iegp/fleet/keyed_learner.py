@@ -24,7 +24,7 @@ from iegp.core.predictive.mixture import Mixture
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
 from iegp.stream.answers import predictions_of
-from iegp.stream.learner import Answered, Learner
+from iegp.stream.learner import Answered, Learner, steps_ahead
 from iegp.stream.pending import Waiting
 from iegp.typing import Arrays, Bool, Float
 
@@ -170,15 +170,16 @@ class KeyedLearner:
             rows_of.setdefault(key, []).append(i)
         found: dict[int, tuple[Asked, int]] = {}
         for key, rows in rows_of.items():
-            clock = self.clocks.get(key) or replace(self.shared.clock)
-            if moves:
-                asked = online.ask(self._model_of(key), x[rows], clock.behind + 1)
-                found |= {i: (asked.row(j), clock.rows + j) for j, i in enumerate(rows)}
+            clock, model = self.clocks.get(key) or replace(self.shared.clock), self._model_of(key)
+            n_steps = steps_ahead(model, clock)
+            if not moves:
+                found |= {i: (online.ask(model, x[i : i + 1], n_steps), clock.rows) for i in rows}
+                continue
+            asked = online.ask(model, x[rows], n_steps)
+            found |= {i: (asked.row(j), clock.rows + j) for j, i in enumerate(rows)}
+            if model.waiting is None:
                 clock.rows += len(rows)
                 self.clocks[key] = clock
-            else:
-                model = self._model_of(key)
-                found |= {i: (online.ask(model, x[i : i + 1], clock.behind + 1), clock.rows) for i in rows}
         return [found[i][0] for i in range(len(keys))], [found[i][1] for i in range(len(keys))]
 
     def _mixed(self, asked: list[Asked]) -> Predictions:

@@ -315,6 +315,7 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.y": kept["kept.y"],
         "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
+        "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
     }
 
 

@@ -36,6 +36,9 @@ BLOCK = 1024
 KEYED_BLOCK = 8192
 NO_KEY = "no key: every row needs one, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
+_LATE_WITH_DELAY = (
+    "a label that comes after its row, in a stream whose --delay says when labels come: leave --delay out"
+)
 # What the labels of a task may be taken for.
 _LIKELIHOODS = {
     "regression": ("gaussian",),
@@ -230,6 +233,9 @@ class Job:
         texts = self.plan.label_problems(batch, labels)
         problems = [Problem(place, self.plan.target, text, reason) for place, text, reason in texts]
         is_row, keys = self._is_row(features, ids), self.plan.keys_of(batch)
+        if self.settings.delay:
+            late = np.flatnonzero(~is_row & ~is_missing(labels))
+            problems += [Problem(int(place), self.plan.id, "", _LATE_WITH_DELAY) for place in late]
         return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
 
     def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:

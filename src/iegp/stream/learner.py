@@ -144,14 +144,15 @@ class Learner:
 
     def ask(self, x: Float, wanted: Sequence[bool], _keys: tuple[str, ...] | None = None, /) -> Answered:
         """Predict each row, which comes next and has no label yet."""
-        n_steps, n, places = self.clock.behind + 1, len(x), range(self.clock.rows, self.clock.rows + len(x))
-        if self._has_no_units or self.model.settings.delay:
-            answered = Answered(self.predict(x), [None] * n, places)
+        n, places = len(x), range(self.clock.rows, self.clock.rows + len(x))
+        if self._has_no_units:
+            answered = Answered(_nothing(n), [None] * n, places)
         else:
-            asked = online.ask(self.model, x, n_steps)
+            asked = online.ask(self.model, x, steps_ahead(self.model, self.clock))
             rows = [asked.row(i) if wanted[i] else None for i in range(n)]
             answered = Answered(self.answered(asked), rows, places)
-        self.clock.rows += n
+        if not self.model.settings.delay:
+            self.clock.rows += n
         return answered
 
     def answered(self, asked: Asked) -> Predictions:
@@ -279,6 +280,14 @@ def _nothing(n: int) -> Predictions:
     """Of rows before the units of the target are known."""
     gap = np.full(n, np.nan)
     return predictions_of(gap, mean=gap, std=gap, lower=gap, upper=gap, pit=gap)
+
+
+def steps_ahead(model: Online, clock: Clock) -> int:
+    """How many rows after the last that was learned the next one comes.
+
+    With a delay only labelled rows wait, and are counted by the model.
+    """
+    return 1 + (clock.behind if model.waiting is None else len(model.waiting.x))
 
 
 class AnyLearner(Protocol):
