@@ -60,7 +60,7 @@ class StreamOptions(RunOptions):
     ignore: Ignore = ()
     missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"
     max_pending: Annotated[int, Option(help="Rows that may wait for labels.")] = 10_000
-    delay: Annotated[int, Option(help="Later rows that are predicted before a row's label is known.")] = 0
+    delay: Annotated[int, Option(help="Later rows (of the key) predicted before a row's label is known.")] = 0
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"

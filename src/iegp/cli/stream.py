@@ -124,11 +124,6 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     if not options.delay:
         return options.parameters
-    if options.key is not None:
-        raise UsageError(
-            f"--delay {options.delay} is not available with --key: the models of keys learn a label at once. Leave out "
-            "one of them"
-        )
     return options.parameters | {"delay": options.delay}
 
 
@@ -172,7 +167,7 @@ def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
             finish_parquet(out, job.plan.key_field)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
-        beside = {"about": to_config(about), "level": job.plan.level, "weights": kept}
+        beside = {"about": to_config(about), "level": job.plan.level, "delay": job.settings.delay, "weights": kept}
         write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
     if options.report is not None:
         write_report(options.report, job.digest, about)

@@ -16,7 +16,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS
+from iegp.core.compute.tolerances import CHUNK_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     PassOptions,
     completed,
@@ -24,12 +24,14 @@ from iegp.core.ensemble import (
     labels_of,
     mix_labels,
     score_labels,
+    skip_row,
     summarise,
+    weights_ahead,
 )
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
 from iegp.core.expert.sweep import Workspace, allocate_workspace, sweep_blocks
-from iegp.core.lags import remember, with_lags
+from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
@@ -47,19 +49,23 @@ class Waiting(NamedTuple):
     """(k, n_experts): of the answers given. All zero for rows that waited while the experts were fitted anew."""
     squares: Float
     """(k, n_beliefs, D): squared errors of the answers over their variances, in units of the noise; NaN likewise."""
+    far: Float
+    """(k,): 1 if the label is too far from the answer to be believed (``Ensemble.glitch``), 0 if not."""
 
     def forgotten(self, ensemble: Ensemble) -> Waiting:
         """The same rows for other experts, whose answers are not known."""
         k, n_outputs = len(self.x), ensemble.noise_var.shape[1]
         unknown = np.full((k, ensemble.n_beliefs, n_outputs), np.nan)
-        return self._replace(log_scores=np.zeros((k, ensemble.n_experts)), squares=unknown)
+        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), unknown, self.far)
+
+    def part(self, start: int, stop: int) -> Waiting:
+        """A copy of some of the rows."""
+        return Waiting(*(array[start:stop].copy() for array in self))
 
 
 def none_waiting(ensemble: Ensemble, n_columns: int, n_labels: int) -> Waiting:
     """The beginning of a stream."""
-    return Waiting(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty((0, 0)), np.empty((0, 0, 0))).forgotten(
-        ensemble
-    )
+    return _unanswered(ensemble, np.empty((0, n_columns)), np.empty((0, n_labels)))
 
 
 def learn_delayed(
@@ -69,22 +75,67 @@ def learn_delayed(
 
     All in standardised units; ``state`` is updated in place. Returns what is waiting afterwards.
     """
-    parts = []
+    parts, start, span = [], 0, CHUNK_ROWS
     with one_blas_thread():
-        for i in range(0, max(len(new[0]), 1), CHUNK_ROWS):
-            rows = new[0][i : i + CHUNK_ROWS], new[1][i : i + CHUNK_ROWS]
-            predictions, waiting = _learn_chunk(ensemble, state, waiting, rows, delay, options.level)
+        while start < max(len(new[0]), 1):
+            rows = new[0][start : start + span], new[1][start : start + span]
+            predictions, waiting = _learn_span(ensemble, state, waiting, rows, delay, options.level)
             parts.append(predictions)
+            start += max(predictions.n_rows, 1)
+            span = min(2 * span, CHUNK_ROWS) if predictions.n_rows == len(rows[0]) else SPAN_AFTER_GLITCH
     return Predictions.concatenate(parts), waiting
+
+
+def _learn_span(
+    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, level: float | None
+) -> tuple[Predictions, Waiting]:
+    """The same for rows at once, up to the first during which a glitch arrives: it is not learned.
+
+    Rows are learned as if there were none, and again up to the first; as without delay.
+    """
+    can_skip, n_waiting = not math.isinf(ensemble.glitch), len(waiting.x)
+    before = state.copy() if can_skip else state
+    predictions, after = _learn_chunk(ensemble, state, waiting, new, delay, level)
+    n_arrived = max(0, n_waiting + len(new[0]) - delay)
+    good = note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
+    if good == n_arrived:
+        return predictions, after.part(n_arrived, len(after.x))
+    for array, old in zip(state, before, strict=True):
+        array[...] = old
+    # The row that is answered just before the glitch arrives.
+    last = good + delay - n_waiting
+    if last > 0:
+        _learn_chunk(ensemble, state, waiting, (new[0][:last], new[1][:last]), delay, None)
+    note_far(state, after.far[:good])
+    skip_row(ensemble, state)
+    repeat_newest(ensemble.lags, state.recent)
+    some = Predictions(*(array[: last + 1] for array in predictions))
+    return some, after.part(good + 1, n_waiting + last + 1)
+
+
+@compiled
+def note_far(state: State, far: Float) -> int:
+    """How many labels arrive before the first glitch: one that is far out where the one before it was not.
+
+    Notes whether the last was far out, if there is no glitch.
+    """
+    far_before = state.rows[1] > 0.0
+    for s in range(far.size):
+        if far[s] > 0.0 and not far_before:
+            return s
+        far_before = far[s] > 0.0
+    state.rows[1] = 1.0 if far_before else 0.0
+    return far.size
 
 
 def _learn_chunk(
     ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, level: float | None
 ) -> tuple[Predictions, Waiting]:
+    """Predict and learn; also returns all rows, those that were waiting first, with the scores of their answers."""
     x, y = new
     n, n_waiting = len(x), len(waiting.x)
     n_arrived = max(0, n_waiting + n - delay)
-    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _room(ensemble, x, y), strict=True)))
+    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _unanswered(ensemble, x, y), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
     # Offsets are larger than the delay: no row sees a label that has not arrived when it is predicted.
     rows = with_lags(ensemble.lags, state.recent, after.x, after.y)
@@ -95,26 +146,37 @@ def _learn_chunk(
     weigh_delayed(
         ensemble, state, labels, Works(arrived, work), Answers(delay, after.log_scores, after.squares), predictions
     )
-    done = completed(ensemble, expert_predictions(work), y, predictions, level)
-    return done, Waiting(*(array[n_arrived:].copy() for array in after))
+    if labels is None:
+        after.far[n_waiting:] = np.any(np.abs(y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
+    return completed(ensemble, expert_predictions(work), y, predictions, level), after
 
 
-def _room(ensemble: Ensemble, x: Float, y: Float) -> Waiting:
-    return Waiting(x, y, np.empty((0, 0)), np.empty((0, 0, 0))).forgotten(ensemble)
+def _unanswered(ensemble: Ensemble, x: Float, y: Float) -> Waiting:
+    return Waiting(x, y, np.empty((0, 0)), np.empty((0, 0, 0)), np.zeros(len(x))).forgotten(ensemble)
 
 
 def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> State:
     """A copy of the state in which the labels of all waiting rows have arrived."""
     state = state.copy()
-    if len(waiting.x):
-        labels = labels_of(ensemble)
-        rows = with_lags(ensemble.lags, state.recent, waiting.x, waiting.y)
-        work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, waiting.y, ensemble.n_classes)
-        with one_blas_thread():
-            sweep_blocks(ensemble, state, labels, work)
-        answers = Answers(0, waiting.log_scores, waiting.squares)
-        arrive_all(ensemble, state, labels, work, answers)
+    while len(waiting.x):
+        good = len(waiting.x) if math.isinf(ensemble.glitch) else note_far(state, waiting.far)
+        if good:
+            _arrive_now(ensemble, state, waiting.part(0, good))
+        if good < len(waiting.x):
+            note_far(state, waiting.far[:good])
+            skip_row(ensemble, state)
+            repeat_newest(ensemble.lags, state.recent)
+        waiting = waiting.part(good + 1, len(waiting.x))
     return state
+
+
+def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
+    labels = labels_of(ensemble)
+    rows = with_lags(ensemble.lags, state.recent, waiting.x, waiting.y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, waiting.y, ensemble.n_classes)
+    with one_blas_thread():
+        sweep_blocks(ensemble, state, labels, work)
+    arrive_all(ensemble, state, labels, work, Answers(0, waiting.log_scores, waiting.squares))
 
 
 class Works(NamedTuple):
@@ -192,14 +254,3 @@ def _arrive(
     weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
     state.rows[0] += 1.0
     remember(ensemble.lags, state.recent, arrived.y[s : s + 1])
-
-
-@compiled
-def weights_ahead(ensemble: Ensemble, state: State, n_steps: int) -> Float:
-    """Logs of the weights so many rows ahead; without switching they do not move on their own."""
-    rule = weight_rule(ensemble)
-    ahead = weights.diffuse(rule, state.log_weights)
-    if ensemble.transitions.shape[0] > 1:
-        for _ in range(n_steps - 1):
-            ahead = weights.diffuse(rule, ahead)
-    return ahead

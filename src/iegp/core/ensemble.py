@@ -84,7 +84,7 @@ def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Mix
 @compiled
 def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components, n_steps: int) -> None:
     """Every row's mixture of experts into ``components``."""
-    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, n_steps), components)
+    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, n_steps), components, n_steps)
 
 
 @compiled
@@ -98,13 +98,13 @@ def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, n_steps: int) -
 
 
 @compiled
-def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components) -> None:
+def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components, n_steps: int) -> None:
     """The mixture of experts from what the beliefs predict: means (beliefs, n, D), variances (beliefs, n)."""
     means, variances = ahead
     used, loc, scales, dof = components
     n, n_experts, n_outputs = loc.shape
     n_noise = ensemble.forgetting.size
-    next_weights = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
+    next_weights = np.exp(weights_ahead(ensemble, state, n_steps))
     for e in range(n_experts):
         b, k = e // n_noise, e % n_noise
         nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
@@ -115,6 +115,17 @@ def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Compone
                 loc[t, e, d] = means[b, t, d]
                 scales[t, e, d] = math.sqrt(level * variances[b, t])
                 dof[t, e, d] = nu
+
+
+@compiled
+def weights_ahead(ensemble: Ensemble, state: State, n_steps: int) -> Float:
+    """Logs of the weights so many rows ahead; without switching they do not move on their own."""
+    rule = weight_rule(ensemble)
+    ahead = weights.diffuse(rule, state.log_weights)
+    if ensemble.transitions.shape[0] > 1:
+        for _ in range(n_steps - 1):
+            ahead = weights.diffuse(rule, ahead)
+    return ahead
 
 
 def predict_classes(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Float:
@@ -131,13 +142,13 @@ def _predict_classes(
 ) -> None:
     used, ahead = _predict_latent(ensemble, state, x, n_steps)
     outcomes = np.zeros((ahead.variances.shape[0], x.shape[0], proba.shape[1]))
-    _log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
+    log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
 def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float, n_steps: int = 1) -> Any:
     """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
-    return _numbers(ensemble, *_predict_latent(ensemble, state, x, n_steps), exposure)
+    return count_distribution(ensemble, *_predict_latent(ensemble, state, x, n_steps), exposure)
 
 
 @compiled
@@ -145,13 +156,13 @@ def _predict_latent(ensemble: Ensemble, state: State, x: Float, n_steps: int) ->
     """Weights (n, experts), latent means (beliefs, n, L) and variances (beliefs, n)."""
     ahead = _predict_beliefs(ensemble, state, x, n_steps)
     used = np.empty((x.shape[0], state.log_weights.size))
-    used[:] = np.exp(weights.diffuse(weight_rule(ensemble), state.log_weights))
+    used[:] = np.exp(weights_ahead(ensemble, state, n_steps))
     # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
     return used, Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
 
 
 @compiled
-def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float) -> None:
+def log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float) -> None:
     """Log predictive probabilities of all classes under every active belief."""
     means, variances = ahead
     n_beliefs, n = variances.shape
@@ -163,7 +174,8 @@ def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float
                 log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 
 
-def _numbers(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+def count_distribution(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+    """Predictive distribution of counts from latent means and variances, and weights (n, experts)."""
     means, variances = np.ascontiguousarray(ahead.means[:, :, 0].T), np.ascontiguousarray(ahead.variances.T)
     return likelihood_of(ensemble.likelihood).predictive(Latent(used, means, variances), ensemble.link, exposure)
 
@@ -233,7 +245,8 @@ def _learn_without_glitches(
         if n_good:
             again = _learn_chunk(ensemble, state, x[start:end], y[start:end], options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, chunk.mean[n_good : n_good + 1])
+        skip_row(ensemble, state)
+        see_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -377,25 +390,39 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
         return
-    skip_row(ensemble, state, own.mean)
+    skip_row(ensemble, state)
+    see_prediction(ensemble, state, own.mean)
 
 
 @compiled
-def skip_row(ensemble: Ensemble, state: State, mean: Float) -> None:
-    """A glitch: beliefs take their step of the walk and learn nothing; later rows see the prediction in its place.
+def skip_row(ensemble: Ensemble, state: State) -> None:
+    """A glitch: beliefs take their step of the walk and learn nothing."""
+    walk(ensemble, state, 1)
+    state.rows[0] += 1.0
+    state.rows[1] = 1.0
 
-    At the limit beyond which labels are glitches, the label would still mislead the rows that see it: they would be far
-    from their predictions too and pass for a change.
+
+@compiled
+def see_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
+    """Later rows see the prediction ``mean`` (1, D) in place of a glitch.
+
+    Even at the limit beyond which it is a glitch, a label would mislead the rows that see it: they would be far from
+    their predictions too and pass for a change.
     """
     remember(ensemble.lags, state.recent, mean)
+
+
+@compiled
+def walk(ensemble: Ensemble, state: State, n_steps: int) -> None:
+    """So many rows pass, of which nothing is learned."""
+    if n_steps == 0:
+        return
     for b in range(ensemble.prior_ratio.size):
         drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
         for i in range(drift.size):
             # Zero for a static belief, of which the matrix is no covariance.
-            belief_b.matrix[i, i] += drift[i]
-    state.log_weights[:] = weights.diffuse(weight_rule(ensemble), state.log_weights)
-    state.rows[0] += 1.0
-    state.rows[1] = 1.0
+            belief_b.matrix[i, i] += n_steps * drift[i]
+    state.log_weights[:] = weights_ahead(ensemble, state, n_steps)
 
 
 @compiled
@@ -509,7 +536,7 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
 def _completed_numbers(
     ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
 ) -> Predictions:
-    dist = _numbers(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
+    dist = count_distribution(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
     mean, var = dist.moments()
     predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
     if level is None:

@@ -21,6 +21,7 @@ from iegp.core.ensemble import (
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
+    see_prediction,
     skip_row,
     weigh,
 )
@@ -119,7 +120,8 @@ def _learn_without_glitches(
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, own.mean[n_good : n_good + 1])
+        skip_row(ensemble, state)
+        see_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
 

@@ -139,6 +139,14 @@ def with_known_lags(lags: Lags, recent: Float, x: Float, n_steps: int) -> Float:
 
 
 @compiled
+def repeat_newest(lags: Lags, recent: Float) -> None:
+    """A label has become known that later rows must not see: they see the one before it once more."""
+    if lags.offsets.size > 0:
+        for i in range(recent.shape[0] - 1):
+            recent[i] = recent[i + 1]
+
+
+@compiled
 def remember(lags: Lags, recent: Float, y: Float) -> None:
     """The labels ``y`` (n, columns) have become known."""
     if lags.offsets.size == 0:

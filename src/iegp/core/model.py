@@ -12,7 +12,7 @@ rows nothing is kept and memory is flat.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arriv
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.lags import lags_from, with_lags
+from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
@@ -68,6 +69,12 @@ class Online:
     """With a delay: rows whose labels have not arrived, in the user's units."""
     batch: BatchView | None = None
     """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
+    n_passed: int = 0
+    """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
+    latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """With a delay: what :func:`latest_state` found, and of what; never stored."""
 
     @property
     def n_seen(self) -> int:
@@ -138,10 +145,13 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived."""
+    """The state in which every label that was handed over has arrived; kept until the model learns again."""
     if model.waiting is None:
         return model.state
-    return with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    of = model.state, model.waiting, model.experts, model.scaling
+    if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
+        model.latest = of, with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    return model.latest[1]
 
 
 def _standardised(model: Online, waiting: Waiting) -> Waiting:
@@ -283,6 +293,31 @@ def _learn_late(model: Online, x: Float, y: Float, level: float | None) -> tuple
     n_arrived = len(rows_x) - len(after.x)
     model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
     return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]
+
+
+def ask(model: Online, x: Float, n_steps: int) -> Asked:
+    """Predict consecutive rows, the first of them so many rows after the last that was learned. Changes nothing."""
+    _check_shapes(model, x)
+    units = np.stack([model.scaling.y_mean, model.scaling.y_scale])
+    return ask_rows(model.experts.ensemble, model.state, _x(model, x), n_steps, units)
+
+
+def learn_asked(model: Online, x: Float, label: Label) -> None:
+    """Learn a row (1, d) that was asked before, now that its label has come. ``model`` is changed if all went well."""
+    _check_shapes(model, x, label.y)
+    draft = replace(model, state=model.state.copy())
+    if label.n_steps > 1:
+        pass_rows(draft, label.n_steps - 1)
+    learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+    if draft.is_warming_up:
+        _keep(draft, x, label.y)
+    model.__dict__.update(draft.__dict__)
+
+
+def pass_rows(model: Online, n_rows: int) -> None:
+    """So many rows pass without labels: what is learned next lies behind them. Changes the state in place."""
+    ens.walk(model.experts.ensemble, model.state, n_rows)
+    model.n_passed += n_rows
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:

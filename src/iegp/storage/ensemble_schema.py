@@ -7,6 +7,7 @@ Features have a norm of at most ``p``, so that rows bound the beliefs about them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
 from iegp.core.kernels import Inputs, Kernel
 from iegp.core.lags import CLASS, LATENT_NUMBER, RATE, Lags, lags_from
+from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
@@ -109,8 +111,11 @@ def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
     return Lags(arrays["ensemble.lags.offsets"], plain.kind, arrays["ensemble.lags.table"])
 
 
-def check(header: Header, arrays: Arrays) -> Sizes:
-    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
+def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
+    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one.
+
+    ``n_passed`` rows passed without a label.
+    """
     settings = header.settings
     numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
     if numbers and any(power != 1.0 for power in settings.sharpness):
@@ -122,7 +127,7 @@ def check(header: Header, arrays: Arrays) -> Sizes:
     n_rows = float(arrays["state.rows"][0])
     basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
     described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
-    schema.check_arrays(schema.under("state.", state_schema(described, n_rows)), arrays)
+    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_passed=n_passed)), arrays)
     return own
 
 
@@ -226,15 +231,18 @@ class Described(NamedTuple):
         return np.array(squares)[layout.kernel_of]
 
 
-def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -> dict[str, Field]:
-    """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many."""
+def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n_passed: int = 0) -> dict[str, Field]:
+    """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many.
+
+    ``n_passed`` rows passed without a label: steps of the walk.
+    """
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
     gaussian, places = settings.likelihood == "gaussian", own.layout
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
-        "matrix": _matrix(experts, n_rows, front),
+        "matrix": _matrix(experts, n_rows, n_rows + n_passed, front),
         "vector": Field((*front, int(places.features[-1]), own.n_latents), -largest, largest),
         "noise_shape": _noise_shape(settings, own, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
@@ -252,14 +260,14 @@ def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int
     return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 
-def _matrix(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
+def _matrix(experts: Described, n_rows: float, n_steps: float, front: tuple[int, ...]) -> Field:
     """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
     places, drift = experts.sizes.layout, experts.largest_drift()
     is_static = drift == 0.0
     likelihood = experts.settings.likelihood
     curvature = 1.0 if likelihood == "gaussian" else named(likelihood).max_curvature
     information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature * experts.largest_square())
-    covariance = experts.prior_ratio + n_rows * drift
+    covariance = experts.prior_ratio + n_steps * drift
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
     least = np.where(is_static, _SLACK / np.sqrt(experts.prior_ratio), 0.0)
     static, drifting = np.flatnonzero(is_static), np.flatnonzero(~is_static)
@@ -327,4 +335,25 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.y": kept["kept.y"],
         "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
+        "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
     }
+
+
+def asked_schema(model: Online, n_waiting: int) -> Field:
+    """What experts answered to rows that wait for their labels: :class:`iegp.core.late.Asked`, a row each."""
+    gaussian = model.settings.likelihood == "gaussian"
+    largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
+    low_high = {
+        "used": (0.0, 1.0 + 1e-6),
+        "means": (-largest, largest),
+        # In units of the noise, which is one of them.
+        "variances": (1.0 - _SLACK if gaussian else 0.0, LARGEST_FLOAT),
+        "noise_shape": (_TINY, np.inf),
+        "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
+        "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),
+    }
+    *shapes, (_, n_labels) = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
+    sizes = [math.prod(shape) for shape in shapes]
+    units = [(-LARGEST_FLOAT, LARGEST_FLOAT)] * n_labels + [(_TINY, LARGEST_FLOAT)] * n_labels
+    low, high = np.array([*np.repeat(list(low_high.values()), sizes, axis=0), *units]).T
+    return Field((n_waiting, sum(sizes) + 2 * n_labels), low, high)

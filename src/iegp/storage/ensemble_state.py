@@ -41,6 +41,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         "is_warming_up": model.is_warming_up,
         "n_warmup_learned": model.n_warmup_learned,
     }
+    if model.n_passed:
+        config["n_passed"] = model.n_passed
     if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
@@ -70,7 +72,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         if len(kernels) != len(settings.kernels):
             raise ValueError("the numbers of kernels differ")
         header = Header(settings, kernels, tuple(keys))
-        sizes = ensemble_schema.check(header, arrays)
+        n_passed = count("n_passed", config.get("n_passed", 0))
+        sizes = ensemble_schema.check(header, arrays, n_passed)
         model = _model(header, sizes, config, arrays)
         _check_header(model)
         _check_warmup(model)
@@ -123,6 +126,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         column_keys=header.column_keys,
         fills_gaps=config.get("fills_gaps", False),
         n_warmup_learned=0,
+        n_passed=config.get("n_passed", 0),
     )
     # Files that do not say: as many as there can have been.
     most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
