@@ -122,9 +122,29 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
 
 def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
-    if not options.delay:
-        return options.parameters
-    return options.parameters | {"delay": options.delay}
+    parameters = dict(options.parameters)
+    if options.delay:
+        parameters["delay"] = options.delay
+    if options.lags is not None:
+        parameters["lags"] = _lags(options.lags)
+    if options.key is not None:
+        if parameters.get("lags"):
+            raise UsageError(
+                f"--lags {options.lags or parameters['lags']} is not available with --key: while all keys share a "
+                "model, the labels before a row are those of other keys. Leave out one of them"
+            )
+        parameters["lags"] = None
+    return parameters
+
+
+def _lags(text: str) -> int | tuple[int, ...] | None:
+    """A number of lags, or which they are."""
+    if text == "none":
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UsageError(f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, or none")
+    return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 
 def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:

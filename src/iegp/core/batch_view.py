@@ -131,7 +131,7 @@ def _level(squares: Float, tail: float) -> float:
     if not math.isnan(tail):
         for _ in range(BATCH_ITERATIONS):
             level = max((squares * (tail + 1.0) / (tail + squares / level)).mean(), NOISE_FLOOR)
-    return level
+    return float(level)
 
 
 def _stacked(scores: Float) -> Float:
@@ -140,4 +140,4 @@ def _stacked(scores: Float) -> Float:
     weights = np.full(scores.shape[1], 1.0 / scores.shape[1])
     for _ in range(BATCH_ITERATIONS):
         weights *= (density / (density @ weights)[:, None]).mean(axis=0)
-    return np.maximum(weights, LEAST_BATCH_WEIGHT)
+    return np.asarray(np.maximum(weights, LEAST_BATCH_WEIGHT))

@@ -35,7 +35,7 @@ class Lags(NamedTuple):
     @property
     def n_columns(self) -> int:
         """Columns that kernels see."""
-        return len(self.offsets) * self.table.shape[1]
+        return len(self.offsets) * int(self.table.shape[1])
 
     @property
     def n_recent(self) -> int:

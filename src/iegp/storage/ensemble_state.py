@@ -149,7 +149,7 @@ def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
     fields = ensemble_schema.state_schema(described, float(model.n_seen))
     check_arrays({f"batch.{name}": fields[name] for name in BATCH_ARRAYS}, arrays)
     count("batch_steps", n_steps, low=1, high=max(model.n_seen, 1))
-    return BatchView(*(arrays[f"batch.{name}"] for name in BATCH_ARRAYS), n_steps)
+    return BatchView(**{name: arrays[f"batch.{name}"] for name in BATCH_ARRAYS}, n_steps=n_steps)
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:
