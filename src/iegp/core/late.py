@@ -50,11 +50,13 @@ class Asked(NamedTuple):
     """(n_experts, D)"""
     units: Float
     """(2, columns of y): mean and scale by which labels were standardised."""
+    link: Float
+    """(n_beliefs, P): parameters of the likelihood, which a refit changes."""
 
     def row(self, i: int) -> Asked:
         """That of a single row, which shares nothing with the others."""
         of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1]
-        return Asked(*(array.copy() for array in (*of_row, self.noise_shape, self.noise_scale, self.units)))
+        return Asked(*(array.copy() for array in (*of_row, *self[3:])))
 
     def flat(self) -> Float:
         """All numbers, one after another."""
@@ -72,6 +74,7 @@ def asked_shapes(ensemble: Ensemble, n_labels: int) -> list[tuple[int, ...]]:
         (n_noise,),
         (n_experts, n_outputs),
         (2, n_labels),
+        ensemble.link.shape,
     ]
 
 
@@ -90,7 +93,7 @@ def ask_rows(ensemble: Ensemble, state: State, x: Float, n_steps: int, units: Fl
     used = np.empty((len(x), ensemble.n_experts))
     with one_blas_thread():
         _ask(ensemble, state, x, n_steps, ahead, used)
-    return Asked(used, *ahead, state.noise_shape.copy(), state.noise_scale.copy(), units)
+    return Asked(used, *ahead, state.noise_shape.copy(), state.noise_scale.copy(), units, ensemble.link)
 
 
 @compiled
@@ -123,6 +126,7 @@ def mixture(ensemble: Ensemble, asked: Asked) -> Mixture:
 
 def counts(ensemble: Ensemble, asked: Asked, exposure: Float) -> Any:
     """Predictive distribution of counts under their exposure (n,)."""
+    ensemble = ensemble._replace(link=asked.link)
     return ens.count_distribution(ensemble, asked.used, Ahead(asked.means, asked.variances), exposure)
 
 
@@ -200,7 +204,7 @@ def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     everyone = Active(np.ones(n_experts, dtype=bool), np.ones(n_beliefs, dtype=bool))
     work = allocate_workspace(ensemble, everyone, np.empty((1, 0)), y, ensemble.n_classes)
     work.means[:], work.variances[:] = asked.means, asked.variances
-    labels = ens.labels_of(ensemble)
+    labels = ens.labels_of(ensemble._replace(link=asked.link))
     if labels is None:
         noise.score_ahead(ensemble, _noise_of(asked), work, 0, answers.log_scores[0], answers.squares[0])
         return answers
