@@ -186,7 +186,8 @@ def test_naive_forecasts_know_what_was_known_when_the_row_was_answered(task):
     else:
         wrong = [y[i] != y[i - 6] for i in range(6, 75)]
         assert one["last_loss"][6:].sum() == sum(wrong)
-    for name in ("naive_loss", "last_loss", "naive_log"):
+    # Log scores are compared where the model has one: by id there is none before the first class is known.
+    for name in ("naive_loss", "last_loss", *(["naive_log"] if task == "regression" else [])):
         np.testing.assert_allclose(one[name].sum(), other[name].sum(), rtol=1e-9, err_msg=name)
 
 

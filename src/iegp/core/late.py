@@ -53,12 +53,14 @@ class Asked(NamedTuple):
     """(n, columns): labels that the rows saw."""
     units: Float
     """(2, columns of y): mean and scale by which labels were standardised."""
+    link: Float
+    """(n_beliefs, P): parameters of the likelihood, which a refit changes."""
 
     def row(self, i: int) -> Asked:
         """That of a single row, which shares nothing with the others."""
         of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1]
-        then = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units
-        return Asked(*(array.copy() for array in (*of_row, *then)))
+        of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link
+        return Asked(*(array.copy() for array in (*of_row, *of_all)))
 
     def flat(self) -> Float:
         """All numbers, one after another."""
@@ -77,6 +79,7 @@ def asked_shapes(ensemble: Ensemble, n_labels: int) -> list[tuple[int, ...]]:
         (n_experts, n_outputs),
         (1, ensemble.lags.n_columns),
         (2, n_labels),
+        ensemble.link.shape,
     ]
 
 
@@ -96,7 +99,8 @@ def ask_rows(ensemble: Ensemble, state: State, x: Float, n_steps: int, units: Fl
     rows = with_known_lags(ensemble.lags, state.recent, x, 1)
     with one_blas_thread():
         _ask(ensemble, state, rows, n_steps, ahead, used)
-    return Asked(used, *ahead, state.noise_shape.copy(), state.noise_scale.copy(), rows[:, x.shape[1] :], units)
+    noise_then = state.noise_shape.copy(), state.noise_scale.copy()
+    return Asked(used, *ahead, *noise_then, rows[:, x.shape[1] :], units, ensemble.link)
 
 
 @compiled
@@ -129,6 +133,7 @@ def mixture(ensemble: Ensemble, asked: Asked) -> Mixture:
 
 def counts(ensemble: Ensemble, asked: Asked, exposure: Float) -> Any:
     """Predictive distribution of counts under their exposure (n,)."""
+    ensemble = ensemble._replace(link=asked.link)
     return ens.count_distribution(ensemble, asked.used, Ahead(asked.means, asked.variances), exposure)
 
 
@@ -211,7 +216,7 @@ def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     everyone = Active(np.ones(n_experts, dtype=bool), np.ones(n_beliefs, dtype=bool))
     work = allocate_workspace(ensemble, everyone, np.empty((1, 0)), y, ensemble.n_classes)
     work.means[:], work.variances[:] = asked.means, asked.variances
-    labels = ens.labels_of(ensemble)
+    labels = ens.labels_of(ensemble._replace(link=asked.link))
     if labels is None:
         noise.score_ahead(ensemble, _noise_of(asked), work, 0, answers.log_scores[0], answers.squares[0])
         return answers

@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
-from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
+from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.labels import ClassLabels, Codec, Labels
 from iegp.storage import ensemble_state, model_file
@@ -135,7 +135,7 @@ class StreamEstimator(ModelEstimator):
     _part, _storage = "online", ensemble_state
     _likelihoods: tuple[str, ...]
     """Names of the likelihoods that a model of this class may have."""
-    _default_kernels: tuple[Kernel, ...]
+    _default: Default
     _codec: type[Codec]
     _label: str
     """Content of y for each row, for messages."""
@@ -166,7 +166,7 @@ class StreamEstimator(ModelEstimator):
             Settings of the core.
         """
         arguments = self.get_params(deep=False)
-        return parameters.settings_from(arguments, self._default_kernels, self._likelihood(n_outputs))
+        return parameters.settings_from(arguments, self._default, self._likelihood(n_outputs))
 
     # -- learning --------------------------------------------------------------------------------------------------
 

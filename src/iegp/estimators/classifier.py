@@ -11,7 +11,7 @@ from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
 from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
 
 
 class IEGPClassifier(LabelEstimator):
@@ -62,7 +62,7 @@ class IEGPClassifier(LabelEstimator):
     lags : int or sequence of int, default=None
         Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
         predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
-        Terms of kernels see them unless they say ``lags=False``.
+        Terms of kernels see them unless they say ``lags=False``. ``None`` is 0.
     standardize : bool, default=True
         Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -99,7 +99,7 @@ class IEGPClassifier(LabelEstimator):
         *,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,

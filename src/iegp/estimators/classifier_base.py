@@ -16,7 +16,7 @@ from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
-from iegp.estimators.defaults import CLASS_KERNELS
+from iegp.estimators.defaults import CLASSES
 from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
 from iegp.typing import Float
@@ -30,7 +30,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     labels_: ClassLabels
     link: str
     _codec, _label = ClassLabels, "one label"
-    _default_kernels = CLASS_KERNELS
+    _default = CLASSES
 
     @property
     def classes_(self) -> Labels:

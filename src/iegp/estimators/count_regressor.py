@@ -19,7 +19,7 @@ from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import CLASSES, COUNT_DRIFT_VAR, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.labels import CountLabels, Labels, as_exposure
@@ -77,7 +77,7 @@ class IEGPCountRegressor(NumberEstimator):
 
     labels_: CountLabels
     _codec, _label = CountLabels, "one count"
-    _likelihoods, _default_kernels = ("poisson",), CLASS_KERNELS
+    _likelihoods, _default = ("poisson",), CLASSES
 
     def __init__(
         self,

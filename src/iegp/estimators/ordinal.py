@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
 from iegp.labels import ClassLabels
 from iegp.typing import Float
 
@@ -65,7 +65,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         kernels: Sequence[Kernel] | None = None,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,

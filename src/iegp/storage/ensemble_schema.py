@@ -352,8 +352,12 @@ def asked_schema(model: Online, n_waiting: int) -> Field:
         "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
         "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),
     }
-    *shapes, (_, n_labels) = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
+    *shapes, (_, n_labels), link = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
     sizes = [math.prod(shape) for shape in shapes]
     units = [(-LARGEST_FLOAT, LARGEST_FLOAT)] * n_labels + [(_TINY, LARGEST_FLOAT)] * n_labels
     low, high = np.array([*np.repeat(list(low_high.values()), sizes, axis=0), *units]).T
-    return Field((n_waiting, sum(sizes) + 2 * n_labels), low, high)
+    if not gaussian:
+        likelihood = named(model.settings.likelihood)
+        low = np.append(low, np.broadcast_to(likelihood.link_low, link))
+        high = np.append(high, np.broadcast_to(likelihood.link_high, link))
+    return Field((n_waiting, len(low)), low, high)

@@ -431,6 +431,7 @@ class Job:
         job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
         job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
         job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
+        job.digest.check_naive(arrays["pending.naive"])
         if model is not None:
             job._restore_learner(model, header, arrays)
         return job

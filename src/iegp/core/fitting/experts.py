@@ -287,8 +287,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
 
 def glitch_limit(settings: Settings) -> float:
     """Standard deviations beyond which a label is a glitch; infinite where every label is learned."""
-    # A label that comes late is judged with what is known then, so that its row would have to be learned twice.
-    return GLITCH if settings.robust and settings.likelihood == "gaussian" and settings.delay == 0 else np.inf
+    return GLITCH if settings.robust and settings.likelihood == "gaussian" else np.inf
 
 
 def noise_numbers(forgetting: NoiseSetting) -> tuple[float, float]:

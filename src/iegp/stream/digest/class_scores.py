@@ -146,6 +146,13 @@ class ClassScores(ScoreSums):
         last = labels[-1] if len(labels) else self.tallies["last"][0]
         return np.append(seen, last).astype(np.float64)
 
+    @staticmethod
+    def known_schema(n: int) -> Field:
+        """What :meth:`known` can give for n rows."""
+        low, high = np.zeros(MOST_CLASSES + 2), np.full(MOST_CLASSES + 2, LARGEST_COUNT)
+        low[-1], high[-1] = UNKNOWN, MOST_CLASSES
+        return Field((n, MOST_CLASSES + 2), low, high, whole=True)
+
     def _tally_confidence(self, confidence: Float, right: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
         edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
         group = np.searchsorted(edges, confidence, side="left")

@@ -9,7 +9,7 @@ import numpy as np
 
 from iegp.core.compute.tolerances import MAX_DELAY
 from iegp.errors import InputError
-from iegp.storage.schema import count
+from iegp.storage.schema import count, take
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores
 from iegp.stream.digest.accumulators import BlockBuffer, Thinned
@@ -105,6 +105,11 @@ class Digest:
         slots = [self.keys.slot(key) for key in answers.keys or ()]
         known = {slot: self._scores.known(self._pending.rows, slot) for slot in set(slots)}
         return np.array([known[slot] for slot in slots])
+
+    def check_naive(self, known: Float) -> None:
+        """Refuse stored rows (n, ...) that :meth:`naive` cannot have given."""
+        if len(known):
+            take({"naive": known}, "naive", self._scores.known_schema(len(known)))
 
     def results(self) -> Results:
         """Summarise the run so far; the digest is not changed."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import betainc, gammaincc, gammaln, ndtr
 
 from iegp.evaluate.naive import count_log_score
-from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.storage.schema import LARGEST_COUNT, LARGEST_FLOAT, Field, take
 from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
 from iegp.stream.digest.key_moments import Moments, MomentsBefore, delayed
 from iegp.typing import Arrays, Bool, Float, Int
@@ -86,6 +86,13 @@ class NumberScores(ScoreSums):
             return np.concatenate([everything[:1], everything])
         own = waiting[waiting[:, -1] == slot]
         return np.concatenate([everything[:1], self.by_key.known(own[:, 1], slot)])
+
+    @staticmethod
+    def known_schema(n: int) -> Field:
+        """What :meth:`known` can give for n rows."""
+        most, largest = LARGEST_COUNT, LARGEST_FLOAT
+        low = np.array([0.0, 0.0, -largest, 0.0, -largest])
+        return Field((n, len(KNOWN)), low, np.array([most, most, largest, np.inf, largest]), gaps=True)
 
     def _naive_log_score(self, y: Float, before: MomentsBefore) -> Float:
         """NaN where the labels so far give no forecast."""
