@@ -14,7 +14,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -59,8 +59,13 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint $(TORCH)  ## lint, types, layers, docstrings, then the default tests
+# Linting and compiling share the cores; what is compiled by then, no worker of the tests compiles again.
+test: $(READY) $(TORCH)  ## lint, types, layers, docstrings, then the default tests
+	$(MAKE) --jobs=2 lint compiled
 	$(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
+
+compiled: $(READY)  ## what the tests share is compiled, once
+	$(BIN)/python tests/compiled/fill_cache.py
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow

@@ -38,7 +38,7 @@ from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_sc
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
-from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
+from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, restore, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -238,8 +238,7 @@ def _learn_without_glitches(
                 return
             start, span = stop, min(2 * span, CHUNK_ROWS)
             continue
-        for array, old in zip(state, before, strict=True):
-            array[...] = old
+        restore(state, before)
         end = start + n_good
         yield some_rows(chunk, 0, n_good + 1)
         if n_good:
@@ -323,6 +322,12 @@ class ExpertPredictions(NamedTuple):
 
 
 @compiled
+def expert_predictions(work: Workspace) -> ExpertPredictions:
+    """What is kept of a workspace: views, filled in as its rows are swept and weighed."""
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+@compiled
 def learn_rows(
     ensemble: Ensemble, state: State, labels: LabelModel | None, x: Float, y: Float, predictions: Predictions
 ) -> ExpertPredictions:
@@ -332,7 +337,7 @@ def learn_rows(
     work = allocate_workspace(ensemble, active, rows, y, predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    return expert_predictions(work)
 
 
 @compiled
@@ -343,7 +348,7 @@ def learn_rows_without_glitches(
     n = x.shape[0]
     active = active_experts(ensemble, state)
     work = allocate_workspace(ensemble, active, x, y, n - n)
-    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    experts = expert_predictions(work)
     for t in range(n):
         x_t = with_lags(ensemble.lags, state.recent, x[t : t + 1], y[t : t + 1])
         row = allocate_workspace(ensemble, active, x_t, y[t : t + 1], n - n)
@@ -354,7 +359,7 @@ def learn_rows_without_glitches(
         else:
             _learn_unless_far(ensemble, state, row, own)
         state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
-        keep_experts(experts, t, ExpertPredictions(row.means, row.variances, row.belief_scores, row.scales, row.dof))
+        keep_experts(experts, t, expert_predictions(row))
     return experts
 
 
@@ -489,11 +494,6 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
                     spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
-
-
-def expert_predictions(work: Workspace) -> ExpertPredictions:
-    """What is left of a workspace after its rows have been weighed."""
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 def completed(

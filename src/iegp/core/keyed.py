@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     ExpertPredictions,
     expand_components,
+    expert_predictions,
     keep_experts,
     learn_rows_without_glitches,
     note_outliers,
@@ -29,7 +28,7 @@ from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep
 from iegp.core.lags import with_lags
 from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
-from iegp.core.state import Ensemble, State, active_experts
+from iegp.core.state import Ensemble, State, active_experts, copied, restore
 from iegp.typing import Float, Int
 
 
@@ -59,11 +58,10 @@ def learn_keys_in_float32(
 ) -> None:
     """The same where beliefs are stored as float32: they are computed with in float64 and rounded once per call."""
     for i in range(rows.slots.size):
-        s = rows.slots[i]
-        state = _state_in_float64(page, s)
+        stored = _state_at(page, rows.slots[i])
+        state = copied(stored)
         _learn_key(ensemble, state, rows, i, out, mixture)
-        page.matrix[s] = state.matrix
-        page.vector[s] = state.vector
+        restore(stored, state)
 
 
 @compiled
@@ -72,7 +70,7 @@ def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Comp
     for i in range(rows.slots.size):
         a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
-        state = _state_in_float64(page, rows.slots[i])
+        state = copied(_state_at(page, rows.slots[i]))
         predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), 1)
 
 
@@ -102,11 +100,11 @@ def _learn_without_glitches(
     if n <= FEW_ROWS:
         return learn_rows_without_glitches(ensemble, state, x, y, predictions)
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
-    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    experts = expert_predictions(work)
     start, span = n - n, n
     while start < n:
         stop = min(start + span, n)
-        before = _copied(state)
+        before = copied(state)
         own = some_rows(predictions, start, stop)
         keep_experts(experts, start, _learn_chunk(ensemble, state, x[start:stop], y[start:stop], own))
         n_good = note_outliers(ensemble, state, y[start:stop], own)
@@ -114,7 +112,7 @@ def _learn_without_glitches(
             start, span = stop, 2 * span
             continue
         # Predictions stay those of the first time, which know nothing of later labels, not even to the last bit.
-        _restore(state, before)
+        restore(state, before)
         end = start + n_good
         if n_good > 0:
             again = allocate_like(predictions, n_good)
@@ -124,30 +122,6 @@ def _learn_without_glitches(
         see_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
-
-
-@compiled
-def _copied(state: State) -> State:
-    return State(
-        state.matrix.copy(),
-        state.vector.copy(),
-        state.noise_shape.copy(),
-        state.noise_scale.copy(),
-        state.log_weights.copy(),
-        state.rows.copy(),
-        state.recent.copy(),
-    )
-
-
-@compiled
-def _restore(state: State, before: State) -> None:
-    state.matrix[:] = before.matrix
-    state.vector[:] = before.vector
-    state.noise_shape[:] = before.noise_shape
-    state.noise_scale[:] = before.noise_scale
-    state.log_weights[:] = before.log_weights
-    state.rows[:] = before.rows
-    state.recent[:] = before.recent
 
 
 @compiled
@@ -163,7 +137,7 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
         for kernel in range(ensemble.layout.beliefs.size - 1):
             sweep_kernel(ensemble, state, None, work, Span(kernel, zero, n))
     weigh(ensemble, state, None, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    return expert_predictions(work)
 
 
 @compiled
@@ -172,20 +146,6 @@ def _state_at(page: State, s: int) -> State:
     return State(
         page.matrix[s],
         page.vector[s],
-        page.noise_shape[s],
-        page.noise_scale[s],
-        page.log_weights[s],
-        page.rows[s],
-        page.recent[s],
-    )
-
-
-@compiled
-def _state_in_float64(page: State, s: int) -> State:
-    """The same with copies of the beliefs."""
-    return State(
-        page.matrix[s].astype(np.float64),
-        page.vector[s].astype(np.float64),
         page.noise_shape[s],
         page.noise_scale[s],
         page.log_weights[s],

@@ -240,6 +240,32 @@ class State(NamedTuple):
 
 
 @compiled
+def copied(state: State) -> State:
+    """:meth:`State.copy` for compiled code, which knows no loops over tuples; float32 becomes float64."""
+    return State(
+        state.matrix.astype(np.float64),
+        state.vector.astype(np.float64),
+        state.noise_shape.copy(),
+        state.noise_scale.copy(),
+        state.log_weights.copy(),
+        state.rows.copy(),
+        state.recent.copy(),
+    )
+
+
+@compiled
+def restore(state: State, before: State) -> None:
+    """Write the numbers of an earlier state into the arrays of this one."""
+    state.matrix[:] = before.matrix
+    state.vector[:] = before.vector
+    state.noise_shape[:] = before.noise_shape
+    state.noise_scale[:] = before.noise_scale
+    state.log_weights[:] = before.log_weights
+    state.rows[:] = before.rows
+    state.recent[:] = before.recent
+
+
+@compiled
 def belief_at(layout: Layout, state: State, number: int) -> Belief:
     """One belief of a state: a view, so that what is written to it is written to the state."""
     first, end = layout.features[number], layout.features[number + 1]
