@@ -63,15 +63,21 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 3
+FORMAT = 4
 _KEY = "iegp"
+# From this format on the checksum is of the header too.
+_WHOLE_FILE = 4
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
     """Write a model file atomically."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({"format": FORMAT, **header, "sha256": _digest(arrays)}, allow_nan=True, sort_keys=True)
-    replace_atomically(Path(path), *pieces(arrays, {_KEY: text}))
+    replace_atomically(Path(path), *pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)}))
+
+
+def signed(header: dict[str, Any], arrays: Arrays) -> str:
+    """The header as JSON, with the checksum of all of it and of the arrays; another one in it is replaced."""
+    return json.dumps(header | {"sha256": _digest(arrays, header)}, allow_nan=True, sort_keys=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -83,13 +89,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
             arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
     except (SafetensorError, TypeError, AttributeError) as error:  # the last two: types that NumPy does not have
         raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
-    if header.get("sha256") != _digest(arrays):
-        raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")
+    is_signed = int(header["format"]) >= _WHOLE_FILE
+    if header.get("sha256") != _digest(arrays, header if is_signed else None):
+        raise ModelFileError(f"{os.fspath(path)} is damaged: it does not match its checksum; try an older copy")
     return header, arrays
 
 
-def _digest(arrays: Arrays) -> str:
+def _digest(arrays: Arrays, header: dict[str, Any] | None) -> str:
+    """Of everything that a file says: of the header, without the checksum itself, and of the arrays."""
     digest = hashlib.sha256()
+    if header is not None:
+        entries = {name: value for name, value in header.items() if name != "sha256"}
+        digest.update(json.dumps(entries, allow_nan=True, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(raw(arrays[name]))
