@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -14,6 +15,7 @@ from iegp.cli.flags import UsageError
 from iegp.cli.options import RunOptions, parse_every
 from iegp.cli.progress import Watcher
 from iegp.errors import InputError
+from iegp.storage import locks
 from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
 
@@ -71,6 +73,11 @@ def check_options(options: RunOptions, **files: str | None) -> None:
     for flag, name in {**files, "save": options.save}.items():
         if name is not None and name != "-" and not Path(name).absolute().parent.is_dir():
             raise UsageError(f"--{flag} {name}: the folder {Path(name).parent} does not exist; make it first")
+
+
+def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
+    """While it is entered, no other run saves to the same model."""
+    return contextlib.nullcontext() if options.save is None else locks.only_run(Path(options.save))
 
 
 def can_resume(options: RunOptions, say: Console) -> bool:

@@ -15,7 +15,7 @@ from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
 from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
 from iegp.errors import IegpError
 from iegp.estimators.experts_table import experts_of
@@ -36,8 +36,8 @@ def stream(options: StreamOptions) -> int:
     """Run to the end; the exit code."""
     say = console(options.quiet)
     _check(options)
-    is_resumed = can_resume(options, say)
-    with StopSignals() as stop, contextlib.ExitStack() as opened:
+    with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
+        is_resumed = can_resume(options, say)
         source: Source | None = None
         if is_resumed:
             job, run_state = _resume(options, say)

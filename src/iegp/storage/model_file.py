@@ -16,8 +16,10 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from iegp.errors import IegpError, ModelFileError
+from iegp.storage.locks import try_lock
 from iegp.typing import Arrays
 
 # What the format's readers take: a file with more could be written and never be read again.
@@ -134,11 +137,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
+    _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     # Errors name the file itself, not the temporary one.
     with naming(path):
         try:
             with open(temporary, "xb") as file:
+                # By its lock others know that it is not left over.
+                try_lock(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -158,6 +164,30 @@ def naming(path: Path | str) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of processes that were killed while they replaced ``path``: nobody holds their lock."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9]+\.[0-9a-f]{{8}}")
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False) and _is_abandoned(entry.path):
+                _remove(Path(entry.path))
+
+
+# Far more than a process needs between making a file and locking it.
+_SECONDS_TO_LOCK = 60.0
+
+
+def _is_abandoned(temporary: str) -> bool:
+    try:
+        with open(temporary, "rb") as file:
+            found = os.fstat(file.fileno())
+            # A file that was made this instant may not be locked yet; then it is empty.
+            is_begun = found.st_size > 0 or found.st_mtime < time.time() - _SECONDS_TO_LOCK
+            return is_begun and try_lock(file.fileno()) is True
+    except OSError:
+        return False
 
 
 def _remove(temporary: Path) -> None:
