@@ -39,7 +39,8 @@ def predict(options: PredictOptions) -> int:
         try:
             n_bad = n_new = 0
             while not stop() and (found := records.read(job.block)) is not None:
-                n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=options.on_bad_row == "skip")
+                with stop.block():
+                    n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=options.on_bad_row == "skip")
                 n_bad, n_new = n_bad + n_left_out, n_new + n_of_new_keys
         finally:
             answers.output.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -19,18 +21,29 @@ from iegp.storage import locks
 from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
 
+# How long a block may take to be finished after a signal; then the process ends in the middle of it.
+GRACE_SECONDS = 0.8
+
 
 class StopSignals:
     """While it is entered, signals are remembered; ``wakeup`` becomes readable so that waiting for input ends.
 
-    A second signal of the same kind ends the process as usual.
+    A second signal of the same kind ends the process as usual. So does the first where work inside :meth:`block` goes
+    on for ``GRACE_SECONDS``: compiled code cannot be interrupted. What is on disk is then as after a crash, from which
+    a saved run goes on to the same bytes.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.wakeup, self._write = os.pipe()
-        os.set_blocking(self._write, False)
+        self._arrived, self._arrive = os.pipe()
+        for descriptor in (self._write, self._arrive):
+            os.set_blocking(descriptor, False)
         self._before: dict[int, Any] = {}
+        self._is_between_blocks = threading.Event()
+        self._is_between_blocks.set()
+        self._is_over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def __call__(self) -> bool:
         return self.received is not None
@@ -43,19 +56,52 @@ class StopSignals:
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._remember)
+        # Written to when a signal arrives, though handlers in Python wait until compiled code returns.
+        self._wakeup_before = signal.set_wakeup_fd(self._arrive, warn_on_full_buffer=False)
+        self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        os.close(self.wakeup)
-        os.close(self._write)
+        self._is_over.set()
+        os.write(self._arrive, b"\0")
+        self._watcher.join()
+        for descriptor in (self.wakeup, self._write, self._arrived, self._arrive):
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """Work that is not waited for when a signal arrives; whatever it has written is written again."""
+        self._is_between_blocks.clear()
+        try:
+            yield
+        finally:
+            self._is_between_blocks.set()
+
+    def _watch(self) -> None:
+        """Wait for a signal, and from then on for the end of every block, of which there is at most one more."""
+        number = next(n for n in iter(lambda: os.read(self._arrived, 1)[0], None) if n == 0 or n in self._before)
+        while number and not self._is_over.wait(0.05):
+            if not self._is_between_blocks.wait(GRACE_SECONDS):
+                _leave_in_a_block(number)
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.received = number
         signal.signal(number, self._before[number])
         os.write(self._write, b"!")
+
+
+def _leave_in_a_block(number: int) -> None:
+    """End the process as a crash would, with a message."""
+    # A line of progress has hidden the cursor.
+    shows_cursor = "\x1b[?25h\n" if os.isatty(2) else ""
+    advice = "Stopped in the middle of a block of rows; with --save, go on with the same command and --resume\n"
+    with contextlib.suppress(OSError):
+        os.write(2, f"{shows_cursor}{advice}".encode())
+    os._exit(128 + number)
 
 
 def console(quiet: bool) -> Console:
@@ -130,5 +176,6 @@ def runner_of(
         every=Every(*parse_every(options.checkpoint_every)),
         limit=options.limit,
         should_stop=stop,
+        block=stop.block,
         watch=watcher,
     )

@@ -18,6 +18,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import struct
 import time
 from collections.abc import Iterator
@@ -85,6 +86,9 @@ def signed(header: dict[str, Any], arrays: Arrays) -> str:
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a model file."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        # A named pipe would be waited for, for ever.
+        raise ModelFileError(f"{os.fspath(path)} is not a plain file, so it is not a model file; name the file itself")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = _header(path, file.metadata())

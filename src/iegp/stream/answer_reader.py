@@ -30,7 +30,7 @@ def write_sidecar(out: Path, about: dict[str, Any]) -> None:
 def read_sidecar(out: Path) -> dict[str, Any]:
     """What is known about the run of ``out``; nothing if the file is not there."""
     path = sidecar_of(out)
-    if not path.exists():
+    if not path.is_file():
         return {}
     try:
         found = json.loads(path.read_text("utf-8"))

@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -86,7 +87,10 @@ class Files:
 
 @dataclass(eq=False)
 class Runner:
-    """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each."""
+    """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each.
+
+    ``block`` is entered while a block is absorbed: the process may be ended there at any time.
+    """
 
     job: AnyJob
     run_state: RunState
@@ -97,6 +101,7 @@ class Runner:
     limit: int | None = None
     should_stop: Callable[[], bool] = lambda: False
     watch: Callable[[Source], None] | None = None
+    block: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
         self._saved_rows = self.job.counters.rows
@@ -229,7 +234,8 @@ class Runner:
 
         for record in bad:
             self._set_aside(*record[1:6])
-        self.job.absorb(batch, self._answer, on_bad)
+        with self.block():
+            self.job.absorb(batch, self._answer, on_bad)
 
     def _answer(self, answers: Answers) -> None:
         if self.files.answers is not None and not self._is_silent:
