@@ -35,7 +35,7 @@ def predict(options: PredictOptions) -> int:
     reading = StreamOptions(source=source, format=options.format)
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
     with StopSignals() as stop, open_for(job.plan, reading, stop.wakeup, None, None, categories) as records:
-        answers = _open(out, options.overwrite, job.plan.key_field)
+        answers = _open(options, job.plan.key_field)
         try:
             n_bad = n_new = 0
             while not stop() and (found := records.read(job.block)) is not None:
@@ -81,9 +81,11 @@ def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
     return 0 if found.is_new_key is None else int(found.is_new_key.sum())
 
 
-def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:
+def _open(options: PredictOptions, key_field: str | None) -> AnswerFile:
+    out = options.out
     form = as_usage(lambda: format_of(out))
     if out == "-":
         return AnswerFile(Output.standard(), form, key_field)
-    check_free("out", out, overwrite)
-    return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form, key_field)
+    check_free("out", out, options.overwrite)
+    output = Output.create(spool_of(Path(out)), overwrite=True)
+    return AnswerFile(output, form, key_field, options.guard_formulas)

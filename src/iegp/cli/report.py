@@ -50,7 +50,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
         raise InputError(f"the file beside {path} is damaged ({error!r}); remove it to do without it") from error
     digest: Digest | None = None
     task = None if about is None else about.task
-    for answers in read_answers(path, key_field):
+    for answers in read_answers(path, key_field, is_guarded=beside.get("guarded") is True):
         if digest is None:
             task = task or ("classification" if answers.has_classes else "regression")
             digest = Digest(task, level)

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from iegp.cli.flags import UsageError
 from iegp.cli.options import RunOptions, parse_every
+from iegp.cli.printable import printable
 from iegp.cli.progress import Watcher
 from iegp.errors import InputError
 from iegp.storage import locks
@@ -22,7 +23,7 @@ from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
 
 # How long a block may take to be finished after a signal; then the process ends in the middle of it.
-GRACE_SECONDS = 0.8
+GRACE_SECONDS = 0.5
 
 
 class StopSignals:
@@ -106,7 +107,12 @@ def _leave_in_a_block(number: int) -> None:
 
 def console(quiet: bool) -> Console:
     """Standard error for people. Without markup, because names of columns and files may look like it."""
-    return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return _Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+class _Console(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(part) if isinstance(part, str) else part for part in objects), **options)
 
 
 def check_options(options: RunOptions, **files: str | None) -> None:

@@ -172,8 +172,9 @@ def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
             finish_parquet(out, job.plan.key_field)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
-        beside = {"about": to_config(about), "level": job.plan.level, "weights": kept}
-        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
+        beside: dict[str, Any] = {"about": to_config(about), "level": job.plan.level, "weights": kept}
+        beside |= {} if job.plan.key is None else {"key": job.plan.key_field}
+        write_sidecar(out, beside | ({"guarded": True} if run_state.config.get("guard_formulas") else {}))
     if options.report is not None:
         write_report(options.report, job.digest, about)
 
