@@ -1,6 +1,6 @@
 """Soak tests: very long streams and very large problems. ``make test-soak``; hours, or less with ``IEGP_SOAK_ROWS``.
 
-The rows of the long streams are ``IEGP_SOAK_ROWS``, which ``make`` sets to ten million; the large problems grow with it.
+The long streams have ``IEGP_SOAK_ROWS`` rows, which ``make`` sets to ten million; the large problems grow with it.
 """
 
 from __future__ import annotations
