@@ -219,3 +219,16 @@ def test_huge_declared_sizes_allocate_nothing(folder):
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.splitlines()[-1]) < 30.0
+
+
+def test_no_count_of_a_file_bounds_a_loop(folder):
+    """A report on as many rows as there can be ends like any other; more are refused."""
+    header, arrays = modelfile.read(folder / "m")
+    pit = np.full_like(arrays["digest.scores.pit"], 2.0**48)
+    modelfile.write(folder / "many", header, arrays | {"digest.scores.pit": pit})
+    done = iegp(folder, "report", "many")
+    assert done.code == 0, done.err
+    modelfile.write(folder / "more", header, arrays | {"digest.scores.pit": 2.0**20 * pit})
+    assert "pit" in iegp(folder, "report", "more").err
+    modelfile.write(folder / "more", altered(header, ("counters", "rows"), 2**63), arrays)
+    assert "rows is 9223372036854775808" in iegp(folder, "report", "more").err

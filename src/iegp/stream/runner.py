@@ -132,9 +132,15 @@ class Runner:
 
     def replay(self) -> int:
         """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
-        journal, n = self.files.journal, 0
+        journal = self.files.journal
         if journal is None:
             return 0
+        # As one block: stopped in between, it begins again, because a checkpoint would clear the journal.
+        with self.block():
+            return self._replay(journal)
+
+    def _replay(self, journal: Journal) -> int:
+        n = 0
         for stored, was_answered in journal.batches_after(self.run_state.sequence):
             self._is_silent = was_answered and self._answers_cannot_be_cut_back
             batch, bad, self.run_state.position = _from_journal(stored)
@@ -148,6 +154,8 @@ class Runner:
                     self.run_state.position = Position(*places[stopped.index])
                 self.save()
                 raise stopped.reason from None
+            if self._answers_cannot_be_cut_back and not was_answered:
+                journal.mark_answered()
             self._is_silent = False
             n += 1
         return n
@@ -207,7 +215,8 @@ class Runner:
             journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
             self.run_state.sequence = journal.sequence
         try:
-            self._take_in(batch, bad)
+            with self.block():
+                self._take_in(batch, bad)
         except _StoppedAt as stopped:
             self.run_state.position = block.position_before(stopped.index)
             raise stopped.reason from None
@@ -234,8 +243,7 @@ class Runner:
 
         for record in bad:
             self._set_aside(*record[1:6])
-        with self.block():
-            self.job.absorb(batch, self._answer, on_bad)
+        self.job.absorb(batch, self._answer, on_bad)
 
     def _answer(self, answers: Answers) -> None:
         if self.files.answers is not None and not self._is_silent:
