@@ -24,6 +24,7 @@ from iegp.stream.runner import AnyJob, Every, Files, Runner
 
 # How long a block may take to be finished after a signal; then the process ends in the middle of it.
 GRACE_SECONDS = 0.5
+_TICK_SECONDS = 0.05
 
 
 class StopSignals:
@@ -81,11 +82,24 @@ class StopSignals:
         finally:
             self._is_between_blocks.set()
 
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Inside a block: answers are on their way, which is waited for, because they may not be taken back."""
+        is_in_a_block = not self._is_between_blocks.is_set()
+        self._is_between_blocks.set()
+        try:
+            yield
+        finally:
+            if is_in_a_block:
+                self._is_between_blocks.clear()
+
     def _watch(self) -> None:
-        """Wait for a signal, and from then on for the end of every block, of which there is at most one more."""
+        """Wait for a signal, and from then on for ``GRACE_SECONDS`` inside of blocks."""
         number = next(n for n in iter(lambda: os.read(self._arrived, 1)[0], None) if n == 0 or n in self._before)
-        while number and not self._is_over.wait(0.05):
-            if not self._is_between_blocks.wait(GRACE_SECONDS):
+        left = GRACE_SECONDS
+        while number and not self._is_over.wait(_TICK_SECONDS):
+            left -= 0.0 if self._is_between_blocks.is_set() else _TICK_SECONDS
+            if left <= 0.0:
                 _leave_in_a_block(number)
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
@@ -183,5 +197,6 @@ def runner_of(
         limit=options.limit,
         should_stop=stop,
         block=stop.block,
+        answering=stop.answering,
         watch=watcher,
     )

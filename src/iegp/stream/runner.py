@@ -89,7 +89,8 @@ class Files:
 class Runner:
     """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each.
 
-    ``block`` is entered while a block is absorbed: the process may be ended there at any time.
+    ``block`` is entered while a block is absorbed: the process may be ended there at any time, but not in the middle of
+    ``answering``.
     """
 
     job: AnyJob
@@ -102,6 +103,7 @@ class Runner:
     should_stop: Callable[[], bool] = lambda: False
     watch: Callable[[Source], None] | None = None
     block: Callable[[], AbstractContextManager[None]] = nullcontext
+    answering: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
         self._saved_rows = self.job.counters.rows
@@ -247,7 +249,8 @@ class Runner:
 
     def _answer(self, answers: Answers) -> None:
         if self.files.answers is not None and not self._is_silent:
-            self.files.answers.write(answers)
+            with self.answering():
+                self.files.answers.write(answers)
 
     def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
         self.job.counters.bad += 1
