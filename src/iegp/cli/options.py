@@ -18,6 +18,9 @@ Format = Annotated[str | None, Option(help="csv, tsv, jsonl or parquet, if the s
 Features = Annotated[NAMES | None, Option(help="Use these columns only: a,b,c.")]
 Ignore = Annotated[NAMES, Option(help="Do not use these columns: a,b,c.")]
 Seed = Annotated[int, Option(help="Of the random features.")]
+GuardFormulas = Annotated[
+    bool, Option("--guard-formulas", help="In CSV answers, a ' before text that a spreadsheet would calculate.")
+]
 Overwrite = Annotated[bool, Option("--overwrite", help="Start anew even if files exist."), FREE]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, errors only."), FREE]
 
@@ -69,6 +72,7 @@ class StreamOptions(RunOptions):
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
+    guard_formulas: GuardFormulas = False
     jobs: Annotated[int, Option(help="Threads."), FREE] = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -112,6 +116,7 @@ class PredictOptions(Options):
         None
     )
     on_bad_row: Annotated[str, Option(help="stop, or skip.")] = "stop"
+    guard_formulas: GuardFormulas = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
 from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
 from iegp.errors import IegpError
 from iegp.estimators.experts_table import experts_of
@@ -36,8 +36,8 @@ def stream(options: StreamOptions) -> int:
     """Run to the end; the exit code."""
     say = console(options.quiet)
     _check(options)
-    is_resumed = can_resume(options, say)
-    with StopSignals() as stop, contextlib.ExitStack() as opened:
+    with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
+        is_resumed = can_resume(options, say)
         source: Source | None = None
         if is_resumed:
             job, run_state = _resume(options, say)
@@ -187,8 +187,9 @@ def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
             finish_parquet(out, job.plan.key_field)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
-        beside = {"about": to_config(about), "level": job.plan.level, "delay": job.settings.delay, "weights": kept}
-        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
+        beside: dict[str, Any] = {"about": to_config(about), "level": job.plan.level, "delay": job.settings.delay}
+        beside |= {"weights": kept} | ({} if job.plan.key is None else {"key": job.plan.key_field})
+        write_sidecar(out, beside | ({"guarded": True} if run_state.config.get("guard_formulas") else {}))
     if options.report is not None:
         write_report(options.report, job.digest, about)
 

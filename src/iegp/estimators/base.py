@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.likelihoods import BUILT_IN, named
@@ -54,6 +55,7 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         if feature_names is not None:
             self.feature_names_in_ = np.array(feature_names, dtype=object)
 
+    @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file, atomically. :func:`iegp.load` restores it bit by bit.
 
@@ -170,17 +172,20 @@ class StreamEstimator(ModelEstimator):
 
     # -- learning --------------------------------------------------------------------------------------------------
 
+    @one_writer
     def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
         with unchanged_on_error(self):
             rows, columns = self._begin(X, y, extra)
             online.fit(self.model_, rows, columns, n_threads_from(self.n_jobs))
         return self
 
+    @one_writer
     def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> Self:
         with unchanged_on_error(self):
             self._absorb(*self._continue(X, y, extra, check_input))
         return self
 
+    @one_writer
     def _warm_up(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
         with unchanged_on_error(self):
             rows, columns = self._begin(X, y, extra)

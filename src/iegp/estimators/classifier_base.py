@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
@@ -85,6 +86,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         return self._partial_fit(X, y, classes, check_input)
 
+    @one_writer
     def prequential(
         self,
         X: ArrayLike,

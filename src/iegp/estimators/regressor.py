@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
@@ -272,6 +273,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- histories -------------------------------------------------------------------------------------------------
 
+    @one_writer
     def merge(self, other: IEGPRegressor, since: IEGPRegressor | None = None) -> Self:
         """Add the data that another model has learned, as if this model had learned its rows too.
 
@@ -299,6 +301,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.model_ = merged(self.model_, other.model_, None if since is None else since.model_)
         return self
 
+    @one_writer
     def unlearn(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Remove rows from the model exactly, as if they had not been learned; for the same models as :meth:`merge`.
 

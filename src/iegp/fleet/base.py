@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
+from iegp._writers import one_writer
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
@@ -244,6 +245,7 @@ class LocalFleet(FleetBase):
 
     # -- files -----------------------------------------------------------------------------------------------------
 
+    @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically; every kind of fleet reads it.
 
