@@ -133,6 +133,15 @@ def test_files_of_other_things(tmp_path):
         load(tmp_path / "fleet")
 
 
+def test_a_flipped_bit_in_the_name_of_a_key_is_noticed(tmp_path):
+    Fleet(template(), ["pump"]).save(tmp_path / "fleet")
+    content = (tmp_path / "fleet").read_bytes()
+    assert content.count(b"pump") == 1
+    (tmp_path / "fleet").write_bytes(content.replace(b"pump", b"pumq"))
+    with pytest.raises(ModelFileError, match="checksum"):
+        Fleet.load(tmp_path / "fleet")
+
+
 def test_repr_of_a_run_shows_scores_and_keys():
     X, y = stream(60)
     run = Fleet(template()).learn(np.arange(60) % 7, X, y, level=0.9)

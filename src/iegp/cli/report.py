@@ -57,7 +57,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
     digest: Digest | None = None
     known: dict[int, Float] = {}
     task = None if about is None else about.task
-    for answers in read_answers(path, key_field):
+    for answers in read_answers(path, key_field, is_guarded=beside.get("guarded") is True):
         if digest is None:
             task = task or ("classification" if answers.has_classes else "regression")
             digest = Digest(task, level, delay)

@@ -31,6 +31,7 @@ from iegp.core.ensemble import (
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
 from iegp.core.expert.sweep import Workspace, allocate_workspace, sweep_blocks
+from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
@@ -107,6 +108,7 @@ def _learn_span(
         _learn_chunk(ensemble, state, waiting, (new[0][:last], new[1][:last]), delay, None)
     note_far(state, after.far[:good])
     skip_row(ensemble, state)
+    repeat_newest(ensemble.lags, state.recent)
     some = Predictions(*(array[: last + 1] for array in predictions))
     return some, after.part(good + 1, n_waiting + last + 1)
 
@@ -135,8 +137,10 @@ def _learn_chunk(
     n_arrived = max(0, n_waiting + n - delay)
     after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _unanswered(ensemble, x, y), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
-    arrived = allocate_workspace(ensemble, active, after.x[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
-    work = allocate_workspace(ensemble, active, x, y, ensemble.n_classes)
+    # Offsets are larger than the delay: no row sees a label that has not arrived when it is predicted.
+    rows = with_lags(ensemble.lags, state.recent, after.x, after.y)
+    arrived = allocate_workspace(ensemble, active, rows[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
+    work = allocate_workspace(ensemble, active, rows[n_waiting:], y, ensemble.n_classes)
     sweep_delayed(ensemble, state, labels, (arrived, work), Queue(delay, n_waiting))
     predictions = allocate_predictions(ensemble, n)
     weigh_delayed(
@@ -161,13 +165,15 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
         if good < len(waiting.x):
             note_far(state, waiting.far[:good])
             skip_row(ensemble, state)
+            repeat_newest(ensemble.lags, state.recent)
         waiting = waiting.part(good + 1, len(waiting.x))
     return state
 
 
 def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
     labels = labels_of(ensemble)
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), waiting.x, waiting.y, ensemble.n_classes)
+    rows = with_lags(ensemble.lags, state.recent, waiting.x, waiting.y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, waiting.y, ensemble.n_classes)
     with one_blas_thread():
         sweep_blocks(ensemble, state, labels, work)
     arrive_all(ensemble, state, labels, work, Answers(0, waiting.log_scores, waiting.squares))
@@ -247,3 +253,4 @@ def _arrive(
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
     weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
     state.rows[0] += 1.0
+    remember(ensemble.lags, state.recent, arrived.y[s : s + 1])

@@ -29,6 +29,7 @@ from iegp.core.expert.sweep import (
     sweep_blocks,
     sweep_rows,
 )
+from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
@@ -37,7 +38,7 @@ from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_sc
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
-from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
+from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, restore, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -62,6 +63,7 @@ def start(ensemble: Ensemble) -> State:
         *levels,
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
+        np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -90,7 +92,8 @@ def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, n_steps: int) -
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
     n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
-    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead, n_steps)
+    rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, rows, ahead, n_steps)
     return ahead
 
 
@@ -235,14 +238,14 @@ def _learn_without_glitches(
                 return
             start, span = stop, min(2 * span, CHUNK_ROWS)
             continue
-        for array, old in zip(state, before, strict=True):
-            array[...] = old
+        restore(state, before)
         end = start + n_good
         yield some_rows(chunk, 0, n_good + 1)
         if n_good:
             again = _learn_chunk(ensemble, state, x[start:end], y[start:end], options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state)
+        see_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -285,7 +288,8 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: 
     if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
         return _learn_few(ensemble, state, x, y, options.level)
     labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(x))
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
+    rows = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, y, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
@@ -318,15 +322,22 @@ class ExpertPredictions(NamedTuple):
 
 
 @compiled
+def expert_predictions(work: Workspace) -> ExpertPredictions:
+    """What is kept of a workspace: views, filled in as its rows are swept and weighed."""
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+@compiled
 def learn_rows(
     ensemble: Ensemble, state: State, labels: LabelModel | None, x: Float, y: Float, predictions: Predictions
 ) -> ExpertPredictions:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     active = active_experts(ensemble, state)
-    work = allocate_workspace(ensemble, active, x, y, predictions.proba.shape[1])
+    rows = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active, rows, y, predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    return expert_predictions(work)
 
 
 @compiled
@@ -337,9 +348,10 @@ def learn_rows_without_glitches(
     n = x.shape[0]
     active = active_experts(ensemble, state)
     work = allocate_workspace(ensemble, active, x, y, n - n)
-    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    experts = expert_predictions(work)
     for t in range(n):
-        row = allocate_workspace(ensemble, active, x[t : t + 1], y[t : t + 1], n - n)
+        x_t = with_lags(ensemble.lags, state.recent, x[t : t + 1], y[t : t + 1])
+        row = allocate_workspace(ensemble, active, x_t, y[t : t + 1], n - n)
         own = some_rows(predictions, t, t + 1)
         if state.rows[1] > 0.0:
             sweep_rows(ensemble, state, None, row)
@@ -347,7 +359,7 @@ def learn_rows_without_glitches(
         else:
             _learn_unless_far(ensemble, state, row, own)
         state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
-        keep_experts(experts, t, ExpertPredictions(row.means, row.variances, row.belief_scores, row.scales, row.dof))
+        keep_experts(experts, t, expert_predictions(row))
     return experts
 
 
@@ -372,6 +384,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale.copy(),
         state.log_weights.copy(),
         state.rows.copy(),
+        state.recent.copy(),
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
@@ -380,8 +393,10 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale[:] = aside.noise_scale
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
+        state.recent[:] = aside.recent
         return
     skip_row(ensemble, state)
+    see_prediction(ensemble, state, own.mean)
 
 
 @compiled
@@ -390,6 +405,16 @@ def skip_row(ensemble: Ensemble, state: State) -> None:
     walk(ensemble, state, 1)
     state.rows[0] += 1.0
     state.rows[1] = 1.0
+
+
+@compiled
+def see_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
+    """Later rows see the prediction ``mean`` (1, D) in place of a glitch.
+
+    Even at the limit beyond which it is a glitch, a label would mislead the rows that see it: they would be far from
+    their predictions too and pass for a change.
+    """
+    remember(ensemble.lags, state.recent, mean)
 
 
 @compiled
@@ -421,6 +446,7 @@ def weigh(
     else:
         mix_labels(ensemble, work, predictions)
     state.rows[0] += log_score.size
+    remember(ensemble.lags, state.recent, work.y)
 
 
 @compiled
@@ -468,11 +494,6 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
                     spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
-
-
-def expert_predictions(work: Workspace) -> ExpertPredictions:
-    """What is left of a workspace after its rows have been weighed."""
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
 
 
 def completed(

@@ -25,6 +25,7 @@ from iegp.core.expert.belief import Ahead, drifting_row, is_moving, static_row, 
 from iegp.core.expert.delayed import look_ahead
 from iegp.core.expert.laplace_block import drifting_site_row, score_rows, static_site_row
 from iegp.core.expert.sweep import Workspace, allocate_workspace, kernel_features, sweep_rows
+from iegp.core.lags import repeat_newest, with_known_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import LabelModel, of_belief
 from iegp.core.predictive.classes import mix_classes
@@ -48,6 +49,8 @@ class Asked(NamedTuple):
     """(n_noise,): as it was then."""
     noise_scale: Float
     """(n_experts, D)"""
+    lags: Float
+    """(n, columns): labels that the rows saw."""
     units: Float
     """(2, columns of y): mean and scale by which labels were standardised."""
     link: Float
@@ -56,7 +59,8 @@ class Asked(NamedTuple):
     def row(self, i: int) -> Asked:
         """That of a single row, which shares nothing with the others."""
         of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1]
-        return Asked(*(array.copy() for array in (*of_row, *self[3:])))
+        of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link
+        return Asked(*(array.copy() for array in (*of_row, *of_all)))
 
     def flat(self) -> Float:
         """All numbers, one after another."""
@@ -73,6 +77,7 @@ def asked_shapes(ensemble: Ensemble, n_labels: int) -> list[tuple[int, ...]]:
         (n_beliefs, 1),
         (n_noise,),
         (n_experts, n_outputs),
+        (1, ensemble.lags.n_columns),
         (2, n_labels),
         ensemble.link.shape,
     ]
@@ -91,9 +96,11 @@ def ask_rows(ensemble: Ensemble, state: State, x: Float, n_steps: int, units: Fl
     shape = ensemble.n_beliefs, len(x)
     ahead = Ahead(np.zeros((*shape, ensemble.noise_var.shape[1])), np.ones(shape))
     used = np.empty((len(x), ensemble.n_experts))
+    rows = with_known_lags(ensemble.lags, state.recent, x, 1)
     with one_blas_thread():
-        _ask(ensemble, state, x, n_steps, ahead, used)
-    return Asked(used, *ahead, state.noise_shape.copy(), state.noise_scale.copy(), units, ensemble.link)
+        _ask(ensemble, state, rows, n_steps, ahead, used)
+    noise_then = state.noise_shape.copy(), state.noise_scale.copy()
+    return Asked(used, *ahead, *noise_then, rows[:, x.shape[1] :], units, ensemble.link)
 
 
 @compiled
@@ -145,7 +152,7 @@ def _noise_of(asked: Asked) -> State:
     """A state that knows the noise of the time, and nothing else."""
     n_experts, n_outputs = asked.noise_scale.shape
     nothing = np.empty(0), np.empty((0, n_outputs))
-    return State(*nothing, asked.noise_shape, asked.noise_scale, np.zeros(n_experts), np.zeros(2))
+    return State(*nothing, asked.noise_shape, asked.noise_scale, np.zeros(n_experts), np.zeros(2), np.empty((0, 0)))
 
 
 class Label(NamedTuple):
@@ -170,6 +177,7 @@ def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label:
 
 
 def _skip(ensemble: Ensemble, state: State, n_steps: int) -> None:
+    repeat_newest(ensemble.lags, state.recent)
     if n_steps > 0:
         ens.skip_row(ensemble, state)
         return
@@ -179,7 +187,11 @@ def _skip(ensemble: Ensemble, state: State, n_steps: int) -> None:
 
 def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     labels = ens.labels_of(ensemble)
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, ensemble.n_classes)
+    if label.asked is None:
+        rows = with_known_lags(ensemble.lags, state.recent, x, 1)
+    else:
+        rows = np.concatenate([x, label.asked.lags], axis=1)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, y, ensemble.n_classes)
     answers = answer_scores(ensemble, label)
     with one_blas_thread():
         if label.n_steps > 0:

@@ -18,6 +18,7 @@ import numpy as np
 
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
+from iegp.core.batch_view import BatchView, batch_view
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     FARTHEST_USUAL,
@@ -31,6 +32,7 @@ from iegp.core.compute.tolerances import (
 from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
+from iegp.core.lags import lags_from, with_lags
 from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
@@ -38,7 +40,7 @@ from iegp.core.predictions import Predictions, in_user_units
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
-from iegp.core.settings import Settings
+from iegp.core.settings import Settings, check_whole
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
@@ -65,6 +67,8 @@ class Online:
     """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
     waiting: Waiting | None = None
     """With a delay: rows whose labels have not arrived, in the user's units."""
+    batch: BatchView | None = None
+    """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -84,7 +88,7 @@ class Online:
     @property
     def inputs(self) -> Inputs:
         """What kernels have to know of the columns."""
-        return Inputs(self.column_keys, self.scaling.x_scale)
+        return Inputs.of(self.column_keys, self.scaling.x_scale, self.experts.ensemble.lags)
 
     @property
     def n_outputs(self) -> int:
@@ -108,7 +112,8 @@ def begin(
     keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
     n_labels = label_columns(settings, n_outputs)
     scaling = scale.identity(n_columns, n_labels)
-    experts = default_experts(settings, Inputs(keys, scaling.x_scale), n_outputs)
+    lags = lags_from(settings.lags, settings.likelihood, np.empty((0, n_labels)), n_outputs)
+    experts = default_experts(settings, Inputs.of(keys, scaling.x_scale, lags), n_outputs)
     return Online(
         settings=settings,
         scaling=scaling,
@@ -153,10 +158,24 @@ def _standardised(model: Online, waiting: Waiting) -> Waiting:
     return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y))
 
 
-def predict(model: Online, x: Float) -> Mixture:
-    """Predictive distribution of each row, were it the next one. Changes nothing."""
+def _view(model: Online, horizon: int | None) -> tuple[State, int]:
+    """The state that predicts, and how many rows ahead."""
+    state = latest_state(model)
+    if horizon is not None:
+        check_whole("horizon", horizon, 1)
+        return state, int(horizon)
+    if model.batch is not None:
+        return model.batch.of(state), model.batch.n_steps
+    return state, model.settings.delay + 1
+
+
+def predict(model: Online, x: Float, horizon: int | None = None) -> Mixture:
+    """Predictive distribution of each row, were it so many rows ahead. Changes nothing.
+
+    By default it is the next one whose label can be known; after a fit, one of many rows that are predicted at once.
+    """
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps))
     with one_blas_thread():
@@ -167,10 +186,10 @@ def predict(model: Online, x: Float) -> Mixture:
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
-def predict_classes(model: Online, x: Float) -> Float:
-    """Class probabilities (n, K) of each row, were it the next one. Changes nothing."""
+def predict_classes(model: Online, x: Float, horizon: int | None = None) -> Float:
+    """Class probabilities (n, K) of each row, as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     if len(x) <= FEW_ROWS:
         return ens.predict_classes(ensemble, state, _x(model, x), n_steps)
     with one_blas_thread():
@@ -182,10 +201,12 @@ def predict_classes(model: Online, x: Float) -> Float:
         )
 
 
-def predict_counts(model: Online, x: Float, exposure: Float) -> CountMixture | LatentMixture:
-    """Predictive distribution of each row's count under its exposure (n,), were it the next one. Changes nothing."""
+def predict_counts(
+    model: Online, x: Float, exposure: Float, horizon: int | None = None
+) -> CountMixture | LatentMixture:
+    """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
     found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
         found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
@@ -203,12 +224,19 @@ def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | 
     return Predictions.concatenate(list(_pass(model, x, y, n_threads, level)))
 
 
+def fit(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
+    """Learn the first rows of a model in order, and how well it predicts many rows at once."""
+    absorb(model, x, y, n_threads)
+    model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
+
+
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
     if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        model.batch = None
         return
     for _ in _pass(model, x, y, n_threads, None):
         pass
@@ -220,8 +248,9 @@ def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None
     if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
         # One compiled call, which cannot fail halfway: no copy is needed.
         yield from _learn_rows(model, x, y, n_threads, level)
+        model.batch = None
         return
-    draft = replace(model, state=model.state.copy())
+    draft = replace(model, state=model.state.copy(), batch=None)
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
@@ -353,10 +382,11 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
-    inputs, n_outputs = Inputs(model.column_keys, scaling.x_scale), model.n_outputs
+    n_outputs = model.n_outputs
+    inputs = Inputs.of(model.column_keys, scaling.x_scale, lags_from(settings.lags, settings.likelihood, y, n_outputs))
     if fit:
         usual = _usual_rows(settings, y)
-        experts = fit_experts(settings, inputs, x[usual], y[usual], n_outputs)
+        experts = fit_experts(settings, inputs, _lagged(settings, inputs, x, y)[usual], y[usual], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -369,6 +399,15 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
     return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting)
+
+
+def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
+    """The first rows of a stream with their lags, for fitting: a glitch counts as the farthest usual label."""
+    lags = inputs.lags
+    if settings.robust and settings.likelihood == "gaussian":
+        y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
+    rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
+    return rows
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:

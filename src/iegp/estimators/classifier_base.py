@@ -11,12 +11,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
-from iegp.estimators.defaults import CLASS_KERNELS
+from iegp.estimators.defaults import CLASSES
 from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
 from iegp.typing import Float
@@ -30,7 +31,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     labels_: ClassLabels
     link: str
     _codec, _label = ClassLabels, "one label"
-    _default_kernels = CLASS_KERNELS
+    _default = CLASSES
 
     @property
     def classes_(self) -> Labels:
@@ -85,6 +86,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         return self._partial_fit(X, y, classes, check_input)
 
+    @one_writer
     def prequential(
         self,
         X: ArrayLike,

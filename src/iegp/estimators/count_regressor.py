@@ -19,7 +19,7 @@ from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import CLASSES, COUNT_DRIFT_VAR, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.labels import CountLabels, Labels, as_exposure
@@ -57,7 +57,7 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    warmup, learn_warmup, delay, standardize, random_state, n_jobs
+    warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
     Examples
@@ -77,7 +77,7 @@ class IEGPCountRegressor(NumberEstimator):
 
     labels_: CountLabels
     _codec, _label = CountLabels, "one count"
-    _likelihoods, _default_kernels = ("poisson",), CLASS_KERNELS
+    _likelihoods, _default = ("poisson",), CLASSES
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class IEGPCountRegressor(NumberEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -118,6 +119,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
+from iegp._writers import one_writer
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
@@ -124,7 +125,9 @@ class LocalFleet(FleetBase):
     def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
         taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.knows_delay)
-        model = replace(taken.model, state=taken.model.state.copy())
+        state = taken.model.state.copy()
+        # A new key has no labels yet; those that the template has seen are of other keys.
+        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 
@@ -242,6 +245,7 @@ class LocalFleet(FleetBase):
 
     # -- files -----------------------------------------------------------------------------------------------------
 
+    @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically; every kind of fleet reads it.
 

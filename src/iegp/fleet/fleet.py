@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iegp._writers import one_writer
 from iegp.core import ensemble as ens
 from iegp.core import keyed
 from iegp.core import model as online
@@ -125,6 +126,7 @@ class Fleet(LocalFleet):
 
     # -- learning --------------------------------------------------------------------------------------------------
 
+    @one_writer
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
         """Predict each row with the model of its key, then learn it, the rows of a key in their order.
 

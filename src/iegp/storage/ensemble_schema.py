@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, LARGEST_SQUARE, N_DRAWS
+from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, LARGEST_SQUARE, MAX_LAG, N_DRAWS
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
 from iegp.core.kernels import Inputs, Kernel
+from iegp.core.lags import CLASS, LATENT_NUMBER, RATE, Lags, lags_from
 from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
@@ -53,6 +54,7 @@ class Sizes(NamedTuple):
     n_outputs: int
     """Outputs, or classes; 1 for counts."""
     n_link: int
+    lags: Lags
 
     @property
     def n_beliefs(self) -> int:
@@ -90,8 +92,23 @@ def sizes(header: Header, arrays: Arrays) -> Sizes:
     noise_models = settings.noise_forgetting if gaussian else settings.sharpness
     if len(header.column_keys) != n_columns:
         raise ValueError(f"column_keys are not {n_columns} different whole numbers")
-    layout = layout_for(settings, header.kernels, Inputs(header.column_keys, np.ones(n_columns)))
-    return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link)
+    lags = _lags(settings, n_outputs, arrays)
+    layout = layout_for(settings, header.kernels, Inputs.of(header.column_keys, np.ones(n_columns), lags))
+    return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link, lags)
+
+
+def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
+    """Lags as the arrays say; files without any need not have them."""
+    plain = lags_from(settings.lags, settings.likelihood, np.empty((0, 2)), n_outputs)
+    if not settings.lags:
+        return plain
+    n_values = None if plain.kind == CLASS else plain.table.shape[1]
+    table = Field((len(plain.table), n_values), -FARTHEST_LINEAR, FARTHEST_LINEAR)
+    if plain.kind in (RATE, LATENT_NUMBER):
+        table = table._replace(low=[[-LARGEST_FLOAT], [_TINY]], high=LARGEST_FLOAT)
+    offsets = Field(plain.offsets.shape, 1, MAX_LAG, np.int64, rules=(schema.equals(plain.offsets),))
+    schema.check_arrays({"ensemble.lags.offsets": offsets, "ensemble.lags.table": table}, arrays)
+    return Lags(arrays["ensemble.lags.offsets"], plain.kind, arrays["ensemble.lags.table"])
 
 
 def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
@@ -136,10 +153,11 @@ def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
     n_draws = N_DRAWS if not gaussian and settings.integration == "monte-carlo" else 0
     noise_var = Field((n_beliefs, own.n_latents), 1e-120, 1e302)
     n_waves, n_affine = int(own.layout.waves[-1]), int(own.layout.affine[-1])
+    n_columns = own.n_columns + own.lags.n_columns
     return {
-        "ensemble.basis.frequencies": Field((n_waves, own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
+        "ensemble.basis.frequencies": Field((n_waves, n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
         "ensemble.basis.amplitudes": Field((n_waves,), 0.0, 1.0 + _SLACK),
-        "ensemble.basis.columns": Field((n_affine,), -1, own.n_columns - 1, np.int64),
+        "ensemble.basis.columns": Field((n_affine,), -1, n_columns - 1, np.int64),
         "ensemble.basis.slopes": Field((n_affine,), 0.0, 1.0 + _SLACK),
         "ensemble.drift": Field((int(own.layout.features[-1]),), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
@@ -195,6 +213,7 @@ class Described(NamedTuple):
         """Those of a model that was checked."""
         ensemble = model.experts.ensemble
         known = {"scaling.x_mean": model.scaling.x_mean, "state.vector": model.state.vector}
+        known |= {f"ensemble.lags.{name}": getattr(ensemble.lags, name) for name in ("offsets", "table")}
         header = Header(model.settings, model.experts.kernels, model.column_keys)
         own = sizes(header, known | {"ensemble.link": ensemble.link})
         return cls(model.settings, own, ensemble.basis, ensemble.drift, ensemble.prior_ratio)
@@ -229,6 +248,7 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
         "rows": ROWS._replace(shape=(*front, 2)),
+        "recent": Field((*front, own.lags.n_recent, own.lags.table.shape[1]), -FARTHEST_LINEAR, FARTHEST_LINEAR),
     }
 
 
@@ -330,6 +350,7 @@ def asked_schema(model: Online, n_waiting: int) -> Field:
         "variances": (1.0 - _SLACK if gaussian else 0.0, LARGEST_FLOAT),
         "noise_shape": (_TINY, np.inf),
         "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
+        "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),
     }
     *shapes, (_, n_labels), link = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
     sizes = [math.prod(shape) for shape in shapes]
