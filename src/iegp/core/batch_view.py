@@ -20,6 +20,7 @@ from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     BATCH_ITERATIONS,
     BATCH_PARTS,
+    FIRST_BATCH_PART,
     LARGEST_SQUARE,
     LEAST_BATCH,
     LEAST_BATCH_WEIGHT,
@@ -61,7 +62,7 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     state, parts = start(ensemble), []
     with one_blas_thread():
         for i, (a, b) in enumerate(pairwise(edges)):
-            if i > 0:
+            if i >= FIRST_BATCH_PART:
                 parts.append(_predict_part(ensemble, state, x[a:b:stride], y[a:b:stride], n_steps))
             if i < BATCH_PARTS - 1:
                 for _ in learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False)):

@@ -238,8 +238,19 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
         model.batch = None
         return
-    for _ in _pass(model, x, y, n_threads, None):
+    if not model.is_warming_up or model.waiting is not None:
+        for _ in _pass(model, x, y, n_threads, None):
+            pass
+        return
+    _check_shapes(model, x, y)
+    draft = replace(model, state=model.state.copy())
+    # A refit replays all rows of the warm-up: what a refit before it finds is of use only where rows are predicted.
+    n_kept = _rows_to_last_refit(draft, len(x))
+    if n_kept:
+        _keep(draft, x[:n_kept], y[:n_kept])
+    for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None):
         pass
+    model.__dict__.update(draft.__dict__)
 
 
 def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
@@ -344,6 +355,17 @@ def rows_to_refit(model: Online) -> int:
     seen = len(model.kept_x)
     n_first = 0 if model.waiting is None else model.settings.delay - len(model.waiting.x)
     return min(_next_refit(model.settings, seen), model.settings.warmup) - seen + n_first
+
+
+def _rows_to_last_refit(model: Online, n: int) -> int:
+    """How many of ``n`` rows come up to the last refit among them; 0 if there is none."""
+    seen, settings, found = len(model.kept_x), model.settings, 0
+    while found < settings.warmup:
+        following = min(_next_refit(settings, max(seen, found)), settings.warmup)
+        if following > seen + n:
+            break
+        found = following
+    return max(found - seen, 0)
 
 
 def _first_fit(settings: Settings) -> int:

@@ -95,6 +95,8 @@ QUARTILES = 1.3489795003921634
 MAX_DELAY = 100_000
 # Parts of a fit that are predicted whole; fewer rows than the least are too few for it.
 BATCH_PARTS, LEAST_BATCH = 8, 64
+# Parts before this one are only learned: errors after so few rows say little of those after all of them.
+FIRST_BATCH_PART = 3
 # Of more rows every second, third, ... is predicted. Steps of expectation-maximisation, for weights and noise; after
 # them no weight is zero, because its logarithm is stored.
 MOST_BATCH_ROWS, BATCH_ITERATIONS, LEAST_BATCH_WEIGHT = 4096, 100, 1.0e-12
