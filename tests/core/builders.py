@@ -91,8 +91,8 @@ def build(kind: Kind) -> Ensemble:
 
 def arrays_of(ensemble: Ensemble) -> list[Any]:
     """All that an ensemble consists of, those of its layout included."""
-    rest = (value for name, value in ensemble._asdict().items() if name not in ("basis", "layout"))
-    return [*ensemble.basis, *ensemble.layout, *rest]
+    rest = (value for name, value in ensemble._asdict().items() if name not in ("basis", "layout", "lags"))
+    return [*ensemble.basis, *ensemble.layout, *ensemble.lags, *rest]
 
 
 def belief_drifts(ensemble: Ensemble) -> Float:
