@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.builders import Kind, build
 from fleet.test_fleet import BAD, KINDS
 from fleet.test_fleet import template as fleet_template
 from history.static_models import stream
@@ -14,14 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iegp import Fleet, IEGPRegressor
+from iegp.core.weights import RULES
 from iegp.errors import InputError
 from iegp.kernels import RBF, Constant, Linear
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'iegp[gpu]'")
 
 from iegp.fleet import TorchFleet  # noqa: E402
+from iegp.fleet.pytorch import experts, noise, pages, rows, weights  # noqa: E402
 from iegp.fleet.pytorch import fleet as gpu_fleet  # noqa: E402
-from iegp.fleet.pytorch import noise, pages, rows, weights  # noqa: E402
 from iegp.parallel import ProcessEnsemble, TorchEnsemble  # noqa: E402
 
 DEVICES = [
@@ -47,6 +49,13 @@ def template(*arguments: Any, **changes: Any) -> IEGPRegressor:
 def test_robust_templates_are_refused(device):
     with pytest.raises(InputError, match="robust=False"):
         TorchFleet(fleet_template(), device=device)
+
+
+def test_rules_that_pytorch_does_not_know_are_refused(device, monkeypatch):
+    ensemble = build(Kind(rule="stacking"))
+    monkeypatch.setattr(experts, "RULES", (*RULES, "own"))
+    with pytest.raises(InputError, match="weights='own' is not available on PyTorch"):
+        experts.experts_on(ensemble._replace(rule=len(RULES)), torch.device(device), torch.float64)
 
 
 def test_sums_of_terms_of_different_sizes(device):

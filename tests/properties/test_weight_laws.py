@@ -40,6 +40,12 @@ def rules(n_experts):
 
 
 RULES = list(rules(2))
+
+
+def test_every_rule_has_its_laws():
+    assert {options["rule"] for options in rules(2).values()} == set(range(len(weights.TABLE)))
+
+
 tables = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 25), st.integers(1, 5)),

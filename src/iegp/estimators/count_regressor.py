@@ -291,7 +291,7 @@ class IEGPCountRegressor(NumberEstimator):
         del n_outputs
         if self.integration == "probit":
             raise InputError("integration='probit' is for probabilities; counts have 'quadrature' or 'monte-carlo'")
-        return parameters.own_likelihood(self.likelihood, ("poisson",))
+        return parameters.own_likelihood(self.likelihood, self._likelihoods)
 
     def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
         super()._restore_own(model, header)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
@@ -39,13 +40,6 @@ _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 _LATE_WITH_DELAY = (
     "a label that comes after its row, in a stream whose --delay says when labels come: leave --delay out"
 )
-# What the labels of a task may be taken for.
-_LIKELIHOODS = {
-    "regression": ("gaussian",),
-    "count": ("poisson",),
-    "classification": ("bernoulli-logit", "bernoulli-probit", "categorical"),
-    "ordinal": ("ordinal-logit", "ordinal-probit"),
-}
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
 
 
@@ -473,7 +467,7 @@ class Job:
 
     def _check_labels(self, model: Online, classes: tuple[str, ...]) -> None:
         plan = self.plan
-        if model.settings.likelihood not in _LIKELIHOODS[plan.task]:
+        if task_of(model.settings.likelihood) != plan.task:
             raise ValueError(f"a model with the likelihood {model.settings.likelihood!r} is none of a {plan.task}")
         if len(set(classes)) != len(classes):
             raise ValueError("a class is there twice")
@@ -483,3 +477,13 @@ class Job:
             raise ValueError("its parts belong to different runs")
         if self.digest.delay != model.settings.delay:
             raise ValueError(f"labels come {model.settings.delay} rows late, in the digest {self.digest.delay}")
+
+
+def task_of(likelihood: str) -> str:
+    """The task whose labels a likelihood is for."""
+    if likelihood == "gaussian":
+        return "regression"
+    own = named(likelihood)
+    if not own.has_classes:
+        return "count"
+    return "ordinal" if own.is_ordinal else "classification"

@@ -84,6 +84,8 @@ VARIANCES = [1e-6, 0.05, 0.3, 0.9, 1.9, 2.1, 7.0, 30.0, 1e3, 1e6]
 
 def test_every_likelihood_has_a_row():
     assert list(TABLE) == list(LIKELIHOODS)
+    # The tests below take their names from the oracle: without an entry there a likelihood would not be tested.
+    assert set(TABLE) == {*laplace.SCALAR_KINDS, "categorical"}
 
 
 def test_an_unknown_name_is_refused():

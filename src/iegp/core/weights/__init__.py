@@ -7,7 +7,7 @@ from iegp.core.weights.logs import log_add_exp, log_sum_exp
 from iegp.core.weights.protocol import Rule, WeightRule
 from iegp.core.weights.table import RULES, TABLE, rule_named
 
-BAYES, SWITCHING, STACKING = range(3)
+BAYES, SWITCHING, STACKING = (RULES.index(name) for name in ("bayes", "switching", "stacking"))
 """Places of the rules in the table."""
 
 __all__ = [

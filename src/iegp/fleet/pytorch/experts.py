@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from iegp.core.state import Ensemble, State
+from iegp.core.weights import BAYES, RULES, STACKING, SWITCHING
 from iegp.errors import InputError
 from iegp.fleet.pytorch.features import DeviceBasis
 from iegp.fleet.pytorch.noise import NoiseModel
@@ -99,6 +100,11 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
         raise InputError(
             "robust=True is not available on PyTorch, where many rows are learned at once and a glitch would be among "
             "them; use robust=False, or iegp.Fleet"
+        )
+    if ensemble.rule not in (BAYES, SWITCHING, STACKING):
+        raise InputError(
+            f"weights={RULES[ensemble.rule]!r} is not available on PyTorch; use 'bayes', 'switching' or 'stacking', or "
+            "iegp.Fleet"
         )
     if len(ensemble.lags.offsets):
         raise InputError("lags are not available on PyTorch; use lags=None, or iegp.Fleet")
