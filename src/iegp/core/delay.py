@@ -28,7 +28,7 @@ from iegp.core.ensemble import (
 )
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
-from iegp.core.expert.sweep import Workspace, allocate_workspace, sweep_blocks
+from iegp.core.expert.sweep import Rows, Workspace, sweep_blocks, workspace_for
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
@@ -46,6 +46,8 @@ class Waiting(NamedTuple):
     """(k, n_experts): of the answers given. All zero for rows that waited while the experts were fitted anew."""
     squares: Float
     """(k, n_beliefs, D): squared errors of the answers over their variances, in units of the noise; NaN likewise."""
+    steps: Float
+    """(k,): steps between a row and the one before it."""
 
     def forgotten(self, ensemble: Ensemble) -> Waiting:
         """The same rows for other experts, whose answers are not known."""
@@ -56,48 +58,56 @@ class Waiting(NamedTuple):
 
 def none_waiting(ensemble: Ensemble, n_columns: int, n_labels: int) -> Waiting:
     """The beginning of a stream."""
-    return Waiting(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty((0, 0)), np.empty((0, 0, 0))).forgotten(
-        ensemble
-    )
+    return _room(ensemble, Rows(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty(0)))
 
 
 def learn_delayed(
-    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, options: PassOptions
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
-    """Predict new rows (x, y), each from the labels known then, and learn those that arrive meanwhile.
+    """Predict new rows, each from the labels known then, and learn those that arrive meanwhile.
 
     All in standardised units; ``state`` is updated in place. Returns what is waiting afterwards.
     """
     parts = []
     with one_blas_thread():
-        for i in range(0, max(len(new[0]), 1), CHUNK_ROWS):
-            rows = new[0][i : i + CHUNK_ROWS], new[1][i : i + CHUNK_ROWS]
-            predictions, waiting = _learn_chunk(ensemble, state, waiting, rows, delay, options.level)
+        for i in range(0, max(len(new.x), 1), CHUNK_ROWS):
+            rows = Rows(*(array[i : i + CHUNK_ROWS] for array in new))
+            predictions, waiting = _learn_chunk(ensemble, state, waiting, rows, delay, options)
             parts.append(predictions)
     return Predictions.concatenate(parts), waiting
 
 
 def _learn_chunk(
-    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, level: float | None
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
-    x, y = new
-    n, n_waiting = len(x), len(waiting.x)
+    n, n_waiting = len(new.x), len(waiting.x)
     n_arrived = max(0, n_waiting + n - delay)
-    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _room(ensemble, x, y), strict=True)))
+    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _room(ensemble, new), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
-    arrived = allocate_workspace(ensemble, active, after.x[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
-    work = allocate_workspace(ensemble, active, x, y, ensemble.n_classes)
-    sweep_delayed(ensemble, state, labels, (arrived, work), Queue(delay, n_waiting))
+    rows = Rows(after.x[:n_arrived], after.y[:n_arrived], after.steps[:n_arrived])
+    arrived = workspace_for(ensemble, active, rows, ensemble.n_classes)
+    queue = _queue(after.steps, delay, n_waiting)
+    rest = queue.ahead if options.is_timed else np.ones(n)
+    work = workspace_for(ensemble, active, new._replace(steps=rest), ensemble.n_classes)
+    sweep_delayed(ensemble, state, labels, (arrived, work), queue)
     predictions = allocate_predictions(ensemble, n)
-    weigh_delayed(
-        ensemble, state, labels, Works(arrived, work), Answers(delay, after.log_scores, after.squares), predictions
-    )
-    done = completed(ensemble, expert_predictions(work), y, predictions, level)
+    answers = Answers(1 if options.is_timed else delay + 1, after.log_scores, after.squares)
+    weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
+    done = completed(ensemble, expert_predictions(work), new.y, predictions, options.level)
     return done, Waiting(*(array[n_arrived:].copy() for array in after))
 
 
-def _room(ensemble: Ensemble, x: Float, y: Float) -> Waiting:
-    return Waiting(x, y, np.empty((0, 0)), np.empty((0, 0, 0))).forgotten(ensemble)
+def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:
+    """Where a call stands, with so many steps between the rows that wait or are new."""
+    clock = np.cumsum(steps)
+    # New row i is predicted after so many of the rows before it have been learned.
+    n_learned = np.maximum(np.arange(n_waiting, len(steps)) - delay, 0)
+    learned = np.concatenate([np.zeros(1), clock])[n_learned]
+    return Queue(delay, n_waiting, clock, clock[n_waiting:] - learned)
+
+
+def _room(ensemble: Ensemble, rows: Rows) -> Waiting:
+    return Waiting(rows.x, rows.y, np.empty((0, 0)), np.empty((0, 0, 0)), rows.steps).forgotten(ensemble)
 
 
 def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> State:
@@ -105,10 +115,11 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
     state = state.copy()
     if len(waiting.x):
         labels = labels_of(ensemble)
-        work = allocate_workspace(ensemble, active_experts(ensemble, state), waiting.x, waiting.y, ensemble.n_classes)
+        rows = Rows(waiting.x, waiting.y, waiting.steps)
+        work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
         with one_blas_thread():
             sweep_blocks(ensemble, state, labels, work)
-        answers = Answers(0, waiting.log_scores, waiting.squares)
+        answers = Answers(1, waiting.log_scores, waiting.squares)
         arrive_all(ensemble, state, labels, work, answers)
     return state
 
@@ -123,7 +134,8 @@ class Works(NamedTuple):
 class Answers(NamedTuple):
     """How well rows were predicted, those that were waiting first; see :class:`Waiting`."""
 
-    delay: int
+    n_rows: int
+    """Rows by which the weights move on their own between labels and answers, each ``steps`` of the workspace."""
     log_scores: Float
     squares: Float
 
@@ -146,7 +158,7 @@ def weigh_delayed(
         score_labels(ensemble, arrived)
         answers.log_scores[n_waiting:] = new.log_scores
     for i in range(n):
-        ahead = weights_ahead(ensemble, state, answers.delay + 1)
+        ahead = weights_ahead(ensemble, state, answers.n_rows, new.steps[i])
         scores = answers.log_scores[n_waiting + i]
         if labels is None:
             noise.score_ahead(ensemble, state, new, i, scores, answers.squares[n_waiting + i])
@@ -185,16 +197,17 @@ def _arrive(
     rule = weight_rule(ensemble)
     scores = answers.log_scores if rule.rule == weights.STACKING else arrived.log_scores
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
-    weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
+    steps = arrived.steps[s : s + 1]
+    weights.weigh_spaced_rows(rule, scores[s : s + 1], steps, state.log_weights, used, log_score)
     state.rows[0] += 1.0
 
 
 @compiled
-def weights_ahead(ensemble: Ensemble, state: State, n_steps: int) -> Float:
+def weights_ahead(ensemble: Ensemble, state: State, n_rows: int, steps: float) -> Float:
     """Logs of the weights so many rows ahead; without switching they do not move on their own."""
     rule = weight_rule(ensemble)
-    ahead = weights.diffuse(rule, state.log_weights)
+    ahead = weights.diffuse_over(rule, state.log_weights, steps)
     if ensemble.transitions.shape[0] > 1:
-        for _ in range(n_steps - 1):
-            ahead = weights.diffuse(rule, ahead)
+        for _ in range(n_rows - 1):
+            ahead = weights.diffuse_over(rule, ahead, steps)
     return ahead

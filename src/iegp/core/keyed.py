@@ -16,6 +16,7 @@ from iegp._compile import compiled
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     ExpertPredictions,
+    Lead,
     expand_components,
     keep_experts,
     learn_rows_without_glitches,
@@ -24,7 +25,7 @@ from iegp.core.ensemble import (
     skip_row,
     weigh,
 )
-from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.expert.sweep import Rows, Span, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
 from iegp.core.state import Ensemble, State, active_experts
@@ -71,7 +72,9 @@ def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Comp
         a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
         state = _state_in_float64(page, rows.slots[i])
-        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), 1)
+        predict_into(
+            ensemble, state, rows.x[a:b], _some_components(mixture, a, b), Lead(np.ones(b - a), np.ones(b - a))
+        )
 
 
 @compiled
@@ -98,7 +101,7 @@ def _learn_without_glitches(
     """As :func:`_learn_chunk`, but glitches are not learned: again up to the first, if there is one."""
     n = x.shape[0]
     if n <= FEW_ROWS:
-        return learn_rows_without_glitches(ensemble, state, x, y, predictions)
+        return learn_rows_without_glitches(ensemble, state, Rows(x, y, np.ones(n)), predictions)
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
     experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
     start, span = n - n, n
@@ -118,7 +121,7 @@ def _learn_without_glitches(
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state)
+        skip_row(ensemble, state, 1.0)
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
 

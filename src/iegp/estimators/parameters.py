@@ -42,6 +42,7 @@ def settings_from(
         drift_units=parameters.get("drift_units", "target"),
         robust=_robust(parameters.get("robust", False), parameters["weights"]),
         delay=_plain(parameters.get("delay", 0)),
+        drift_per=parameters.get("drift_per", "row"),
     )
 
 

@@ -105,8 +105,25 @@ def check(header: Header, arrays: Arrays) -> Sizes:
     n_rows = float(arrays["state.rows"][0])
     basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
     described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
-    schema.check_arrays(schema.under("state.", state_schema(described, n_rows)), arrays)
+    n_steps = n_rows if settings.drift_per == "row" else n_rows + _steps_of(arrays)
+    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_steps=n_steps)), arrays)
     return own
+
+
+def clock_schema(n_held: int) -> dict[str, Field]:
+    """Times of the first and the last row and the unit, NaN if unknown; and of the rows that are held."""
+    return {
+        "clock.times": Field((3,), (-LARGEST_FLOAT, -LARGEST_FLOAT, _TINY), gaps=True),
+        "clock.held": Field((n_held,), rules=(Rule("be in order", lambda times: bool(np.all(np.diff(times) >= 0.0))),)),
+    }
+
+
+def _steps_of(arrays: Arrays) -> float:
+    """Steps between the first row and the last."""
+    schema.check_arrays({"clock.times": clock_schema(0)["clock.times"]}, arrays)
+    first, last, unit = arrays["clock.times"]
+    steps = (last - first) / unit
+    return float(steps) if steps > 0.0 else 0.0
 
 
 ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 1.0), whole=True)
@@ -207,15 +224,20 @@ class Described(NamedTuple):
         return np.array(squares)[layout.kernel_of]
 
 
-def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -> dict[str, Field]:
-    """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many."""
+def state_schema(
+    experts: Described, n_rows: float, n_keys: int | None = None, n_steps: float | None = None
+) -> dict[str, Field]:
+    """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many.
+
+    ``n_steps`` is the number of steps of the walk, that of rows by default.
+    """
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
     gaussian, places = settings.likelihood == "gaussian", own.layout
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
-        "matrix": _matrix(experts, n_rows, front),
+        "matrix": _matrix(experts, (n_rows, n_rows if n_steps is None else n_steps), front),
         "vector": Field((*front, int(places.features[-1]), own.n_latents), -largest, largest),
         "noise_shape": _noise_shape(settings, own, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
@@ -225,21 +247,26 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None) -
 
 
 def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int, ...]) -> Field:
-    """It depends on the number of rows alone: half a row each, or where it settles."""
+    """It depends on the number of rows alone, half a row each, or where it settles; and on elapsed time."""
     models = _noise_models(settings, own)
     start = noise.start(models[:, 0], models[:, 1], np.arange(own.n_noise), np.ones((own.n_noise, 1))).shape
-    grown = start * (1.0 + 1e-6) + np.where(models[:, 0] == 1.0, 0.5 * n_rows, 0.0)
+    grows = (models[:, 0] == 1.0) | (settings.drift_per == "time")
+    grown = start * (1.0 + 1e-6) + np.where(grows, 0.5 * n_rows, 0.0)
     return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 
-def _matrix(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
-    """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
+def _matrix(experts: Described, counts: tuple[float, float], front: tuple[int, ...]) -> Field:
+    """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance.
+
+    ``counts`` are those of rows and of steps.
+    """
+    n_rows, n_steps = counts
     places, drift = experts.sizes.layout, experts.largest_drift()
     is_static = drift == 0.0
     likelihood = experts.settings.likelihood
     curvature = 1.0 if likelihood == "gaussian" else named(likelihood).max_curvature
     information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature * experts.largest_square())
-    covariance = experts.prior_ratio + n_rows * drift
+    covariance = experts.prior_ratio + n_steps * drift
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
     least = np.where(is_static, _SLACK / np.sqrt(experts.prior_ratio), 0.0)
     static, drifting = np.flatnonzero(is_static), np.flatnonzero(~is_static)

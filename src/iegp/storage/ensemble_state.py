@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.clock import Clock
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
@@ -45,7 +46,11 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     if model.waiting is not None:
-        arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items()}
+        # Steps follow from times, and are one each where there are none.
+        arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items() if name != "steps"}
+    if model.clock is not None:
+        first, last, unit, held = model.clock
+        arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -71,6 +76,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         if settings.delay:
             model.waiting = _waiting(model, sizes, arrays)
             check_label_range(model, model.waiting.y)
+        if settings.drift_per == "time":
+            model.clock = _clock(model, arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
@@ -125,7 +132,19 @@ def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
     if n > model.settings.delay or (n < model.settings.delay and model.state.rows[0] > model.n_warmup_learned):
         raise ValueError(f"{n} rows wait for labels that come {model.settings.delay} rows late")
     check_arrays(ensemble_schema.waiting_schema(model.settings, sizes, n, model.fills_gaps), arrays)
-    return Waiting(*(arrays[f"waiting.{name}"] for name in Waiting._fields))
+    stored = {name: arrays[f"waiting.{name}"] for name in Waiting._fields if name != "steps"}
+    return Waiting(**stored, steps=np.ones(n))
+
+
+def _clock(model: Online, arrays: Arrays) -> Clock:
+    """When rows came."""
+    n_held = len(model.kept_x) + (0 if model.waiting is None else len(model.waiting.x))
+    check_arrays(ensemble_schema.clock_schema(n_held), arrays)
+    first, last, unit = arrays["clock.times"].tolist()
+    clock = Clock(first, last, unit, arrays["clock.held"])
+    if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
+        raise ValueError("the times of rows are not in order")
+    return clock
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:

@@ -93,6 +93,10 @@ FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
 QUARTILES = 1.3489795003921634
 # Rows that wait for their labels are kept in memory, with the scores of every expert.
 MAX_DELAY = 100_000
+# Steps that a gap between two rows counts at most: nothing that drifts is known after so many.
+LONGEST_GAP = 1e9
+# Roundings of a time that a gap may be off and still be whole.
+TIME_ROUNDING = 4.0
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.

@@ -47,6 +47,11 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} with delay={settings.delay}: rows wait for their labels in the order in which they came. "
             "Use delay=0"
         )
+    if settings.drift_per == "time":
+        raise InputError(
+            f"cannot {verb} with drift_per='time': a model knows when its last row came, and two models have two such "
+            "times. Use drift_per='row', which is the same for static experts"
+        )
     if settings.robust:
         raise InputError(
             f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"
