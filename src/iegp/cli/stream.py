@@ -122,14 +122,24 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
 
 def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
+    check_choice("drift-per", options.drift_per, "row", "time")
+    parameters = options.parameters
+    if options.drift_per == "time":
+        parameters = parameters | {"drift_per": "time"}
+    if parameters.get("drift_per", "row") != "row" and (options.time is None or options.key is not None):
+        raise UsageError(
+            "--drift-per time needs the column of time stamps: name it with --time"
+            if options.time is None
+            else "--drift-per time is not available with --key: the models of keys count rows. Leave out one of them"
+        )
     if not options.delay:
-        return options.parameters
+        return parameters
     if options.key is not None:
         raise UsageError(
             f"--delay {options.delay} is not available with --key: the models of keys learn a label at once. Leave out "
             "one of them"
         )
-    return options.parameters | {"delay": options.delay}
+    return parameters | {"delay": options.delay}
 
 
 def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:

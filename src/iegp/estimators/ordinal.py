@@ -29,7 +29,9 @@ class IEGPOrdinalClassifier(LabelEstimator):
         The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
         otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
         scorers that take probabilities expect sorted classes: number the levels for them.
-    kernels, n_frequencies, features, drift_var, drift_units, drift_per, time_column, weights, switch_prob, stacking_rate, shutdown, prior_var
+    kernels, n_frequencies, features, drift_var, drift_units, drift_per, time_column
+        As for :class:`IEGPClassifier`.
+    weights, switch_prob, stacking_rate, shutdown, prior_var
         As for :class:`IEGPClassifier`.
     sharpness
         As for :class:`IEGPClassifier`.

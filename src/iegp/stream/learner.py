@@ -20,6 +20,7 @@ from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
+from iegp.preprocessing.time_features import TREND
 from iegp.stream.answers import predictions_of
 from iegp.stream.plan import Plan
 from iegp.typing import Arrays, Bool, Float
@@ -92,24 +93,24 @@ class Learner:
                 # A class that is not known cannot be predicted: the row is answered with what is known, then learned.
                 predictions = self.predict(x_part)
                 self._grow(y_part[0])
-                online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads)
+                online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads, self._times(x_part))
             else:
                 predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
             yield predictions, classes
 
     def predict(self, x: Float, _keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next; nothing is learned."""
-        n = len(x)
+        n, times = len(x), self._times(x)
         unknown = np.full(n, np.nan)
         if self._has_classes:
-            return predictions_of(unknown, proba=online.predict_classes(self.model, x)[:, : len(self.classes)])
+            return predictions_of(unknown, proba=online.predict_classes(self.model, x, times)[:, : len(self.classes)])
         if self._has_no_units:
             return _nothing(n)
         if self.task == "count":
-            dist: Any = online.predict_counts(self.model, x, np.ones(n))
+            dist: Any = online.predict_counts(self.model, x, np.ones(n), times)
             mean, std = dist.mean, dist.std
         else:
-            dist = online.predict(self.model, x)
+            dist = online.predict(self.model, x, times)
             mean, std = dist.mean[:, 0], dist.std[:, 0]
         if self.cheap_intervals:
             lower, upper = self.normal_interval(mean, std)
@@ -126,6 +127,14 @@ class Learner:
         return None, {}
 
     # -- private ---------------------------------------------------------------------------------------------------
+
+    def _times(self, x: Float) -> Float | None:
+        """(n,): days since the start, where drift is per unit of time; a row whose label came late counts as new."""
+        clock = self.model.clock
+        if clock is None:
+            return None
+        times = x[:, TREND]
+        return times.copy() if np.isnan(clock.newest) else np.maximum(times, clock.newest)
 
     @property
     def _has_classes(self) -> bool:
@@ -158,7 +167,7 @@ class Learner:
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
         has_no_units = self._has_no_units
         level = None if self.cheap_intervals or self._has_classes else self.level
-        predictions = online.learn(self.model, x, y, self.n_threads, level)
+        predictions = online.learn(self.model, x, y, self.n_threads, level, self._times(x))
         if has_no_units:
             return _nothing(len(x))._replace(weights=predictions.weights)
         if self._has_classes:
