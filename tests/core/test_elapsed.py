@@ -56,6 +56,8 @@ def answers_of(run):
 
 def in_pieces(model, labels, edges, **more):
     y = LABELS[labels][1]
+    if hasattr(model, "predict_proba"):
+        more["classes"] = np.unique(y)
     runs = [model.prequential(X[a:b], y[a:b], time=TIME[a:b], **more) for a, b in itertools.pairwise(edges)]
     return np.concatenate([answers_of(run) for run in runs])
 
@@ -272,7 +274,7 @@ def test_a_column_holds_the_time(tmp_path):
     pandas = pytest.importorskip("pandas")
     wanted = model_of("numbers").prequential(X, Y, time=TIME)
     as_first = model_of("numbers", time_column=0).prequential(np.column_stack([TIME, X]), Y)
-    assert_allclose(as_first.mean[:1], wanted.mean[:1])
+    assert_array_equal(as_first.mean, wanted.mean)
     as_last = model_of("numbers", time_column=2)
     assert_array_equal(as_last.prequential(np.column_stack([X, TIME]), Y).mean, wanted.mean)
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "when": pandas.to_datetime(TIME, unit="s")})
@@ -284,9 +286,6 @@ def test_a_column_holds_the_time(tmp_path):
     assert_array_equal(iegp.load(tmp_path / "m").predict(later), named.predict(later))
     with pytest.raises(InputError, match="leave one of them out"):
         named.predict(later, time=TIME[:4])
-    one = model_of("numbers", kernels=[RBF(1.0, columns=[2])], time_column=0).fit(np.column_stack([TIME, X]), Y)
-    other = model_of("numbers", kernels=[RBF(1.0, columns=[1])]).fit(X, Y, time=TIME)
-    assert one.model_.scaling.x_mean.shape == other.model_.scaling.x_mean.shape
 
 
 BAD = {
@@ -312,7 +311,7 @@ def test_bad_times_are_named_and_change_nothing(case):
 
 
 def test_settings_that_do_not_go_together_are_named():
-    with pytest.raises(InputError, match="drift_per='row'|drift is per row"):
+    with pytest.raises(InputError, match="drift is per row"):
         model_of("numbers", drift_per="row").fit(X, Y, time=TIME)
     with pytest.raises(InputError, match="drift_per="):
         model_of("numbers", drift_per="day").fit(X, Y, time=TIME)

@@ -208,14 +208,12 @@ class StreamEstimator(ModelEstimator):
         rows, labels = self._check(X, y, extra, reset=True)
         if self.time_column is not None and self.drift_per != "time":
             raise InputError(f"time_column={self.time_column!r} is for drift_per='time'; set that too, or leave it out")
-        n_columns = rows.shape[1]
-        self._time_place = place_of(self.time_column, getattr(self, "feature_names_in_", None), n_columns)
+        self._time_place = place_of(self.time_column, getattr(self, "feature_names_in_", None), rows.shape[1])
         rows, times = self._split(rows, time)
         self.labels_ = self._first_codec(labels, extra)
         columns = self._encode(labels, extra)
         n_outputs = self.labels_.n_outputs
-        keys = [place for place in range(n_columns) if place != self._time_place]
-        self.model_ = online.begin(self.settings(n_outputs), rows.shape[1], n_outputs, keys)
+        self.model_ = online.begin(self.settings(n_outputs), rows.shape[1], n_outputs)
         return rows, columns, times
 
     def _continue(

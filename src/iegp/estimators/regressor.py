@@ -57,7 +57,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time do not drift apart. The learning methods need times: ``time=`` or ``time_column``.
     time_column : str or int, default=None
         With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
-        pandas frame). It is no input of the kernels; to use it as one too, pass ``time=`` and keep it in X.
+        pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
+        input too, pass ``time=`` and keep it in X.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob : float or matrix, default=0.01
