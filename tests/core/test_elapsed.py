@@ -279,7 +279,8 @@ def test_a_column_holds_the_time(tmp_path):
     assert_array_equal(as_last.prequential(np.column_stack([X, TIME]), Y).mean, wanted.mean)
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "when": pandas.to_datetime(TIME, unit="s")})
     named = model_of("numbers", time_column="when")
-    assert_array_equal(named.prequential(frame, Y).mean, wanted.mean)
+    # A datetime is rounded to nanoseconds.
+    assert_allclose(named.prequential(frame, Y).mean, wanted.mean, rtol=1e-9, atol=1e-9)
     assert named.n_features_in_ == 3
     later = frame[:4].assign(when=frame["when"].iloc[-1] + pandas.to_timedelta([0, 1, 2, 3], unit="h"))
     named.save(tmp_path / "m")
