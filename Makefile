@@ -9,12 +9,15 @@ RAY_READY := $(VENV)/.ray-ready
 OLDEST := .venv-oldest
 # PyTorch, for the tests of fleets on a GPU and of some competitors: large, so `make test TORCH=` leaves it out and them too.
 TORCH ?= $(VENV)/.torch-ready
+# Tests that run by default; the others have targets of their own.
+DEFAULT := not slow and not faults and not fuzz and not soak
 # The paper's data sets, where this checkout has them beside it; absent, the tests that need them are skipped.
 export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 # BLAS threads only slow down the small products of an expert; we parallelise over experts instead.
 export OPENBLAS_NUM_THREADS ?= 1
+export IEGP_SOAK_ROWS ?= 1e7
 
-.PHONY: run reproduce test test-slow test-faults test-plain test-bounds test-fuzz test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -59,8 +62,13 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint $(TORCH)  ## lint, types, layers, docstrings, then the default tests
-	$(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
+# Linting and compiling share the cores; what is compiled by then, no worker of the tests compiles again.
+test: $(READY) $(TORCH)  ## lint, types, layers, docstrings, then the default tests
+	$(MAKE) --jobs=2 lint compiled
+	$(BIN)/pytest -n auto -m "$(DEFAULT)"
+
+compiled: $(READY)  ## what the tests share is compiled, once
+	$(BIN)/python tests/compiled/fill_cache.py
 
 test-slow: $(READY)  ## long streams and accuracy on the paper's data
 	$(BIN)/pytest -m slow
@@ -69,18 +77,22 @@ test-faults: $(READY)  ## every call that changes a file made to fail, one at a 
 	$(BIN)/pytest -n auto -m faults
 
 test-plain: $(READY)  ## the core's tests with compilation off
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not faults and not fuzz" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "$(DEFAULT)" tests/core
 
 # Code with bounds checks is other code, and Numba keeps one version of a function only: a cache of its own.
 test-bounds: $(READY)  ## the default tests with every index of compiled code checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV)/bounds-checked) $(BIN)/pytest -n auto -m "not slow and not faults and not fuzz"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV)/bounds-checked) $(BIN)/pytest -n auto -m "$(DEFAULT)"
 
 test-fuzz: $(READY)  ## a hundred thousand altered files of every kind, all of them with right checksums
 	$(BIN)/pytest -n auto -m fuzz
 
+# Rows of the long streams: make test-soak IEGP_SOAK_ROWS=1e5
+test-soak: $(READY)  ## ten million rows at extreme settings, thousands of classes and columns; hours
+	$(BIN)/pytest -m soak
+
 # Every package that we depend on is called here. Old ones call newer ones by deprecated names; that is not our concern.
 test-oldest: $(OLDEST)/.ready  ## what touches dependencies, with the oldest of them that are allowed
-	$(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning -m "not slow and not faults and not fuzz" tests/readers tests/datasets tests/storage tests/plots tests/core/latent tests/history/test_history.py \
+	$(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning -m "$(DEFAULT)" tests/readers tests/datasets tests/storage tests/plots tests/core/latent tests/history/test_history.py \
 	  tests/contracts/test_imports.py tests/contracts/test_processes.py tests/contracts/test_frames.py tests/adapters/test_river_checks.py tests/cli/test_commands.py tests/resume/test_save_load.py
 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here

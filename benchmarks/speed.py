@@ -27,6 +27,8 @@ from sklearn.utils.validation import validate_data
 
 from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
+from iegp.core.delay import learn_delayed, none_waiting
+from iegp.core.expert.sweep import Rows
 from iegp.core.features import fourier_rows, joined, waves
 from iegp.core.fitting import evidence
 from iegp.core.likelihoods import likelihood_code
@@ -131,6 +133,25 @@ def against_plain(n_rows: int) -> None:
         print(f"  {'':12} Algorithm 1 row by row, NumPy {printed * 1e6:7.1f} µs/row: {printed / one:5.1f} x (target 8)")
         print(f"  {'':12} the same, experts batched     {batched * 1e6:7.1f} µs/row: {batched / one:5.1f} x")
         print(f"  {'':12} ours, two threads             {two * 1e6:7.1f} µs/row: {one / two:5.2f} x (target 1.7)")
+
+
+def delay_table(n_rows: int) -> None:
+    """Labels that are known some rows later, over labels that are known at once."""
+    print(f"\nLabels that come late, M = {M}, F = 100, one thread, all experts alive")
+    print(f"{'experts':>12} {'delay':>6} {'µs/row':>8} {'over 0':>7} {'target':>7}")
+    for name, drift in (("static", 0.0), ("random walk", 0.01)):
+        ensemble, x, y = problem(n_rows, 100, drift)
+        at_once = replay_seconds(ensemble, x, y) / n_rows
+        print(f"{name:>12} {0:>6} {at_once * 1e6:8.1f}")
+        for delay in (1, 24, 200):
+            late_seconds(ensemble, x[:500], y[:500], delay)
+            seconds = late_seconds(ensemble, x, y, delay) / n_rows
+            print(f"{name:>12} {delay:>6} {seconds * 1e6:8.1f} {seconds / at_once:7.2f} {2.2:7.1f}")
+
+
+def late_seconds(ensemble: ens.Ensemble, x: Float, y: Float, delay: int) -> float:
+    waiting, options, rows = none_waiting(ensemble, D_IN, 1), ens.PassOptions(), Rows(x, y, np.ones(len(x)))
+    return best(lambda: learn_delayed(ensemble, ens.start(ensemble), waiting, rows, delay, options))
 
 
 def labels_table(n_rows: int) -> None:
@@ -261,6 +282,7 @@ def main() -> None:
     print(machine.describe())
     replay_table(arguments.rows)
     against_plain(arguments.rows)
+    delay_table(arguments.rows // 4)
     labels_table(arguments.rows // 10)
     one_row_at_a_time()
     evidence_seconds()

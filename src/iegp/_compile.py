@@ -20,6 +20,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -73,20 +74,34 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
         # Compiled arithmetic passes infinities on in silence; plain NumPy must not warn where it would not.
         plain: Callable[P, R] = np.errstate(all="ignore")(function)
         return plain
-    options = {"nogil": True, "error_model": "numpy", **options}
+    dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
+    _keep_on_disk(dispatcher, function)
+    wrapped: Callable[P, R] = dispatcher
+    return wrapped
+
+
+def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
+    """Cache what Numba compiles of a function of this package, if a folder for it is writable."""
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
+        compiled.enable_caching()
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
         _say_nothing_is_kept()
-        uncached: Callable[P, R] = numba.njit(**options)(function)
-        return uncached
+        return
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
-    dispatcher._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
-    wrapped: Callable[P, R] = dispatcher
-    return wrapped
+    compiled._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
+    compiled._cache._guard_against_spurious_io_errors = _without_errors_of_the_disk
+
+
+@contextmanager
+def _without_errors_of_the_disk() -> Iterator[None]:
+    """Go on without the cache if its disk is full or fails: what is compiled is in memory."""
+    try:
+        yield
+    except OSError:
+        _say_nothing_is_kept()
 
 
 @lru_cache
@@ -96,7 +111,7 @@ def _say_nothing_is_kept() -> None:
         "no folder for compiled code is writable, so every start compiles anew (about a minute); set NUMBA_CACHE_DIR "
         "to a folder that is",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -277,8 +292,7 @@ if COMPILED:
         options = {"nopython": True, "error_model": "numpy", "fastmath": False}
         c_function: Any = CFunc(entry, ((*arguments, *results), types.float64), {}, options)
         if _is_ours(python):
-            c_function.enable_caching()
-            c_function._cache._cache_file._source_stamp = _source_digest(_top_folder(form.entry))
+            _keep_on_disk(c_function, form.entry)
         c_function.compile()
         return c_function
 

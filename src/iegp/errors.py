@@ -7,6 +7,7 @@
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
     │   └── UnregisteredLikelihoodError  a model file needs a likelihood that is not registered
     ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
+    ├── ConcurrentWriteError (RuntimeError)  two threads would change one model; the second is refused
     ├── MissingPackageError (ImportError)  an optional package is not installed
     ├── ShardError (RuntimeError)    a shard of a fleet on a cluster has failed; accepted rows are in its journal
     └── WorkerError (RuntimeError)   a process with experts of an ensemble has ended, and its unsaved state is lost
@@ -35,6 +36,10 @@ class UnregisteredLikelihoodError(ModelFileError):
 
 class DatasetError(IegpError, LookupError):
     """Raised when a data set is unknown, absent, or does not match its checksum."""
+
+
+class ConcurrentWriteError(IegpError, RuntimeError):
+    """Raised when a thread would change a model that another is changing or saving. The call has changed nothing."""
 
 
 class MissingPackageError(IegpError, ImportError):

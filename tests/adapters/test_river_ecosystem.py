@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,6 +32,11 @@ from iegp.kernels import RBF
 
 def taught(maker, n=30):
     """A small model that has learned something."""
+    return copy.deepcopy(_taught(maker, n))
+
+
+@cache
+def _taught(maker, n):
     model = maker()
     X, y = class_stream(n, 3)
     for x, label in zip(as_dicts(X, ["a", "b", "c"]), y.tolist(), strict=True):

@@ -293,3 +293,11 @@ def test_rows_that_can_never_be_learned_are_counted(tmp_path):
     sources.write(tmp_path / "in.jsonl", records)
     done = iegp(tmp_path, "stream", "in.jsonl", "--target", "y", "--config", "small.toml")
     assert "10 rows had neither a label nor an id" in done.err
+
+
+def test_a_named_pipe_is_no_model_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for command in (["inspect", "pipe"], ["predict", "pipe", "in.csv"], ["report", "pipe"]):
+        done = iegp(tmp_path, *command)
+        assert done.code == 1
+        assert "file" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 
@@ -45,10 +46,37 @@ def test_answers_are_the_estimators(walk):
     assert errors[0] > errors[1], "labels that are not known yet must not help"
 
 
-def test_keys_are_refused(walk):
-    done = iegp(walk.parent, "stream", walk.name, "--target", "y", "--delay", "2", "--key", "x")
-    assert done.code != 0
-    assert "--delay 2" in done.err
+def test_keys_have_the_delay_in_rows_of_their_own(walk, tmp_path):
+    """Once each key has its model, its answers are those of an estimator with that delay that learns its rows alone."""
+    rows = list(csv.DictReader(walk.open()))
+    path = tmp_path / "keyed.csv"
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["who", "x", "y"])
+        table.writerows([["a" if i % 3 else "b", row["x"], row["y"]] for i, row in enumerate(rows)])
+    (tmp_path / "small.toml").write_text("[parameters]\nwarmup = 100\nn_frequencies = 10\n")
+    flags = ["--key", "who", "--delay", "2", "--config", "small.toml"]
+    found = answers(path, *flags)
+    x, y = (np.array([float(row[name]) for row in rows]) for name in ("x", "y"))
+    shared = IEGPRegressor(delay=2, random_state=0, warmup=100, n_frequencies=10)
+    shared.prequential(x[:102, None], y[:102])
+    for key in "ab":
+        own = np.array([i for i in range(102, len(rows)) if ("a" if i % 3 else "b") == key])
+        wanted = copy.deepcopy(shared).prequential(x[own, None], y[own])
+        np.testing.assert_allclose([found[i]["mean"] for i in own], wanted.mean, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose([found[i]["log_score"] for i in own], wanted.log_score, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_without_a_label_do_not_see_labels_that_are_not_known(walk):
+    """A gap in the target: the row is answered with what is known then."""
+    rows = walk.read_text().splitlines()
+    open_row = [*rows[:200], rows[200].split(",")[0] + ",", *rows[201:]]
+    changed = [*open_row[:199], rows[199].split(",")[0] + ",100", *open_row[200:]]
+    found = []
+    for lines in (open_row, changed):
+        walk.write_text("\n".join(lines) + "\n")
+        found.append(answers(walk, "--delay", "2")[199])
+    assert found[0]["mean"] == found[1]["mean"]
 
 
 def test_bad_delays_are_named(walk):

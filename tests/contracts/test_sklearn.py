@@ -37,18 +37,23 @@ NOTHING_TO_FIT = {"standardize": False, "prior_var": 1.0, "warmup": 0}
 WIDE = {"kernels": [RBF(3.0), RBF(10.0)], "n_frequencies": 16}
 LABEL_MODELS = [
     small_classifier(),
-    small_classifier(weights="bayes", shutdown=1e-4, drift_var=0.0),
     small_classifier(weights="switching", **NOTHING_TO_FIT),
     small_classifier(link="probit", drift_var=1e-2, sharpness=1.0, integration="monte-carlo"),
     dsie_gp("classification", kernels=SMALL["kernels"], n_frequencies=8, warmup=32, random_state=0),
     small_counts(**WIDE),
-    small_counts(**WIDE, weights="bayes", shutdown=1e-4, drift_var=0.0, prior_var=1.0),
     small_counts(**WIDE, weights="switching", **NOTHING_TO_FIT),
-    small_counts(**WIDE, drift_var=1e-2, overdispersion=0.0),
     small_ordinal(order=None),
-    small_ordinal(order=None, weights="bayes", shutdown=1e-4, drift_var=0.0),
     small_ordinal(order=None, weights="switching", **NOTHING_TO_FIT | {"warmup": 32}),
+]
+MORE_LABEL_MODELS = [
+    small_classifier(weights="bayes", shutdown=1e-4, drift_var=0.0),
+    small_counts(**WIDE, weights="bayes", shutdown=1e-4, drift_var=0.0, prior_var=1.0),
+    small_counts(**WIDE, drift_var=1e-2, overdispersion=0.0),
+    small_ordinal(order=None, weights="bayes", shutdown=1e-4, drift_var=0.0),
     small_ordinal(order=None, link="probit", drift_var=1e-2, sharpness=1.0),
+    # Those of the default ensembles, of which the default tests take one.
+    IEGPCountRegressor(n_frequencies=4, warmup=64, random_state=0),
+    IEGPOrdinalClassifier(n_frequencies=4, warmup=64, random_state=0),
 ]
 
 
@@ -68,24 +73,31 @@ def test_scikit_learn_checks_of_classes_and_counts(estimator, check):
 
 
 @parametrize_with_checks(
-    [
-        kind(n_frequencies=4, warmup=64, random_state=0)
-        for kind in (IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier)
-    ],
+    [IEGPClassifier(n_frequencies=4, warmup=64, random_state=0)],
     expected_failed_checks=lambda estimator: {},  # noqa: ARG005
     **STRICT,
 )
-def test_scikit_learn_checks_of_the_default_models_of_classes_and_counts(estimator, check):
+def test_scikit_learn_checks_of_the_default_model_of_classes(estimator, check):
     check(estimator)
 
 
-def test_scikit_learn_checks_with_scipys_array_api():
+@pytest.mark.slow
+@parametrize_with_checks(MORE_LABEL_MODELS, expected_failed_checks=lambda estimator: {}, **STRICT)  # noqa: ARG005
+def test_scikit_learn_checks_of_more_models_of_classes_and_counts(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "models",
+    ["small(), small_classifier()", pytest.param("counts, small_ordinal(order=None)", marks=pytest.mark.slow)],
+)
+def test_scikit_learn_checks_with_scipys_array_api(models):
     """SciPy takes other paths when SCIPY_ARRAY_API is set; it must be set before SciPy is imported."""
     script = (
         "from contracts.models import RBF, small, small_classifier, small_counts, small_ordinal\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "counts = small_counts(kernels=[RBF(3.0), RBF(10.0)], n_frequencies=16)\n"
-        "for model in (small(), small_classifier(), counts, small_ordinal(order=None)):\n"
+        f"for model in ({models}):\n"
         "    results = check_estimator(model, on_skip=None)\n"
         "    bad = [(r['check_name'], r['exception']) for r in results if r['status'] not in ('passed', 'skipped')]\n"
         "    print(type(model).__name__, bad)\n"

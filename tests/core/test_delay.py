@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import iegp
 from iegp.core import ensemble as ens
+from iegp.core import model as online
 from iegp.errors import InputError
 from iegp.kernels import RBF, Constant, Linear
 
@@ -150,7 +151,7 @@ def test_files_hold_what_waits(tmp_path):
     assert np.array_equal(one.weights, two.weights)
 
 
-@pytest.mark.parametrize("delay", [0, 1, 5, 24])
+@pytest.mark.parametrize("delay", [0, 1, 5, 24, 200])
 def test_intervals_cover_on_data_from_the_model(delay):
     """A random walk of the coefficients: 95 % intervals cover 93 to 97 % at every delay."""
     rng = np.random.default_rng(2)
@@ -163,6 +164,29 @@ def test_intervals_cover_on_data_from_the_model(delay):
     run = iegp.IEGPRegressor([kernel], random_state=0, delay=delay, **settings).prequential(x, y, level=0.95)
     inside = np.mean((y >= run.lower) & (y <= run.upper))
     assert 0.93 < inside < 0.97
+
+
+def test_the_latest_state_is_found_once():
+    """Until the model learns again; and what was found is not what is stored or changed."""
+    model = start("numbers", (0.0, 0.01), 12)
+    model.partial_fit(X[40:80], Y[40:80])
+    first = online.latest_state(model.model_)
+    before = model.predict(X[:3])
+    assert online.latest_state(model.model_) is first
+    model.partial_fit(X[80:81], Y[80:81])
+    assert online.latest_state(model.model_) is not first
+    assert not np.array_equal(model.predict(X[:3]), before)
+
+
+def test_switching_weights_move_while_labels_are_not_known():
+    """``predict`` of the next row is what ``prequential`` answers once every label but the last ones has come."""
+    model = start("numbers", (0.0, 0.01), 0, "switching", switch_prob=0.2)
+    model.partial_fit(X[40:80], Y[40:80])
+    experts, state = model.model_.experts.ensemble, model.model_.state
+    row = model.model_.scaling.standardise_x(X[80:81])
+    one, many = (ens.predict(experts, state, row, n_steps).weights for n_steps in (1, 200))
+    assert not np.allclose(one, many)
+    assert_allclose(many, 1.0 / experts.n_experts, atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "a day", 10**9])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import tomllib
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from iegp.datasets import dataset_path, describe_dataset, list_datasets, load_arrays, load_dataset
+from iegp.datasets import Stream, dataset_path, describe_dataset, list_datasets, load_arrays, load_dataset
 from iegp.datasets.catalogue import CATALOGUE
 from iegp.datasets.integrity import check_arrays, content_digest
-from iegp.errors import DatasetError
+from iegp.errors import DatasetError, InputError
 
 
 @pytest.mark.parametrize("name", list_datasets())
@@ -132,3 +134,14 @@ def test_the_file_is_verified_again_when_it_has_changed(paper_data, tmp_path, mo
     copy.write_bytes(damaged)
     with pytest.raises(DatasetError):
         load_dataset("ionosphere")
+
+
+def test_every_entry_declares_when_its_labels_are_known():
+    text = files("iegp.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    for name, entry in tomllib.loads(text).items():
+        assert isinstance(entry.get("delay"), int), name
+
+
+def test_a_delay_is_a_number_of_rows():
+    with pytest.raises(InputError, match="delay=-1"):
+        Stream("toy", [[0.0]], [0.0], ("x",), "y", "one point", delay=-1)

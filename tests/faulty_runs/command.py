@@ -16,10 +16,12 @@ import typer.main
 
 from faulty_runs.injection import Call, Fault, Injector
 from iegp.cli import about, app, embed
-from iegp.stream import job
+from iegp.stream import job, journal
 
 # Small, so that few rows make many blocks, and so many calls.
 _BLOCKS = ((job, "BLOCK", 16), (job, "KEYED_BLOCK", 16), (embed.MapJob, "block", 32))
+# In the run itself and every time, so that the same calls are made in every run.
+_FLUSHED = ((journal, "SYNC_SECONDS", 0.0),)
 # The same every time, and otherwise found again by every run.
 _version = cache(version)
 _KEPT = (
@@ -45,7 +47,7 @@ def run(folder: Path, argv: list[str], fault: Fault | None = None, stdin: bytes 
     os.chdir(folder)
     try:
         with contextlib.ExitStack() as stack:
-            for module, name, value in (*_BLOCKS, *_KEPT):
+            for module, name, value in (*_BLOCKS, *_FLUSHED, *_KEPT):
                 stack.enter_context(mock.patch.object(module, name, value))
             if stdin is not None:
                 stack.enter_context(_standard_input(stdin))

@@ -133,6 +133,15 @@ def test_files_of_other_things(tmp_path):
         load(tmp_path / "fleet")
 
 
+def test_a_flipped_bit_in_the_name_of_a_key_is_noticed(tmp_path):
+    Fleet(template(), ["pump"]).save(tmp_path / "fleet")
+    content = (tmp_path / "fleet").read_bytes()
+    assert content.count(b"pump") == 1
+    (tmp_path / "fleet").write_bytes(content.replace(b"pump", b"pumq"))
+    with pytest.raises(ModelFileError, match="checksum"):
+        Fleet.load(tmp_path / "fleet")
+
+
 def test_repr_of_a_run_shows_scores_and_keys():
     X, y = stream(60)
     run = Fleet(template()).learn(np.arange(60) % 7, X, y, level=0.9)
@@ -257,3 +266,45 @@ def test_memory_is_that_of_the_states():
     assert fleet.nbytes == 5000 * fleet.bytes_per_key
     assert allocated <= fleet.nbytes + pages.PAGE_BYTES
     assert "5000 keys" in repr(fleet)
+
+
+@pytest.mark.parametrize("kind", ["static", "drifting", "switching"])
+@pytest.mark.parametrize("delay", [1, 9])
+@pytest.mark.usefixtures("small_pages")
+def test_with_a_delay_a_key_is_a_single_model(kind, delay, tmp_path):
+    """Counted in rows of the key; calls, files, copies of keys and unknown keys included."""
+    base = template(kind, delay=delay)
+    base.partial_fit(*stream(20, seed=98))
+    fleet, singles = Fleet(base, keys=["a", "b"]), {key: deepcopy(base) for key in "abcd"}
+    rng = np.random.default_rng(1)
+    for number in range(4):
+        X, y = stream(40, seed=number)
+        keys = rng.choice(list("abcd"[: 2 + number]), size=40)
+        run = fleet.learn(keys, X, y, level=0.95)
+        check_run(run, keys, singles, X, y, 1e-10)
+        if number == 1:
+            fleet.save(tmp_path / "fleet")
+            fleet = Fleet.load(tmp_path / "fleet")
+    rows = stream(3, seed=50)[0]
+    for key in fleet.keys:
+        assert_same(fleet.predict(key, rows), singles[key].predict(rows), 1e-10)
+        assert fleet.n_samples_seen_[key] == singles[key].n_samples_seen_
+        assert_same(IEGPRegressor.from_fleet(fleet, key).predict(rows), singles[key].predict(rows), 1e-10)
+    assert_same(fleet.predict("new", rows), base.predict(rows), 1e-10)
+    assert_same(fleet.predict(["a", "new", "b"], rows)[1], base.predict(rows)[1], 1e-10)
+    other = fleet.empty_copy()
+    other.copy_keys(fleet, ["b"])
+    assert_same(other.predict("b", rows), fleet.predict("b", rows), 0.0)
+
+
+def test_damaged_rows_that_wait_are_refused():
+    fleet = Fleet(template(delay=3))
+    fleet.learn(["a", "a", "b"], *stream(3, seed=1))
+    header, arrays = fleet.to_parts()
+    for name, value in {
+        "late.count": np.array([2, 2]),
+        "late.y": np.full((3, 1), np.nan),
+        "late.far": np.full(3, 2.0),
+    }.items():
+        with pytest.raises((ValueError, ModelFileError)):
+            Fleet.from_parts(fleet.template, header, arrays | {name: value})

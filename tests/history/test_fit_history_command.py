@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from history.static_models import stream
+from stream_runs.process import iegp as forked
 
 from iegp import IEGPRegressor, load
 from iegp.cli.fit_history import STATIC
@@ -73,6 +74,6 @@ def test_files_become_a_model(folder, tmp_path):
     ],
 )
 def test_what_is_refused_says_why(folder, tmp_path, arguments, code, message):
-    done = run(folder, *arguments, "--save", tmp_path / "model")
-    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    done = forked(tmp_path, "fit-history", folder, *arguments, "--save", tmp_path / "model")
+    assert (done.code, message in done.err) == (code, True), done.err
     assert not (tmp_path / "model").exists()

@@ -132,15 +132,29 @@ def test_no_leak_in_other_variants(kind, variant):
         assert differs_later(before, after, t)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(
+any_calls = given(
     st.sampled_from(sorted(STREAMS)),
     st.sampled_from(sorted(WEIGHTS)),
     st.integers(0, N - 1),
     st.lists(st.integers(1, N - 1), max_size=4, unique=True).map(sorted),
     st.integers(0, 3),
 )
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@any_calls
 def test_no_leak_wherever_the_calls_are_cut(kind, weights, t, cuts, which):
+    assert_no_leak_with_cuts(kind, weights, t, cuts, which)
+
+
+@pytest.mark.slow
+@settings(max_examples=50, deadline=None, derandomize=True)
+@any_calls
+def test_no_leak_wherever_the_calls_are_cut_with_more_examples(kind, weights, t, cuts, which):
+    assert_no_leak_with_cuts(kind, weights, t, cuts, which)
+
+
+def assert_no_leak_with_cuts(kind, weights, t, cuts, which):
     stream, options = STREAMS[kind], WEIGHTS[weights]
     before = stream.run(stream.model(**options), stream.y, cuts)
     assert_no_leak(before, stream.run(stream.model(**options), stream.futures(t)[which], cuts), t)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from iegp.report.panel_calibration import by_chance
 from iegp.report.scales import fitted, linear, logarithmic, row_axis
 from iegp.report.sections import thinned
 from iegp.report.text import number, short
@@ -72,3 +73,18 @@ def test_long_names_keep_both_ends():
 @pytest.mark.parametrize(("step", "text"), [(1, "Every row"), (2, "Every 2nd row"), (8, "Every 8th"), (512, "512th")])
 def test_thinning_is_stated(step, text):
     assert text in thinned(step)
+
+
+def test_chance_of_few_and_of_countless_rows():
+    """Exact for few rows, normal for many, where exact quantiles would take days; the two meet."""
+    share = np.array([0.05, 0.5, 0.95])
+    exact, normal = by_chance(1e6, share), by_chance(1e6 + 1.0, share)
+    np.testing.assert_allclose(exact, normal, atol=2e-6)
+    low, high = by_chance(2.0**53, share)
+    np.testing.assert_allclose(high - low, 3.92 * np.sqrt(share * (1.0 - share) / 2.0**53), rtol=1e-3)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 0.0])
+def test_axes_of_numbers_that_cannot_be_divided(size):
+    for axis in (linear(0.0, size, "x"), fitted(-size, size, "x")):
+        assert 2 <= len(axis.ticks) <= 12

@@ -40,14 +40,11 @@ class Kind(NamedTuple):
     load: Callable[[Path], Any]
     use: Callable[[Any], Answered]
     """All numbers that were answered."""
-    has_checksum: bool = False
 
 
-def _stored(
-    path: Path, load: Callable[[Path], Any], use: Callable[[Any], Answered], has_checksum: bool = False
-) -> Kind:
+def _stored(path: Path, load: Callable[[Path], Any], use: Callable[[Any], Answered]) -> Kind:
     header, arrays = modelfile.read(path)
-    return Kind(path.name, header, arrays, load, use, has_checksum)
+    return Kind(path.name, header, arrays, load, use)
 
 
 def _of_run(run: Any, *names: str) -> Answered:
@@ -182,7 +179,7 @@ def _run(task: str, records: list[dict[str, Any]], **plan: Any) -> Callable[[Pat
         def use(job: Job) -> Answered:
             return use_job(job, again)
 
-        return _stored(folder / "run", lambda path: checkpoint.read(path, by_key=Fleets())[0], use, has_checksum=True)
+        return _stored(folder / "run", lambda path: checkpoint.read(path, by_key=Fleets())[0], use)
 
     return make
 

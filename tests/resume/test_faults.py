@@ -98,6 +98,7 @@ def check(scenario: Scenario, whole: Whole, folder: Path, *faults: Fault) -> Non
     assert found.keys() == whole.made.keys(), about
     for name, content in whole.made.items():
         assert found[name] == content, f"{about}: {name} differs"
+    assert not left_behind(folder), about
 
 
 def all_faults(calls: list[Call]) -> list[Fault]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,11 @@ models = pytest.mark.parametrize("name", MODELS)
 
 def first(name: str, n: int) -> Any:
     """The model after its first n rows; a classifier is told its classes."""
+    return copy.deepcopy(_first(name, n))
+
+
+@cache
+def _first(name: str, n: int) -> Any:
     build, options, data = MODELS[name]
     rows = [part[:n] for part in data]
     if build is small_classifier:

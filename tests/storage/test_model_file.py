@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from safetensors.numpy import load, save
 
 from iegp.errors import IegpError
 from iegp.storage import model_file
+from iegp.storage.locks import try_lock
 from iegp.storage.model_file import pieces
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.bool_, np.uint8, np.int32])
@@ -49,3 +51,29 @@ def test_a_header_that_no_reader_takes_is_refused_before_anything_is_written(mon
     monkeypatch.setattr(model_file, "LARGEST_HEADER", 1000)
     with pytest.raises(IegpError, match="names in this model take"):
         next(iter(model_file.pieces({"a": np.zeros(3)}, {"keys": "x" * 1000})))
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path):
+    """Names of other files, of files that are being written, and of files that were made this instant stay."""
+    left, live, new = (tmp_path / f".m.{pid}.0123abcd" for pid in (7, 8, 9))
+    others = [
+        tmp_path / name for name in (".m2.7.0123abcd", ".m.7.0123abc", ".m.lock", "m.7.0123abcd", ".m.7.x123abcd")
+    ]
+    for path in (left, live, *others):
+        path.write_bytes(b"half")
+    new.touch()
+    with open(live, "ab") as file:
+        assert try_lock(file.fileno())
+        model_file.replace_atomically(tmp_path / "m", b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", live.name, new.name, *(path.name for path in others)}
+    os.utime(new, (0, 0))
+    model_file.replace_atomically(tmp_path / "m", b"again")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", *(path.name for path in others)}
+
+
+def test_a_file_that_is_written_is_not_taken_for_a_leftover(tmp_path):
+    with model_file.replacing(tmp_path / "m") as slow:
+        slow.write(b"slow")
+        slow.flush()
+        model_file.replace_atomically(tmp_path / "m", b"quick")
+    assert (tmp_path / "m").read_bytes() == b"slow"

@@ -256,3 +256,26 @@ def test_a_bad_line_ends_a_pipe_and_the_next_run_goes_on_behind_it(tmp_path):
         assert json.loads(talk.read() or "null")["row"] == i
     assert talk.end().code == 0
     assert learned(tmp_path) == 20
+
+
+def test_a_second_run_on_the_same_model_is_refused_until_the_first_is_gone(tmp_path):
+    """Two that answer to one file would tear each other's lines; the lock of a killed process is released."""
+    write_config(tmp_path)
+    command = [*PIPE, "--out", "answers.jsonl"]
+    talk, lines = Conversation(tmp_path, *command), lines_of(named(20))
+    for line in lines[:10]:
+        talk.write(line)
+    answers = tmp_path / "answers.jsonl"
+    while talk.running.is_alive and (not answers.exists() or answers.read_bytes().count(b"\n") < 10):
+        time.sleep(0.01)
+    (tmp_path / "second").mkdir()
+    for again in ("--resume", "--overwrite"):
+        absolute = [str(tmp_path / part) if part in ("small.toml", "run.model") else part for part in command]
+        refused = iegp(tmp_path / "second", *absolute, again)
+        assert refused.code == 1
+        assert f"run.model is in use: process {talk.running.process.pid} " in refused.err
+    assert talk.kill().code == -signal.SIGKILL
+    done = iegp(tmp_path, *command, "--resume")
+    assert done.code == 0, done.err
+    assert [json.loads(line)["row"] for line in answers.read_text().splitlines()] == list(range(10))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".run.model")]

@@ -19,9 +19,15 @@ from stream_runs.models import MODELS
 from stream_runs.sources import Record
 
 
-def job_of(task: str = "regression", given_columns: bool = False, seed: int = 0, **plan: Any) -> Job:
-    """A job with a small model; the target is y, the id id."""
-    settings = settings_of("default", task, seed, dict(MODELS[task]))
+def job_of(
+    task: str = "regression",
+    given_columns: bool = False,
+    seed: int = 0,
+    parameters: dict[str, Any] | None = None,
+    **plan: Any,
+) -> Job:
+    """A job with a small model, some of its parameters changed; the target is y, the id id."""
+    settings = settings_of("default", task, seed, MODELS[task] | (parameters or {}))
     return Job(Plan(**{"target": "y", "task": task, "id": "id"} | plan), settings, given_columns, Fleets())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
+from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, one_per_row, series
 from iegp.core import model as online
@@ -56,6 +57,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
         if len(X):
             self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)))
 
+    @one_writer
     def _learn(self, read: Read, x: Any, found: list[Any]) -> None:
         """Learn rows; an error in any row leaves the model unchanged."""
         x, times = self._split(x)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from numpy.typing import ArrayLike
 from river import base
 
+from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.predicted import Predicted, PredictedCount
 from iegp.adapters.river_base import Features, Read, RiverEnsemble, one_per_row, series
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
     """Base of the River regressors."""
 
+    @one_writer
     def _learn(self, read: Read, x: Any, labels: Float) -> None:
         """Learn rows; an error in any row leaves the model unchanged."""
         x, times = self._split(x)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
+from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import Features, Read, RiverModel, frame
 from iegp.core.kernels import RBF
@@ -134,6 +135,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     def _names(self) -> list[Hashable]:
         return [f"z{number}" for number in range(self.n_components)]
 
+    @one_writer
     def _learn(self, read: Read, x: Any) -> None:
         columns, estimator = self._columns, self._estimator
         rows, new = read(columns, x)

@@ -25,6 +25,7 @@ from iegp.cli.options import (
     ReportOptions,
     StreamOptions,
 )
+from iegp.cli.printable import printable
 from iegp.errors import IegpError
 
 app = typer.Typer(
@@ -208,5 +209,5 @@ def report_errors(command: Callable[[], object], name: str) -> None:
 
 
 def _fail(name: str, message: str, code: int) -> None:
-    sys.stderr.write(f"{name}: {message}\n")
+    sys.stderr.write(f"{name}: {printable(message)}\n")
     sys.exit(code)

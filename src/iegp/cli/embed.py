@@ -16,7 +16,7 @@ from rich.console import Console
 from iegp.cli.flags import UsageError, check_free
 from iegp.cli.options import EmbedOptions
 from iegp.cli.progress import Watcher
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
 from iegp.errors import IegpError
 from iegp.estimators import load
 from iegp.estimators.latent import IEGPLVM
@@ -116,8 +116,12 @@ class MapJob:
 
 def embed(options: EmbedOptions) -> int:
     """Run to the end; the exit code."""
-    say = console(options.quiet)
     _check(options)
+    with only_run(options):
+        return _embed(options, console(options.quiet))
+
+
+def _embed(options: EmbedOptions, say: Console) -> int:
     is_resumed = can_resume(options, say)
     job, run_state = _resume(options) if is_resumed else _begin(options)
     if is_resumed:

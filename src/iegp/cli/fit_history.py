@@ -8,6 +8,7 @@ from typing import Any
 
 from iegp.cli.flags import UsageError, check_choice, check_free
 from iegp.cli.options import HistoryOptions
+from iegp.cli.printable import printable
 from iegp.errors import InputError
 from iegp.estimators import IEGPRegressor
 from iegp.history.fit import fit_history
@@ -62,4 +63,4 @@ def _features(options: HistoryOptions, path: str) -> list[str] | None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"iegp: {text}\n")
+    sys.stderr.write(f"iegp: {printable(text)}\n")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from iegp.cli.about import key_facts, notes, used_options
+from iegp.cli.printable import printable
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
 from iegp.estimators import load
@@ -47,7 +48,7 @@ def inspect(path: str, as_json: bool) -> int:
     console = Console(soft_wrap=False, markup=False, emoji=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():
-        table.add_row(name, _words(value))
+        table.add_row(printable(name), printable(_words(value)))
     console.print(table)
     if experts:
         console.print(_experts_table(experts, " each key starts with" if "models" in facts else ""))
@@ -153,7 +154,7 @@ def _experts_table(experts: list[dict[str, Any]], heading: str) -> Table:
     for expert in ranked[:_SHOWN]:
         noise = "" if expert["noise_var"] is None else f"{expert['noise_var']:.3g}"
         numbers = [f"{expert['weight']:.3f}", f"{expert['drift_var']:g}", noise, f"{expert['prior_var']:.3g}"]
-        table.add_row(*numbers, expert["kernel"])
+        table.add_row(*numbers, printable(expert["kernel"]))
     return table
 
 

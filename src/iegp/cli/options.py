@@ -18,6 +18,9 @@ Format = Annotated[str | None, Option(help="csv, tsv, jsonl or parquet, if the s
 Features = Annotated[NAMES | None, Option(help="Use these columns only: a,b,c.")]
 Ignore = Annotated[NAMES, Option(help="Do not use these columns: a,b,c.")]
 Seed = Annotated[int, Option(help="Of the random features.")]
+GuardFormulas = Annotated[
+    bool, Option("--guard-formulas", help="In CSV answers, a ' before text that a spreadsheet would calculate.")
+]
 Overwrite = Annotated[bool, Option("--overwrite", help="Start anew even if files exist."), FREE]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, errors only."), FREE]
 
@@ -61,12 +64,16 @@ class StreamOptions(RunOptions):
     ignore: Ignore = ()
     missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"
     max_pending: Annotated[int, Option(help="Rows that may wait for labels.")] = 10_000
-    delay: Annotated[int, Option(help="Later rows that are predicted before a row's label is known.")] = 0
+    delay: Annotated[int, Option(help="Later rows (of the key) predicted before a row's label is known.")] = 0
+    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
+        None
+    )
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
+    guard_formulas: GuardFormulas = False
     jobs: Annotated[int, Option(help="Threads."), FREE] = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -106,7 +113,11 @@ class PredictOptions(Options):
     out: Annotated[str, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-"
     format: Format = None
     overwrite: Annotated[bool, Option("--overwrite", help="Replace --out if it exists.")] = False
+    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
+        None
+    )
     on_bad_row: Annotated[str, Option(help="stop, or skip.")] = "stop"
+    guard_formulas: GuardFormulas = False
 
 
 @dataclass(frozen=True, kw_only=True)

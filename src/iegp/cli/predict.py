@@ -25,21 +25,21 @@ from iegp.stream.runner import BadRow
 
 def predict(options: PredictOptions) -> int:
     """Predict every record of the source; the exit code."""
-    source, out = options.source, options.out
+    out = options.out
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
     job, _ = checkpoint.read(options.model, by_key=Fleets())
     if job.learner is None:
         raise InputError(f"{options.model} has seen no row yet, so it cannot predict; run `iegp stream` first")
     job.counters.rows = 0
     job.encoder = replace(job.encoder, refuses_gaps=False)
-    reading = StreamOptions(source=source, format=options.format)
+    reading = StreamOptions(source=options.source, format=options.format)
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
     with StopSignals() as stop, open_for(job.plan, reading, stop.wakeup, None, None, categories) as records:
-        answers = _open(out, options.overwrite, job.plan.key_field)
+        answers = _open(options, job.plan.key_field)
         try:
             n_bad = n_new = 0
             while not stop() and (found := records.read(job.block)) is not None:
-                n_left_out, n_of_new_keys = _answer(job, found, answers, source, skips=options.on_bad_row == "skip")
+                n_left_out, n_of_new_keys = _answer(job, found, answers, options, stop)
                 n_bad, n_new = n_bad + n_left_out, n_new + n_of_new_keys
         finally:
             answers.output.close()
@@ -53,36 +53,41 @@ def predict(options: PredictOptions) -> int:
         return stop.exit_code
 
 
-def _answer(job: Job, found: Records, answers: AnswerFile, source: str, skips: bool) -> tuple[int, int]:
-    """Answer the records that can be used. Without ``skips`` the first that cannot ends it.
+def _answer(
+    job: Job, found: Records, answers: AnswerFile, options: PredictOptions, stop: StopSignals
+) -> tuple[int, int]:
+    """Answer the records that can be used. Unless bad ones are to be skipped, the first that cannot ends it.
 
     Returns how many cannot be used, and how many were of keys without a model of their own.
     """
-    problems = job.problems(found)
+    source, problems = options.source, job.problems(found)
     bad = [(record.before, BadRow(source, *record[1:5])) for record in found.bad]
     bad += [(problem.place, BadRow(source, int(found.lines[problem.place]), *problem[1:])) for problem in problems]
     first = min(bad, key=lambda entry: entry[0], default=None)
-    if first is not None and not skips:
-        _write(job, found.part(0, first[0]), answers)
+    if first is not None and options.on_bad_row != "skip":
+        _write(job, found.part(0, first[0]), answers, stop)
         raise first[1]
     is_good = np.ones(len(found), dtype=bool)
     is_good[[problem.place for problem in problems]] = False
-    n_new = _write(job, found.where(is_good), answers)
+    n_new = _write(job, found.where(is_good), answers, stop)
     return len(found.bad) + int((~is_good).sum()), n_new
 
 
-def _write(job: Job, batch: Batch, answers: AnswerFile) -> int:
+def _write(job: Job, batch: Batch, answers: AnswerFile, stop: StopSignals) -> int:
     """How many of the rows were of keys without a model of their own."""
     if not len(batch):
         return 0
-    found = job.predict(batch)
+    with stop.block():
+        found = job.predict(batch)
     answers.write(found)
     return 0 if found.is_new_key is None else int(found.is_new_key.sum())
 
 
-def _open(out: str, overwrite: bool, key_field: str | None) -> AnswerFile:
+def _open(options: PredictOptions, key_field: str | None) -> AnswerFile:
+    out = options.out
     form = as_usage(lambda: format_of(out))
     if out == "-":
         return AnswerFile(Output.standard(), form, key_field)
-    check_free("out", out, overwrite)
-    return AnswerFile(Output.create(spool_of(Path(out)), overwrite=True), form, key_field)
+    check_free("out", out, options.overwrite)
+    output = Output.create(spool_of(Path(out)), overwrite=True)
+    return AnswerFile(output, form, key_field, options.guard_formulas)

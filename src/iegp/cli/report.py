@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,16 @@ import numpy as np
 from iegp.cli.about import about_run, from_config, versions
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
+from iegp.readers import is_missing
 from iegp.report import About, write_report
+from iegp.storage.schema import count
 from iegp.stream import checkpoint
 from iegp.stream.answer_reader import read_answers, read_sidecar
 from iegp.stream.answer_writer import SUFFIXES
 from iegp.stream.answers import Answers
 from iegp.stream.digest import Digest
+from iegp.stream.job import LATE
+from iegp.typing import Bool, Float
 
 
 def report(run: str, out: str | None) -> int:
@@ -44,21 +50,44 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
     try:
         about = from_config(beside["about"]) if beside else None
         weights = _Weights(beside["weights"]) if beside else None
-        level = float(beside.get("level", 0.95))
+        level, delay = float(beside.get("level", 0.95)), count("delay", beside.get("delay", 0))
         key_field = None if beside.get("key") is None else str(beside["key"])
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"the file beside {path} is damaged ({error!r}); remove it to do without it") from error
     digest: Digest | None = None
+    known: dict[int, Float] = {}
     task = None if about is None else about.task
-    for answers in read_answers(path, key_field):
+    for answers in read_answers(path, key_field, is_guarded=beside.get("guarded") is True):
         if digest is None:
             task = task or ("classification" if answers.has_classes else "regression")
-            digest = Digest(task, level)
+            digest = Digest(task, level, delay)
         for part in _with_weights(answers, weights):
-            digest.add(part, late=part.note == "late")
+            _add(digest, part, known)
     task = task or "regression"
     about = about or About(f"Run of {path.name}", path.name, "label", task, "unknown", 0, versions=versions())
     return digest or Digest(task, level), about
+
+
+def _add(digest: Digest, answers: Answers, known: dict[int, Float]) -> None:
+    """Add answers; ``known`` holds what naive forecasts knew of the rows that have no label yet."""
+    if answers.note == LATE:
+        then = [known.pop(row, None) for row in answers.row.tolist()]
+        # A file may have been cut at its beginning.
+        naive = np.array(then) if all(values is not None for values in then) else None
+        digest.add(replace(answers, naive=naive), late=True)
+        return
+    is_open = np.asarray(is_missing(answers.label)) & (answers.note == "")
+    for start, stop in _runs(is_open):
+        part = answers.part(start, stop)
+        if is_open[start]:
+            known.update(zip(part.row.tolist(), digest.naive(part), strict=True))
+        digest.add(part)
+
+
+def _runs(flags: Bool) -> list[tuple[int, int]]:
+    """Begin and end of consecutive equal flags."""
+    edges = [0, *(np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist(), len(flags)]
+    return [(start, stop) for start, stop in pairwise(edges) if stop > start]
 
 
 class _Weights:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -12,23 +15,37 @@ from rich.console import Console
 
 from iegp.cli.flags import UsageError
 from iegp.cli.options import RunOptions, parse_every
+from iegp.cli.printable import printable
 from iegp.cli.progress import Watcher
 from iegp.errors import InputError
+from iegp.storage import locks
 from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
+
+# How long a block may take to be finished after a signal; then the process ends in the middle of it.
+GRACE_SECONDS = 0.5
+_TICK_SECONDS = 0.05
 
 
 class StopSignals:
     """While it is entered, signals are remembered; ``wakeup`` becomes readable so that waiting for input ends.
 
-    A second signal of the same kind ends the process as usual.
+    A second signal of the same kind ends the process as usual. So does the first where work inside :meth:`block` goes
+    on for ``GRACE_SECONDS``: compiled code cannot be interrupted. What is on disk is then as after a crash, from which
+    a saved run goes on to the same bytes.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.wakeup, self._write = os.pipe()
-        os.set_blocking(self._write, False)
+        self._arrived, self._arrive = os.pipe()
+        for descriptor in (self._write, self._arrive):
+            os.set_blocking(descriptor, False)
         self._before: dict[int, Any] = {}
+        self._is_between_blocks = threading.Event()
+        self._is_between_blocks.set()
+        self._is_over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def __call__(self) -> bool:
         return self.received is not None
@@ -41,13 +58,49 @@ class StopSignals:
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._remember)
+        # Written to when a signal arrives, though handlers in Python wait until compiled code returns.
+        self._wakeup_before = signal.set_wakeup_fd(self._arrive, warn_on_full_buffer=False)
+        self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        os.close(self.wakeup)
-        os.close(self._write)
+        self._is_over.set()
+        os.write(self._arrive, b"\0")
+        self._watcher.join()
+        for descriptor in (self.wakeup, self._write, self._arrived, self._arrive):
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """Work that is not waited for when a signal arrives; whatever it has written is written again."""
+        self._is_between_blocks.clear()
+        try:
+            yield
+        finally:
+            self._is_between_blocks.set()
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Inside a block: answers are on their way, which is waited for, because they may not be taken back."""
+        is_in_a_block = not self._is_between_blocks.is_set()
+        self._is_between_blocks.set()
+        try:
+            yield
+        finally:
+            if is_in_a_block:
+                self._is_between_blocks.clear()
+
+    def _watch(self) -> None:
+        """Wait for a signal, and from then on for ``GRACE_SECONDS`` inside of blocks."""
+        number = next(n for n in iter(lambda: os.read(self._arrived, 1)[0], None) if n == 0 or n in self._before)
+        left = GRACE_SECONDS
+        while number and not self._is_over.wait(_TICK_SECONDS):
+            left -= 0.0 if self._is_between_blocks.is_set() else _TICK_SECONDS
+            if left <= 0.0:
+                _leave_in_a_block(number)
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
         del frame
@@ -56,9 +109,24 @@ class StopSignals:
         os.write(self._write, b"!")
 
 
+def _leave_in_a_block(number: int) -> None:
+    """End the process as a crash would, with a message."""
+    # A line of progress has hidden the cursor.
+    shows_cursor = "\x1b[?25h\n" if os.isatty(2) else ""
+    advice = "Stopped in the middle of a block of rows; with --save, go on with the same command and --resume\n"
+    with contextlib.suppress(OSError):
+        os.write(2, f"{shows_cursor}{advice}".encode())
+    os._exit(128 + number)
+
+
 def console(quiet: bool) -> Console:
     """Standard error for people. Without markup, because names of columns and files may look like it."""
-    return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return _Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+class _Console(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(part) if isinstance(part, str) else part for part in objects), **options)
 
 
 def check_options(options: RunOptions, **files: str | None) -> None:
@@ -71,6 +139,11 @@ def check_options(options: RunOptions, **files: str | None) -> None:
     for flag, name in {**files, "save": options.save}.items():
         if name is not None and name != "-" and not Path(name).absolute().parent.is_dir():
             raise UsageError(f"--{flag} {name}: the folder {Path(name).parent} does not exist; make it first")
+
+
+def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
+    """While it is entered, no other run saves to the same model."""
+    return contextlib.nullcontext() if options.save is None else locks.only_run(Path(options.save))
 
 
 def can_resume(options: RunOptions, say: Console) -> bool:
@@ -123,5 +196,7 @@ def runner_of(
         every=Every(*parse_every(options.checkpoint_every)),
         limit=options.limit,
         should_stop=stop,
+        block=stop.block,
+        answering=stop.answering,
         watch=watcher,
     )

@@ -15,7 +15,7 @@ from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.models import settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, runner_of
+from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
 from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
 from iegp.errors import IegpError
 from iegp.estimators.experts_table import experts_of
@@ -36,8 +36,8 @@ def stream(options: StreamOptions) -> int:
     """Run to the end; the exit code."""
     say = console(options.quiet)
     _check(options)
-    is_resumed = can_resume(options, say)
-    with StopSignals() as stop, contextlib.ExitStack() as opened:
+    with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
+        is_resumed = can_resume(options, say)
         source: Source | None = None
         if is_resumed:
             job, run_state = _resume(options, say)
@@ -123,23 +123,43 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
 def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     check_choice("drift-per", options.drift_per, "row", "time")
-    parameters = options.parameters
+    parameters = dict(options.parameters)
     if options.drift_per == "time":
-        parameters = parameters | {"drift_per": "time"}
-    if parameters.get("drift_per", "row") != "row" and (options.time is None or options.key is not None):
-        raise UsageError(
-            "--drift-per time needs the column of time stamps: name it with --time"
-            if options.time is None
-            else "--drift-per time is not available with --key: the models of keys count rows. Leave out one of them"
-        )
-    if not options.delay:
-        return parameters
+        parameters["drift_per"] = "time"
+    if options.delay:
+        parameters["delay"] = options.delay
+    if options.lags is not None:
+        parameters["lags"] = _lags(options.lags)
+    _check_elapsed(options, parameters)
+    if options.key is not None:
+        if parameters.get("lags"):
+            raise UsageError(
+                f"--lags {options.lags or parameters['lags']} is not available with --key: while all keys share a "
+                "model, the labels before a row are those of other keys. Leave out one of them"
+            )
+        parameters["lags"] = None
+    return parameters
+
+
+def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:
+    if parameters.get("drift_per", "row") == "row":
+        return
+    if options.time is None:
+        raise UsageError("--drift-per time needs the column of time stamps: name it with --time")
     if options.key is not None:
         raise UsageError(
-            f"--delay {options.delay} is not available with --key: the models of keys learn a label at once. Leave out "
-            "one of them"
+            "--drift-per time is not available with --key: the models of keys count rows. Leave out one of them"
         )
-    return parameters | {"delay": options.delay}
+
+
+def _lags(text: str) -> int | tuple[int, ...] | None:
+    """A number of lags, or which they are."""
+    if text == "none":
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UsageError(f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, or none")
+    return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 
 def _plan(options: StreamOptions, task: str, names: tuple[str, ...], unused: tuple[str, ...]) -> Plan:
@@ -182,8 +202,9 @@ def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
             finish_parquet(out, job.plan.key_field)
         weights = job.digest.results().weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
-        beside = {"about": to_config(about), "level": job.plan.level, "weights": kept}
-        write_sidecar(out, beside | ({} if job.plan.key is None else {"key": job.plan.key_field}))
+        beside: dict[str, Any] = {"about": to_config(about), "level": job.plan.level, "delay": job.settings.delay}
+        beside |= {"weights": kept} | ({} if job.plan.key is None else {"key": job.plan.key_field})
+        write_sidecar(out, beside | ({"guarded": True} if run_state.config.get("guard_formulas") else {}))
     if options.report is not None:
         write_report(options.report, job.digest, about)
 

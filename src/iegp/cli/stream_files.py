@@ -141,7 +141,8 @@ def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed
         if files.model is not None and run_state.is_finished and format_of(out) == "parquet":
             _unfinish(Path(out), files.model, job, run_state)
         output = _open_output(out, run_state.out_position, is_resumed, options.overwrite)
-        files.answers = AnswerFile(output, format_of(out), job.plan.key_field)
+        is_guarded = bool(run_state.config.get("guard_formulas"))
+        files.answers = AnswerFile(output, format_of(out), job.plan.key_field, is_guarded)
         if format_of(out) == "parquet":
             # From here on it is there only if the run is finished and the file complete. What replaces it is open.
             Path(out).unlink(missing_ok=True)

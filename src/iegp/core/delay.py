@@ -9,6 +9,7 @@ overlapping horizons are no likelihood.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,19 +17,22 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS
+from iegp.core.compute.tolerances import CHUNK_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     PassOptions,
     completed,
     expert_predictions,
     labels_of,
+    lagged_rows,
     mix_labels,
     score_labels,
+    skip_row,
     summarise,
 )
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
 from iegp.core.expert.sweep import Rows, Workspace, sweep_blocks, workspace_for
+from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
@@ -46,6 +50,8 @@ class Waiting(NamedTuple):
     """(k, n_experts): of the answers given. All zero for rows that waited while the experts were fitted anew."""
     squares: Float
     """(k, n_beliefs, D): squared errors of the answers over their variances, in units of the noise; NaN likewise."""
+    far: Float
+    """(k,): 1 if the label is too far from the answer to be believed (``Ensemble.glitch``), 0 if not."""
     steps: Float
     """(k,): steps between a row and the one before it."""
 
@@ -53,12 +59,25 @@ class Waiting(NamedTuple):
         """The same rows for other experts, whose answers are not known."""
         k, n_outputs = len(self.x), ensemble.noise_var.shape[1]
         unknown = np.full((k, ensemble.n_beliefs, n_outputs), np.nan)
-        return self._replace(log_scores=np.zeros((k, ensemble.n_experts)), squares=unknown)
+        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), unknown, self.far, self.steps)
+
+    def stored(self) -> dict[str, Float]:
+        """What files hold: steps follow from times, and are one each where there are none."""
+        return {name: array for name, array in self._asdict().items() if name != "steps"}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Float]) -> Waiting:
+        """The inverse."""
+        return cls(**stored, steps=np.ones(len(stored["x"])))
+
+    def part(self, start: int, stop: int) -> Waiting:
+        """A copy of some of the rows."""
+        return Waiting(*(array[start:stop].copy() for array in self))
 
 
 def none_waiting(ensemble: Ensemble, n_columns: int, n_labels: int) -> Waiting:
     """The beginning of a stream."""
-    return _room(ensemble, Rows(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty(0)))
+    return _unanswered(ensemble, Rows(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty(0)))
 
 
 def learn_delayed(
@@ -68,33 +87,83 @@ def learn_delayed(
 
     All in standardised units; ``state`` is updated in place. Returns what is waiting afterwards.
     """
-    parts = []
+    parts, start, span = [], 0, CHUNK_ROWS
     with one_blas_thread():
-        for i in range(0, max(len(new.x), 1), CHUNK_ROWS):
-            rows = Rows(*(array[i : i + CHUNK_ROWS] for array in new))
-            predictions, waiting = _learn_chunk(ensemble, state, waiting, rows, delay, options)
+        while start < max(len(new.x), 1):
+            rows = Rows(*(array[start : start + span] for array in new))
+            predictions, waiting = _learn_span(ensemble, state, waiting, rows, delay, options)
             parts.append(predictions)
+            start += max(predictions.n_rows, 1)
+            span = min(2 * span, CHUNK_ROWS) if predictions.n_rows == len(rows.x) else SPAN_AFTER_GLITCH
     return Predictions.concatenate(parts), waiting
+
+
+def _learn_span(
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
+) -> tuple[Predictions, Waiting]:
+    """The same for rows at once, up to the first during which a glitch arrives: it is not learned.
+
+    Rows are learned as if there were none, and again up to the first; as without delay.
+    """
+    can_skip, n_waiting = not math.isinf(ensemble.glitch), len(waiting.x)
+    before = state.copy() if can_skip else state
+    predictions, after = _learn_chunk(ensemble, state, waiting, new, delay, options)
+    n_arrived = max(0, n_waiting + len(new.x) - delay)
+    good = note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
+    if good == n_arrived:
+        return predictions, after.part(n_arrived, len(after.x))
+    for array, old in zip(state, before, strict=True):
+        array[...] = old
+    # The row that is answered just before the glitch arrives.
+    last = good + delay - n_waiting
+    if last > 0:
+        first = Rows(*(array[:last] for array in new))
+        _learn_chunk(ensemble, state, waiting, first, delay, options._replace(level=None))
+    note_far(state, after.far[:good])
+    skip_row(ensemble, state, float(after.steps[good]))
+    repeat_newest(ensemble.lags, state.recent)
+    some = Predictions(*(array[: last + 1] for array in predictions))
+    return some, after.part(good + 1, n_waiting + last + 1)
+
+
+@compiled
+def note_far(state: State, far: Float) -> int:
+    """How many labels arrive before the first glitch: one that is far out where the one before it was not.
+
+    Notes whether the last was far out, if there is no glitch.
+    """
+    far_before = state.rows[1] > 0.0
+    for s in range(far.size):
+        if far[s] > 0.0 and not far_before:
+            return s
+        far_before = far[s] > 0.0
+    state.rows[1] = 1.0 if far_before else 0.0
+    return far.size
 
 
 def _learn_chunk(
     ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
+    """Predict and learn; also returns all rows, those that were waiting first, with the scores of their answers."""
     n, n_waiting = len(new.x), len(waiting.x)
     n_arrived = max(0, n_waiting + n - delay)
-    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _room(ensemble, new), strict=True)))
+    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _unanswered(ensemble, new), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
-    rows = Rows(after.x[:n_arrived], after.y[:n_arrived], after.steps[:n_arrived])
+    # Offsets are larger than the delay: no row sees a label that has not arrived when it is predicted.
+    x = with_lags(ensemble.lags, state.recent, after.x, after.y)
+    rows = Rows(x[:n_arrived], after.y[:n_arrived], after.steps[:n_arrived])
     arrived = workspace_for(ensemble, active, rows, ensemble.n_classes)
     queue = _queue(after.steps, delay, n_waiting)
-    rest = queue.ahead if options.is_timed else np.ones(n)
-    work = workspace_for(ensemble, active, new._replace(steps=rest), ensemble.n_classes)
+    noise_steps = queue.ahead if options.is_timed else np.ones(n)
+    work = workspace_for(ensemble, active, Rows(x[n_waiting:], new.y, noise_steps), ensemble.n_classes)
     sweep_delayed(ensemble, state, labels, (arrived, work), queue)
     predictions = allocate_predictions(ensemble, n)
-    answers = Answers(1 if options.is_timed else delay + 1, after.log_scores, after.squares)
+    ahead = queue.ahead if options.is_timed else np.full(n, delay + 1.0)
+    answers = Answers(ahead, after.log_scores, after.squares)
     weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
-    done = completed(ensemble, expert_predictions(work), new.y, predictions, options.level)
-    return done, Waiting(*(array[n_arrived:].copy() for array in after))
+    if labels is None:
+        after.far[n_waiting:] = np.any(np.abs(new.y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
+    return completed(ensemble, expert_predictions(work), new.y, predictions, options.level), after
 
 
 def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:
@@ -106,22 +175,33 @@ def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:
     return Queue(delay, n_waiting, clock, clock[n_waiting:] - learned)
 
 
-def _room(ensemble: Ensemble, rows: Rows) -> Waiting:
-    return Waiting(rows.x, rows.y, np.empty((0, 0)), np.empty((0, 0, 0)), rows.steps).forgotten(ensemble)
+def _unanswered(ensemble: Ensemble, rows: Rows) -> Waiting:
+    unknown = np.empty((0, 0)), np.empty((0, 0, 0)), np.zeros(len(rows.x))
+    return Waiting(rows.x, rows.y, *unknown, rows.steps).forgotten(ensemble)
 
 
 def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> State:
     """A copy of the state in which the labels of all waiting rows have arrived."""
     state = state.copy()
-    if len(waiting.x):
-        labels = labels_of(ensemble)
-        rows = Rows(waiting.x, waiting.y, waiting.steps)
-        work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
-        with one_blas_thread():
-            sweep_blocks(ensemble, state, labels, work)
-        answers = Answers(1, waiting.log_scores, waiting.squares)
-        arrive_all(ensemble, state, labels, work, answers)
+    while len(waiting.x):
+        good = len(waiting.x) if math.isinf(ensemble.glitch) else note_far(state, waiting.far)
+        if good:
+            _arrive_now(ensemble, state, waiting.part(0, good))
+        if good < len(waiting.x):
+            note_far(state, waiting.far[:good])
+            skip_row(ensemble, state, float(waiting.steps[good]))
+            repeat_newest(ensemble.lags, state.recent)
+        waiting = waiting.part(good + 1, len(waiting.x))
     return state
+
+
+def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
+    labels = labels_of(ensemble)
+    rows = lagged_rows(ensemble, state, Rows(waiting.x, waiting.y, waiting.steps))
+    work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
+    with one_blas_thread():
+        sweep_blocks(ensemble, state, labels, work)
+    arrive_all(ensemble, state, labels, work, Answers(np.empty(0), waiting.log_scores, waiting.squares))
 
 
 class Works(NamedTuple):
@@ -134,8 +214,8 @@ class Works(NamedTuple):
 class Answers(NamedTuple):
     """How well rows were predicted, those that were waiting first; see :class:`Waiting`."""
 
-    n_rows: int
-    """Rows by which the weights move on their own between labels and answers, each ``steps`` of the workspace."""
+    ahead: Float
+    """(n,): steps by which the weights move on their own between labels and answers to new rows."""
     log_scores: Float
     squares: Float
 
@@ -158,7 +238,7 @@ def weigh_delayed(
         score_labels(ensemble, arrived)
         answers.log_scores[n_waiting:] = new.log_scores
     for i in range(n):
-        ahead = weights_ahead(ensemble, state, answers.n_rows, new.steps[i])
+        ahead = weights.diffuse_over(weight_rule(ensemble), state.log_weights, answers.ahead[i])
         scores = answers.log_scores[n_waiting + i]
         if labels is None:
             noise.score_ahead(ensemble, state, new, i, scores, answers.squares[n_waiting + i])
@@ -200,14 +280,4 @@ def _arrive(
     steps = arrived.steps[s : s + 1]
     weights.weigh_spaced_rows(rule, scores[s : s + 1], steps, state.log_weights, used, log_score)
     state.rows[0] += 1.0
-
-
-@compiled
-def weights_ahead(ensemble: Ensemble, state: State, n_rows: int, steps: float) -> Float:
-    """Logs of the weights so many rows ahead; without switching they do not move on their own."""
-    rule = weight_rule(ensemble)
-    ahead = weights.diffuse_over(rule, state.log_weights, steps)
-    if ensemble.transitions.shape[0] > 1:
-        for _ in range(n_rows - 1):
-            ahead = weights.diffuse_over(rule, ahead, steps)
-    return ahead
+    remember(ensemble.lags, state.recent, arrived.y[s : s + 1])

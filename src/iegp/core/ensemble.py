@@ -23,6 +23,7 @@ from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTI
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
+from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
@@ -31,7 +32,7 @@ from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_sc
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
-from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
+from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, restore, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -56,6 +57,7 @@ def start(ensemble: Ensemble) -> State:
         *levels,
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
+        np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -69,16 +71,23 @@ class Lead(NamedTuple):
     """How far ahead of what is known rows are predicted."""
 
     walk: Float
-    """(n,): steps of the beliefs' walk."""
-    rest: Float
-    """(n,): steps of noise and weights, which count a label that comes some rows late as one."""
+    """(n,): steps of the beliefs' walk, and of the weights."""
+    noise: Float
+    """(n,): steps of the noise, which counts a label that comes some rows late as one."""
+    n_rows: int
+    """Rows, which lags count."""
+
+
+@compiled
+def rows_ahead(n: int, n_rows: int) -> Lead:
+    """That of n rows, each so many rows ahead."""
+    return Lead(np.full(n, float(n_rows)), np.ones(n), n_rows)
 
 
 def lead(n: int, n_steps: int = 1, elapsed: Float | None = None) -> Lead:
-    """That of n rows, so many rows ahead, or after so much time (n,)."""
-    if elapsed is not None:
-        return Lead(elapsed, elapsed)
-    return Lead(np.full(n, float(n_steps)), np.ones(n))
+    """The same; or after so much time (n,)."""
+    ahead: Lead = rows_ahead(n, n_steps)
+    return ahead if elapsed is None else ahead._replace(walk=elapsed, noise=elapsed)
 
 
 def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1, elapsed: Float | None = None) -> Mixture:
@@ -95,33 +104,31 @@ def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1, elapse
 @compiled
 def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components, lead: Lead) -> None:
     """Every row's mixture of experts into ``components``."""
-    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, lead.walk), components, lead.rest)
+    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, lead), components, lead)
 
 
 @compiled
-def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, steps: Float) -> Ahead:
+def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, lead: Lead) -> Ahead:
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
     n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
-    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, x, ahead, steps)
+    rows = with_known_lags(ensemble.lags, state.recent, x, lead.n_rows)
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, rows, ahead, lead.walk)
     return ahead
 
 
 @compiled
-def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components, steps: Float) -> None:
-    """The mixture of experts from what the beliefs predict: means (beliefs, n, D), variances (beliefs, n).
-
-    Noise and weights are those so many ``steps`` (n,) ahead.
-    """
+def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components, lead: Lead) -> None:
+    """The mixture of experts from what the beliefs predict: means (beliefs, n, D), variances (beliefs, n)."""
     means, variances = ahead
     used, loc, scales, dof = components
     n, n_experts, n_outputs = loc.shape
     n_noise = ensemble.forgetting.size
-    _weights_over(ensemble, state, steps, used)
+    weights_ahead(ensemble, state, lead.walk, used)
     for e in range(n_experts):
         b, k = e // n_noise, e % n_noise
         for t in range(n):
-            nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k], steps[t])
+            nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k], lead.noise[t])
             for d in range(n_outputs):
                 level = noise.squared_scale(state.noise_scale[e, d], state.noise_shape[k])
                 loc[t, e, d] = means[b, t, d]
@@ -130,7 +137,7 @@ def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Compone
 
 
 @compiled
-def _weights_over(ensemble: Ensemble, state: State, steps: Float, used: Float) -> None:
+def weights_ahead(ensemble: Ensemble, state: State, steps: Float, used: Float) -> None:
     """The weights so many ``steps`` (n,) ahead, into ``used`` (n, experts)."""
     rule = weight_rule(ensemble)
     for t in range(steps.size):
@@ -154,7 +161,7 @@ def predict_classes(
 def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float, lead: Lead) -> None:
     used, ahead = _predict_latent(ensemble, state, x, lead)
     outcomes = np.zeros((ahead.variances.shape[0], x.shape[0], proba.shape[1]))
-    _log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
+    log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
@@ -162,21 +169,22 @@ def predict_counts(
     ensemble: Ensemble, state: State, x: Float, exposure: Float, n_steps: int = 1, elapsed: Float | None = None
 ) -> Any:
     """Predictive distribution of the counts of every row under its exposure (n,), as :func:`predict`."""
-    return _numbers(ensemble, *_predict_latent(ensemble, state, x, lead(len(x), n_steps, elapsed)), exposure)
+    ahead = _predict_latent(ensemble, state, x, lead(len(x), n_steps, elapsed))
+    return count_distribution(ensemble, *ahead, exposure)
 
 
 @compiled
 def _predict_latent(ensemble: Ensemble, state: State, x: Float, lead: Lead) -> tuple[Float, Ahead]:
     """Weights (n, experts), latent means (beliefs, n, L) and variances (beliefs, n)."""
-    ahead = _predict_beliefs(ensemble, state, x, lead.walk)
+    ahead = _predict_beliefs(ensemble, state, x, lead)
     used = np.empty((x.shape[0], state.log_weights.size))
-    _weights_over(ensemble, state, lead.rest, used)
+    weights_ahead(ensemble, state, lead.walk, used)
     # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
     return used, Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
 
 
 @compiled
-def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float) -> None:
+def log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float) -> None:
     """Log predictive probabilities of all classes under every active belief."""
     means, variances = ahead
     n_beliefs, n = variances.shape
@@ -188,7 +196,8 @@ def _log_classes(labels: LabelModel, active: Bool, ahead: Ahead, outcomes: Float
                 log_predictive(own, label, means[b, t], variances[b, t], outcomes[b, t])
 
 
-def _numbers(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+def count_distribution(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: Float) -> Any:
+    """Predictive distribution of counts from latent means and variances, and weights (n, experts)."""
     means, variances = np.ascontiguousarray(ahead.means[:, :, 0].T), np.ascontiguousarray(ahead.variances.T)
     return likelihood_of(ensemble.likelihood).predictive(Latent(used, means, variances), ensemble.link, exposure)
 
@@ -263,14 +272,14 @@ def _learn_without_glitches(
                 return
             start, span = stop, min(2 * span, CHUNK_ROWS)
             continue
-        for array, old in zip(state, before, strict=True):
-            array[...] = old
+        restore(state, before)
         end = start + n_good
         yield some_rows(chunk, 0, n_good + 1)
         if n_good:
             again = _learn_chunk(ensemble, state, _part(rows, start, end), options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, float(steps[end]))
+        see_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -313,7 +322,8 @@ def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, options: PassOpti
     if len(rows.x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
         return _learn_few(ensemble, state, rows, options.level)
     labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(rows.x))
-    work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
+    lagged = lagged_rows(ensemble, state, rows)
+    work = workspace_for(ensemble, active_experts(ensemble, state), lagged, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
@@ -346,15 +356,21 @@ class ExpertPredictions(NamedTuple):
 
 
 @compiled
+def expert_predictions(work: Workspace) -> ExpertPredictions:
+    """What is kept of a workspace: views, filled in as its rows are swept and weighed."""
+    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+
+
+@compiled
 def learn_rows(
     ensemble: Ensemble, state: State, labels: LabelModel | None, rows: Rows, predictions: Predictions
 ) -> ExpertPredictions:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     active = active_experts(ensemble, state)
-    work = workspace_for(ensemble, active, rows, predictions.proba.shape[1])
+    work = workspace_for(ensemble, active, lagged_rows(ensemble, state, rows), predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    return expert_predictions(work)
 
 
 @compiled
@@ -366,9 +382,10 @@ def learn_rows_without_glitches(
     n = x.shape[0]
     active = active_experts(ensemble, state)
     work = workspace_for(ensemble, active, rows, n - n)
-    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    experts = expert_predictions(work)
     for t in range(n):
-        row = workspace_for(ensemble, active, Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1]), n - n)
+        one = Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1])
+        row = workspace_for(ensemble, active, lagged_rows(ensemble, state, one), n - n)
         own = some_rows(predictions, t, t + 1)
         if state.rows[1] > 0.0:
             sweep_rows(ensemble, state, None, row)
@@ -376,7 +393,7 @@ def learn_rows_without_glitches(
         else:
             _learn_unless_far(ensemble, state, row, own)
         state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
-        keep_experts(experts, t, ExpertPredictions(row.means, row.variances, row.belief_scores, row.scales, row.dof))
+        keep_experts(experts, t, expert_predictions(row))
     return experts
 
 
@@ -401,6 +418,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale.copy(),
         state.log_weights.copy(),
         state.rows.copy(),
+        state.recent.copy(),
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
@@ -409,21 +427,47 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.noise_scale[:] = aside.noise_scale
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
+        state.recent[:] = aside.recent
         return
     skip_row(ensemble, state, row.steps[0])
+    see_prediction(ensemble, state, own.mean)
+
+
+@compiled
+def lagged_rows(ensemble: Ensemble, state: State, rows: Rows) -> Rows:
+    """Consecutive rows with the labels that they see as further columns."""
+    return Rows(with_lags(ensemble.lags, state.recent, rows.x, rows.y), rows.y, rows.steps)
 
 
 @compiled
 def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
-    """A glitch: beliefs walk so many steps and learn nothing."""
+    """A glitch so many steps after the row before: beliefs walk and learn nothing."""
+    walk(ensemble, state, steps)
+    state.rows[0] += 1.0
+    state.rows[1] = 1.0
+
+
+@compiled
+def see_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
+    """Later rows see the prediction ``mean`` (1, D) in place of a glitch.
+
+    Even at the limit beyond which it is a glitch, a label would mislead the rows that see it: they would be far from
+    their predictions too and pass for a change.
+    """
+    remember(ensemble.lags, state.recent, mean)
+
+
+@compiled
+def walk(ensemble: Ensemble, state: State, steps: float) -> None:
+    """So many steps pass, in which nothing is learned."""
+    if steps == 0.0:
+        return
     for b in range(ensemble.prior_ratio.size):
         drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
         for i in range(drift.size):
             # Zero for a static belief, of which the matrix is no covariance.
             belief_b.matrix[i, i] += steps * drift[i]
     state.log_weights[:] = weights.diffuse_over(weight_rule(ensemble), state.log_weights, steps)
-    state.rows[0] += 1.0
-    state.rows[1] = 1.0
 
 
 @compiled
@@ -443,6 +487,7 @@ def weigh(
     else:
         mix_labels(ensemble, work, predictions)
     state.rows[0] += log_score.size
+    remember(ensemble.lags, state.recent, work.y)
 
 
 @compiled
@@ -492,11 +537,6 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
             std[t, d] = math.sqrt(spread)
 
 
-def expert_predictions(work: Workspace) -> ExpertPredictions:
-    """What is left of a workspace after its rows have been weighed."""
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
-
-
 def completed(
     ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
 ) -> Predictions:
@@ -537,7 +577,7 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
 def _completed_numbers(
     ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
 ) -> Predictions:
-    dist = _numbers(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
+    dist = count_distribution(ensemble, predictions.weights, Ahead(experts.means, experts.variances), y[:, 1])
     mean, var = dist.moments()
     predictions = predictions._replace(mean=mean[:, None], std=np.sqrt(var)[:, None])
     if level is None:

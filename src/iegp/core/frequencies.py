@@ -12,6 +12,7 @@ less.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,13 +71,21 @@ def _plain(kernel: Stationary, n: int, keys: Sequence[int], seed: tuple[int, ...
 
 
 def _orthogonal(kernel: Stationary, n: int, n_columns: int, seed: tuple[int, ...]) -> Float:
-    directions = _orthogonal_directions(n, n_columns, np.random.default_rng([*seed, _DIRECTIONS]))
-    uniform = _stratified(n, np.random.default_rng([*seed, _NORMS]))
+    directions, uniform = _unit_draws(n, n_columns, seed)
     if kernel.is_product:
         # Standard normal vectors with orthogonal directions, then each coordinate to its own marginal distribution.
         norms = np.sqrt(2.0 * special.gammaincinv(0.5 * n_columns, uniform))
         return kernel.spectral(directions * norms[:, None])
-    return directions * kernel.radius(uniform, n_columns)[:, None]
+    return directions * kernel.radius(uniform.copy(), n_columns)[:, None]
+
+
+@lru_cache(maxsize=32)
+def _unit_draws(n: int, n_columns: int, seed: tuple[int, ...]) -> tuple[Float, Float]:
+    """Directions (n, n_columns) and uniform numbers (n,), kept because every refit of a warm-up asks for them again."""
+    directions = _orthogonal_directions(n, n_columns, np.random.default_rng([*seed, _DIRECTIONS]))
+    uniform = _stratified(n, np.random.default_rng([*seed, _NORMS]))
+    directions.flags.writeable = uniform.flags.writeable = False
+    return directions, uniform
 
 
 def _orthogonal_directions(n: int, n_columns: int, rng: np.random.Generator) -> Float:

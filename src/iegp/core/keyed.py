@@ -16,19 +16,22 @@ from iegp._compile import compiled
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
     ExpertPredictions,
-    Lead,
     expand_components,
+    expert_predictions,
     keep_experts,
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
+    rows_ahead,
+    see_prediction,
     skip_row,
     weigh,
 )
 from iegp.core.expert.sweep import Rows, Span, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.lags import with_lags
 from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
-from iegp.core.state import Ensemble, State, active_experts
+from iegp.core.state import Ensemble, State, active_experts, copied, restore
 from iegp.typing import Float, Int
 
 
@@ -58,11 +61,10 @@ def learn_keys_in_float32(
 ) -> None:
     """The same where beliefs are stored as float32: they are computed with in float64 and rounded once per call."""
     for i in range(rows.slots.size):
-        s = rows.slots[i]
-        state = _state_in_float64(page, s)
+        stored = _state_at(page, rows.slots[i])
+        state = copied(stored)
         _learn_key(ensemble, state, rows, i, out, mixture)
-        page.matrix[s] = state.matrix
-        page.vector[s] = state.vector
+        restore(stored, state)
 
 
 @compiled
@@ -71,10 +73,8 @@ def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Comp
     for i in range(rows.slots.size):
         a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
-        state = _state_in_float64(page, rows.slots[i])
-        predict_into(
-            ensemble, state, rows.x[a:b], _some_components(mixture, a, b), Lead(np.ones(b - a), np.ones(b - a))
-        )
+        state = copied(_state_at(page, rows.slots[i]))
+        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), rows_ahead(b - a, 1))
 
 
 @compiled
@@ -103,11 +103,11 @@ def _learn_without_glitches(
     if n <= FEW_ROWS:
         return learn_rows_without_glitches(ensemble, state, Rows(x, y, np.ones(n)), predictions)
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
-    experts = ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    experts = expert_predictions(work)
     start, span = n - n, n
     while start < n:
         stop = min(start + span, n)
-        before = _copied(state)
+        before = copied(state)
         own = some_rows(predictions, start, stop)
         keep_experts(experts, start, _learn_chunk(ensemble, state, x[start:stop], y[start:stop], own))
         n_good = note_outliers(ensemble, state, y[start:stop], own)
@@ -115,37 +115,16 @@ def _learn_without_glitches(
             start, span = stop, 2 * span
             continue
         # Predictions stay those of the first time, which know nothing of later labels, not even to the last bit.
-        _restore(state, before)
+        restore(state, before)
         end = start + n_good
         if n_good > 0:
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, 1.0)
+        see_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
-
-
-@compiled
-def _copied(state: State) -> State:
-    return State(
-        state.matrix.copy(),
-        state.vector.copy(),
-        state.noise_shape.copy(),
-        state.noise_scale.copy(),
-        state.log_weights.copy(),
-        state.rows.copy(),
-    )
-
-
-@compiled
-def _restore(state: State, before: State) -> None:
-    state.matrix[:] = before.matrix
-    state.vector[:] = before.vector
-    state.noise_shape[:] = before.noise_shape
-    state.noise_scale[:] = before.noise_scale
-    state.log_weights[:] = before.log_weights
-    state.rows[:] = before.rows
 
 
 @compiled
@@ -153,34 +132,28 @@ def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, predictio
     n = x.shape[0]
     # Not the literal 0, which is a type of its own to Numba: all blocks would be compiled a second time.
     zero = n - n
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, zero)
+    inputs = with_lags(ensemble.lags, state.recent, x, y)
+    work = allocate_workspace(ensemble, active_experts(ensemble, state), inputs, y, zero)
     if n <= FEW_ROWS:
         sweep_rows(ensemble, state, None, work)
     else:
         for kernel in range(ensemble.layout.beliefs.size - 1):
             sweep_kernel(ensemble, state, None, work, Span(kernel, zero, n))
     weigh(ensemble, state, None, work, predictions)
-    return ExpertPredictions(work.means, work.variances, work.belief_scores, work.scales, work.dof)
+    return expert_predictions(work)
 
 
 @compiled
 def _state_at(page: State, s: int) -> State:
     """The state of one key: views."""
     return State(
-        page.matrix[s], page.vector[s], page.noise_shape[s], page.noise_scale[s], page.log_weights[s], page.rows[s]
-    )
-
-
-@compiled
-def _state_in_float64(page: State, s: int) -> State:
-    """The same with copies of the beliefs."""
-    return State(
-        page.matrix[s].astype(np.float64),
-        page.vector[s].astype(np.float64),
+        page.matrix[s],
+        page.vector[s],
         page.noise_shape[s],
         page.noise_scale[s],
         page.log_weights[s],
         page.rows[s],
+        page.recent[s],
     )
 
 

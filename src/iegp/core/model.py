@@ -12,12 +12,13 @@ rows nothing is kept and memory is flat.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
+from iegp.core.batch_view import BatchView, batch_view
 from iegp.core.clock import Clock, checked_times, new_clock, times_to_predict
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
@@ -33,13 +34,15 @@ from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arriv
 from iegp.core.expert.sweep import Rows
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
+from iegp.core.lags import lags_from, with_lags
+from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
-from iegp.core.settings import Settings
+from iegp.core.settings import Settings, check_whole
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
@@ -68,6 +71,14 @@ class Online:
     """With a delay: rows whose labels have not arrived, in the user's units."""
     clock: Clock | None = None
     """Where drift is per unit of time: when rows came."""
+    batch: BatchView | None = None
+    """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
+    n_passed: int = 0
+    """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
+    latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """With a delay: what :func:`latest_state` found, and of what; never stored."""
 
     @property
     def n_seen(self) -> int:
@@ -81,7 +92,7 @@ class Online:
     @property
     def inputs(self) -> Inputs:
         """What kernels have to know of the columns."""
-        return Inputs(self.column_keys, self.scaling.x_scale)
+        return Inputs.of(self.column_keys, self.scaling.x_scale, self.experts.ensemble.lags)
 
     @property
     def n_outputs(self) -> int:
@@ -105,7 +116,8 @@ def begin(
     keys = tuple(range(n_columns)) if column_keys is None else tuple(column_keys)
     n_labels = label_columns(settings, n_outputs)
     scaling = scale.identity(n_columns, n_labels)
-    experts = default_experts(settings, Inputs(keys, scaling.x_scale), n_outputs)
+    lags = lags_from(settings.lags, settings.likelihood, np.empty((0, n_labels)), n_outputs)
+    experts = default_experts(settings, Inputs.of(keys, scaling.x_scale, lags), n_outputs)
     warms_up = settings.warmup > 0 and not settings.has_nothing_to_fit
     return Online(
         settings=settings,
@@ -149,10 +161,13 @@ def warm_up(model: Online, x: Float, y: Float, time: Float | None = None) -> Onl
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived."""
+    """The state in which every label that was handed over has arrived; kept until the model learns again."""
     if model.waiting is None:
         return model.state
-    return with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    of = model.state, model.waiting, model.experts, model.scaling
+    if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
+        model.latest = of, with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+    return model.latest[1]
 
 
 def _standardised(model: Online, waiting: Waiting) -> Waiting:
@@ -163,11 +178,38 @@ def _standardised(model: Online, waiting: Waiting) -> Waiting:
     return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y), steps=steps)
 
 
-def predict(model: Online, x: Float, time: Float | None = None) -> Mixture:
-    """Predictive distribution of each row, were it the next one, or came at its ``time`` (n,). Changes nothing."""
+def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -> tuple[State, int, Float | None]:
+    """The state that predicts, how many rows ahead, and how much time (n,) if it is known."""
+    if horizon is not None and time is not None:
+        raise InputError(
+            f"horizon={horizon!r} and times are given (time, or the column that time_column names), which both say how "
+            "far ahead rows are; leave one of them out"
+        )
+    elapsed = _elapsed(model, time, n_rows)
+    if horizon is not None:
+        check_whole("horizon", horizon, 1)
+        return latest_state(model), int(horizon), None
+    if model.batch is not None:
+        return model.batch.of(latest_state(model)), model.batch.n_steps, None
+    return latest_state(model), model.settings.delay + 1, elapsed
+
+
+def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
+    """(n,): steps from the last row to those that are to be predicted; None if these come as rows do."""
+    if time is None:
+        return None
+    times = times_to_predict(model.clock, time, n_rows)
+    assert model.clock is not None
+    return model.clock.steps_since(np.full(n_rows, model.clock.newest), times)
+
+
+def predict(model: Online, x: Float, horizon: int | None = None, time: Float | None = None) -> Mixture:
+    """Predictive distribution of each row, were it so many rows ahead, or came at its ``time`` (n,). Changes nothing.
+
+    By default it is the next one whose label can be known; after a fit, one of many rows that are predicted at once.
+    """
     _check_shapes(model, x)
-    elapsed = _elapsed(model, time, len(x))
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps, elapsed))
     with one_blas_thread():
@@ -182,20 +224,10 @@ def _parts(n: int) -> list[slice]:
     return [slice(i, i + PREDICT_ROWS) for i in range(0, n, PREDICT_ROWS)]
 
 
-def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
-    """(n,): steps from the last row to those that are to be predicted; None if these come as rows do."""
-    if time is None:
-        return None
-    times = times_to_predict(model.clock, time, n_rows)
-    assert model.clock is not None
-    return model.clock.steps_since(np.full(n_rows, model.clock.newest), times)
-
-
-def predict_classes(model: Online, x: Float, time: Float | None = None) -> Float:
+def predict_classes(model: Online, x: Float, horizon: int | None = None, time: Float | None = None) -> Float:
     """Class probabilities (n, K) of each row, as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    elapsed = _elapsed(model, time, len(x))
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
         return ens.predict_classes(ensemble, state, _x(model, x), n_steps, elapsed)
     with one_blas_thread():
@@ -208,11 +240,12 @@ def predict_classes(model: Online, x: Float, time: Float | None = None) -> Float
     return np.concatenate(parts)
 
 
-def predict_counts(model: Online, x: Float, exposure: Float, time: Float | None = None) -> CountMixture | LatentMixture:
+def predict_counts(
+    model: Online, x: Float, exposure: Float, horizon: int | None = None, time: Float | None = None
+) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    elapsed = _elapsed(model, time, len(x))
-    ensemble, state, n_steps = model.experts.ensemble, latest_state(model), model.settings.delay + 1
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
         found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps, elapsed)
@@ -237,12 +270,23 @@ def learn(
     return Predictions.concatenate(list(_pass(model, x, y, n_threads, level, time)))
 
 
+def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
+    """Learn the first rows of a model in order, and how well it predicts many rows at once.
+
+    Where drift is per unit of time, ``time`` says how far ahead a row is that is predicted, and there is no such view.
+    """
+    absorb(model, x, y, n_threads, time)
+    if model.clock is None:
+        model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
+
+
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
     if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        model.batch = None
         return
     for _ in _pass(model, x, y, n_threads, None, time):
         pass
@@ -267,10 +311,11 @@ def _pass(
         finally:
             # An interruption comes before the call or after it, and the clock follows.
             if model.state.rows[0] > n_before:
+                model.batch = None
                 _move_clock(model, times)
                 _let_go_of_times(model)
         return
-    draft = replace(model, state=model.state.copy())
+    draft = replace(model, state=model.state.copy(), batch=None)
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
@@ -342,6 +387,65 @@ def _learn_late(
     return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]
 
 
+def ask(model: Online, x: Float, n_steps: int, time: Float | None = None) -> Asked:
+    """Predict consecutive rows, the first of them so many rows after the last that was learned. Changes nothing.
+
+    ``time`` (n,) is needed where drift is per unit of time.
+    """
+    _check_shapes(model, x)
+    units = np.stack([model.scaling.y_mean, model.scaling.y_scale])
+    n, times = len(x), checked_times(model.clock, time, len(x))
+    lead = ens.Lead(n_steps + np.arange(float(n)), np.ones(n), 1)
+    if model.clock is not None and times is not None:
+        elapsed = model.clock.steps_since(np.full(n, model.clock.last), times)
+        lead = lead._replace(walk=elapsed, noise=elapsed)
+    return ask_rows(model.experts.ensemble, model.state, _x(model, x), lead, units)
+
+
+def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None) -> None:
+    """Learn a row (1, d) that was asked before, now that its label has come. ``model`` is changed if all went well.
+
+    ``time`` (1,) is needed where drift is per unit of time.
+    """
+    _check_shapes(model, x, label.y)
+    draft = replace(model, state=model.state.copy())
+    if draft.clock is not None:
+        label, time = _spaced(draft.clock, label, time)
+    elif label.n_steps > 0:
+        pass_rows(draft, label.n_steps - 1)
+    else:
+        label = label._replace(walk=float(-label.n_steps))
+    learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+    _move_clock(draft, time)
+    if draft.is_warming_up:
+        _keep(draft, x, label.y)
+    _let_go_of_times(draft)
+    model.__dict__.update(draft.__dict__)
+
+
+def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:
+    """A label with the steps between its row and the last that was learned, and the time to which the clock moves."""
+    newest = np.array([clock.newest])
+    times = checked_times(clock, None if time is None else np.fmax(time, newest), 1)
+    assert time is not None
+    assert times is not None
+    if label.n_steps > 0:
+        steps = float(clock.steps_since(newest, times)[0])
+        return label._replace(walk=steps, noise=steps), times
+    # The noise is of now, and no time has passed since the last row.
+    return label._replace(walk=float(clock.steps_since(time, newest)[0]), noise=0.0), times
+
+
+def pass_rows(model: Online, n_rows: int) -> None:
+    """So many rows pass without labels: what is learned next lies behind them. Changes the state in place.
+
+    Where drift is per unit of time, the time of that row says so.
+    """
+    if model.clock is None and n_rows > 0:
+        ens.walk(model.experts.ensemble, model.state, float(n_rows))
+        model.n_passed += n_rows
+
+
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
     """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
     if x.ndim != 2 or x.shape[1] != model.n_columns:
@@ -404,10 +508,11 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
-    inputs, n_outputs = Inputs(model.column_keys, scaling.x_scale), model.n_outputs
+    n_outputs = model.n_outputs
+    inputs = Inputs.of(model.column_keys, scaling.x_scale, lags_from(settings.lags, settings.likelihood, y, n_outputs))
     if fit:
         usual = _usual_rows(settings, y)
-        experts = fit_experts(settings, inputs, x[usual], y[usual], n_outputs)
+        experts = fit_experts(settings, inputs, _lagged(settings, inputs, x, y)[usual], y[usual], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -425,6 +530,15 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
     return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting, clock=clock)
+
+
+def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
+    """The first rows of a stream with their lags, for fitting: a glitch counts as the farthest usual label."""
+    lags = inputs.lags
+    if settings.robust and settings.likelihood == "gaussian":
+        y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
+    rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
+    return rows
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:

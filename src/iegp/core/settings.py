@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iegp.core.compute.tolerances import MAX_DELAY
+from iegp.core.compute.tolerances import MAX_DELAY, MAX_LAG
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import named
@@ -52,6 +52,7 @@ class Settings:
     drift_units: str = "target"
     robust: bool = False
     delay: int = 0
+    lags: tuple[int, ...] = ()
     drift_per: str = "row"
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ class Settings:
         check_whole("delay", self.delay, 0)
         if self.delay > MAX_DELAY:
             raise InputError(f"delay={self.delay} is more than {MAX_DELAY}: so many rows would be kept in memory")
+        _check_lags(self.lags, self.delay)
         check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
         check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):
@@ -120,11 +122,26 @@ class Settings:
         config = dict(config)
         switch = config["switch_prob"]
         config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
+        config["lags"] = tuple(config.get("lags", ()))
         config["drift_var"] = tuple(config["drift_var"])
         config["noise_forgetting"] = tuple(tuple(r) if isinstance(r, list) else r for r in config["noise_forgetting"])
         config["sharpness"] = tuple(config.get("sharpness", (1.0,)))
         config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
         return cls(**config)
+
+
+def _check_lags(lags: tuple[int, ...], delay: int) -> None:
+    for offset in lags:
+        check_whole("lags", offset, 1)
+        if offset <= delay:
+            raise InputError(
+                f"lags={lags!r}: with delay={delay} the label {offset} rows before is not known yet; the least offset "
+                f"is {delay + 1}"
+            )
+        if offset > MAX_LAG:
+            raise InputError(f"lags={lags!r}: {offset} is more than {MAX_LAG} rows back, which would be kept in memory")
+    if tuple(sorted(set(lags))) != lags:
+        raise InputError(f"lags={lags!r} must increase, each once")
 
 
 def check_kernels(kernels: tuple[Kernel, ...]) -> None:

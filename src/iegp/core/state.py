@@ -19,6 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.expert.belief import Belief
 from iegp.core.features import Basis, joined
+from iegp.core.lags import NO_LAGS, Lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import INTEGRATIONS, LabelModel, label_model_of
 from iegp.core.weights import WeightRule, is_dropped
@@ -116,6 +117,8 @@ class Ensemble(NamedTuple):
     glitch: float = np.inf
     """A label farther from its prediction than this many standard deviations is a glitch, unless the row before has
     one too: it is not learned."""
+    lags: Lags = NO_LAGS
+    """Labels of rows before that a row sees."""
 
     @property
     def n_kernels(self) -> int:
@@ -229,9 +232,37 @@ class State(NamedTuple):
     rows: Float
     """(2,): rows seen so far, counted where they are learned, so that no interruption can come between; and whether
     the label of the last one was far from its prediction."""
+    recent: Float
+    """(longest lag, V): the last labels as the numbers that later rows see, newest last; zeros before the first."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))
+
+
+@compiled
+def copied(state: State) -> State:
+    """:meth:`State.copy` for compiled code, which knows no loops over tuples; float32 becomes float64."""
+    return State(
+        state.matrix.astype(np.float64),
+        state.vector.astype(np.float64),
+        state.noise_shape.copy(),
+        state.noise_scale.copy(),
+        state.log_weights.copy(),
+        state.rows.copy(),
+        state.recent.copy(),
+    )
+
+
+@compiled
+def restore(state: State, before: State) -> None:
+    """Write the numbers of an earlier state into the arrays of this one."""
+    state.matrix[:] = before.matrix
+    state.vector[:] = before.vector
+    state.noise_shape[:] = before.noise_shape
+    state.noise_scale[:] = before.noise_scale
+    state.log_weights[:] = before.log_weights
+    state.rows[:] = before.rows
+    state.recent[:] = before.recent
 
 
 @compiled

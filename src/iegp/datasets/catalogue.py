@@ -48,7 +48,8 @@ class Dataset:
     ``sha256`` is the checksum of the package's own ``.npz`` file. ``content`` holds a checksum for each array that a
     public copy yields (see :func:`iegp.datasets.integrity.content_digest`): any correct copy is accepted, any other
     raises. ``digits`` is set where public copies differ in the last printed digit: content is then compared to that
-    many significant digits. ``notes`` are pitfalls to know before interpreting a result.
+    many significant digits. ``notes`` are pitfalls to know before interpreting a result. ``delay`` is the number of
+    later rows that come before the label of a row is known.
     """
 
     name: str
@@ -63,10 +64,13 @@ class Dataset:
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
     digits: int | None = None
+    delay: int = 0
 
     def __post_init__(self) -> None:
         if self.task not in get_args(Task):
             raise ValueError(f"task {self.task!r} is unknown; choose one of {', '.join(get_args(Task))}")
+        if type(self.delay) is not int or self.delay < 0:
+            raise ValueError(f"delay {self.delay!r} is no number of rows; 0 means that labels are known at once")
         if not {"X", "y"} <= self.content.keys():
             raise ValueError("content has no checksum for X, or none for y")
         for digest in (self.sha256, *self.content.values()):

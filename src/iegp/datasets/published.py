@@ -98,6 +98,7 @@ def load_dataset(name: str, *, download: bool = True) -> Stream:
         target_name=dataset.target_name,
         description=dataset.description,
         task="regression" if dataset.task == "regression" else "classification",
+        delay=dataset.delay,
     )
 
 

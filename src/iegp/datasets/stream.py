@@ -97,6 +97,9 @@ class Stream:
         empty where nothing is known.
     task : {"regression", "classification", "counts", "ordinal"}, default="regression"
         Kind of targets.
+    delay : int, default=0
+        Later rows that come before the label of a row is known: the ``delay`` of a model that is to be judged by what
+        is known when it predicts.
 
     Examples
     --------
@@ -117,6 +120,7 @@ class Stream:
     description: str
     change_points: tuple[int, ...] = ()
     task: Task = "regression"
+    delay: int = 0
 
     def __post_init__(self) -> None:
         # The fields are frozen for users, so they are converted here, past the dataclass.
@@ -124,6 +128,8 @@ class Stream:
         object.__setattr__(self, "y", as_targets(self.name, self.task, self.y))
         object.__setattr__(self, "feature_names", tuple(self.feature_names))
         _check_shapes(self)
+        if type(self.delay) is not int or self.delay < 0:
+            raise InputError(f"Stream {self.name!r}: delay={self.delay!r} is no number of rows; 0 is at once.")
         _check_finite(self.name, "X", self.X)
         if self.task == "regression":
             _check_finite(self.name, "y", self.y)

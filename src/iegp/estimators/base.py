@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
-from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
+from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.times import as_times, place_of, with_numbers
 from iegp.labels import ClassLabels, Codec, Labels
@@ -65,6 +66,7 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         if feature_names is not None:
             self.feature_names_in_ = np.array(feature_names, dtype=object)
 
+    @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file, atomically. :func:`iegp.load` restores it bit by bit.
 
@@ -149,7 +151,7 @@ class StreamEstimator(ModelEstimator):
     _part, _storage = "online", ensemble_state
     _likelihoods: tuple[str, ...]
     """Names of the likelihoods that a model of this class may have."""
-    _default_kernels: tuple[Kernel, ...]
+    _default: Default
     _codec: type[Codec]
     _label: str
     """Content of y for each row, for messages."""
@@ -180,20 +182,24 @@ class StreamEstimator(ModelEstimator):
             Settings of the core.
         """
         arguments = self.get_params(deep=False)
-        return parameters.settings_from(arguments, self._default_kernels, self._likelihood(n_outputs))
+        return parameters.settings_from(arguments, self._default, self._likelihood(n_outputs))
 
     # -- learning --------------------------------------------------------------------------------------------------
 
+    @one_writer
     def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
-            self._absorb(*self._begin(X, y, extra, time))
+            rows, columns, times = self._begin(X, y, extra, time)
+            online.fit(self.model_, rows, columns, n_threads_from(self.n_jobs), times)
         return self
 
+    @one_writer
     def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             self._absorb(*self._continue(X, y, extra, check_input, time))
         return self
 
+    @one_writer
     def _warm_up(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             rows, columns, times = self._begin(X, y, extra, time)

@@ -11,7 +11,7 @@ from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
 from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
 
 
 class IEGPClassifier(LabelEstimator):
@@ -67,6 +67,10 @@ class IEGPClassifier(LabelEstimator):
     delay : int, default=0
         How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
         up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
+    lags : int or sequence of int, default=None
+        Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
+        predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
+        Terms of kernels see them unless they say ``lags=False``. ``None`` is 0.
     standardize : bool, default=True
         Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -103,7 +107,7 @@ class IEGPClassifier(LabelEstimator):
         *,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
         drift_per: str = "row",
         time_column: str | int | None = None,
@@ -119,6 +123,7 @@ class IEGPClassifier(LabelEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -142,6 +147,7 @@ class IEGPClassifier(LabelEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -11,12 +11,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
-from iegp.estimators.defaults import CLASS_KERNELS
+from iegp.estimators.defaults import CLASSES
 from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
 from iegp.typing import Float
@@ -30,7 +31,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     labels_: ClassLabels
     link: str
     _codec, _label = ClassLabels, "one label"
-    _default_kernels = CLASS_KERNELS
+    _default = CLASSES
 
     @property
     def classes_(self) -> Labels:
@@ -92,6 +93,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         return self._partial_fit(X, y, classes, check_input, time)
 
+    @one_writer
     def prequential(
         self,
         X: ArrayLike,
@@ -173,7 +175,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         return self._warm_up(X, y, classes, time)
 
-    def predict(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Labels:
+    def predict(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Labels:
         """Predict the most probable class of each row. Changes nothing.
 
         Parameters
@@ -185,16 +189,21 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray (n,)
             Labels.
         """
-        best = np.argmax(self.predict_proba(X, check_input, time), axis=1)
+        best = np.argmax(self.predict_proba(X, check_input, time, horizon=horizon), axis=1)
         return self.labels_.decode(best)
 
-    def predict_proba(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+    def predict_proba(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Float:
         """Predict the probability of every class, each row as if it came next. Changes nothing.
 
         Parameters
@@ -206,6 +215,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -213,9 +225,11 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Probabilities, in the order of ``classes_``.
         """
         rows, times = self._rows_to_predict(X, check_input, time)
-        return online.predict_classes(self.model_, rows, times)
+        return online.predict_classes(self.model_, rows, horizon, times)
 
-    def predict_log_proba(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+    def predict_log_proba(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Float:
         """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
 
         Parameters
@@ -227,6 +241,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -234,7 +251,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Log probabilities, in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, check_input, time)))
+            return np.asarray(np.log(self.predict_proba(X, check_input, time, horizon=horizon)))
 
     # -- private ---------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASS_KERNELS, COUNT_DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import CLASSES, COUNT_DRIFT_VAR, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.labels import CountLabels, Labels, as_exposure
@@ -57,7 +57,7 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    warmup, learn_warmup, delay, standardize, random_state, n_jobs
+    warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
         As for :class:`IEGPRegressor` (the counts themselves are never scaled).
 
     Examples
@@ -77,7 +77,7 @@ class IEGPCountRegressor(NumberEstimator):
 
     labels_: CountLabels
     _codec, _label = CountLabels, "one count"
-    _likelihoods, _default_kernels = ("poisson",), CLASS_KERNELS
+    _likelihoods, _default = ("poisson",), CLASSES
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class IEGPCountRegressor(NumberEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -122,6 +123,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -251,6 +253,8 @@ class IEGPCountRegressor(NumberEstimator):
         return_std: Literal[False] = ...,
         check_input: bool = ...,
         time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
     ) -> Float: ...
     @overload
     def predict(
@@ -261,6 +265,7 @@ class IEGPCountRegressor(NumberEstimator):
         return_std: Literal[True],
         check_input: bool = ...,
         time: ArrayLike | None = ...,
+        horizon: int | None = ...,
     ) -> tuple[Float, Float]: ...
     def predict(
         self,
@@ -269,6 +274,8 @@ class IEGPCountRegressor(NumberEstimator):
         return_std: bool = False,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
     ) -> Float | tuple[Float, Float]:
         """Predict the count of each row under its exposure. Changes nothing.
 
@@ -285,17 +292,26 @@ class IEGPCountRegressor(NumberEstimator):
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray (n,), or a pair of them
             Mean counts, and standard deviations if ``return_std``.
         """
-        dist = self.predict_dist(X, exposure, check_input, time)
+        dist = self.predict_dist(X, exposure, check_input, time, horizon=horizon)
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def predict_dist(
-        self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True, time: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        exposure: ArrayLike | None = None,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
     ) -> CountMixture | LatentMixture:
         """Predict the whole distribution of each row's count. Changes nothing.
 
@@ -310,6 +326,9 @@ class IEGPCountRegressor(NumberEstimator):
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -318,7 +337,7 @@ class IEGPCountRegressor(NumberEstimator):
             likelihood a ``LatentMixture``, with mean, std and logpdf.
         """
         rows, times = self._rows_to_predict(X, check_input, time)
-        return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)), times)
+        return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)), horizon, times)
 
     # -- private ---------------------------------------------------------------------------------------------------
 

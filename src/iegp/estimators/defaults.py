@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from iegp.core.kernels import RBF, Cauchy, Kernel, Laplace, Matern
+from iegp.core.kernels import RBF, Cauchy, Constant, Kernel, Laplace, Linear, Matern
 
-# Some kernels learn a length scale per column from the warm-up rows, some treat all columns alike; which predict
-# better differs from stream to stream, so both are kept and the weights decide. The stretched product kernels (Laplace,
-# Cauchy) draw a few large frequencies among many small ones and so come close to sums of functions of few columns.
+
+class Default(NamedTuple):
+    """What a model has where its constructor was not told."""
+
+    kernels: tuple[Kernel, ...]
+    drift_units: str = "target"
+    lags: int = 0
+
+
+# Drifts by their units.
+DRIFT_VARS = {"target": (0.0, 1e-3, 1e-2, 1e-1), "prior": (0.0, 1e-4, 5e-3)}
+
+# Some kernels learn a length scale per column from the warm-up rows, some treat all columns alike; some see the last
+# labels, some do not. Which predict better differs from stream to stream, so all are kept and the weights decide. The
+# stretched product kernels (Laplace, Cauchy) draw a few large frequencies among many small ones and so come close to
+# sums of functions of few columns. The last three are small: linear functions around a level that wanders, linear
+# functions of the last labels, and a level alone, which comes close to repeating the last label where that is best.
 KERNELS: tuple[Kernel, ...] = (
-    RBF("per-dimension", stretch=1.5),
+    RBF("per-dimension", stretch=1.5, lags=False),
+    Cauchy("per-dimension", stretch=4.0, lags=False),
+    Laplace("per-dimension", stretch=10.0, lags=False),
+    Cauchy("dimension", stretch=2.0, lags=False),
     Cauchy("per-dimension", stretch=4.0),
-    Matern("per-dimension", nu=0.5, stretch=8.0),
-    Laplace("per-dimension", stretch=10.0),
-    Laplace("per-dimension", stretch=40.0),
-    RBF("dimension", stretch=4.0),
-    Cauchy("dimension", stretch=2.0),
-    Cauchy("dimension", stretch=16.0),
+    RBF("per-dimension", stretch=1.5) + Linear() + Constant(),
+    RBF("per-dimension", stretch=1.5, lags=False) + Linear() + Constant(),
+    Laplace("per-dimension", stretch=40.0) + Linear() + Constant(),
+    Cauchy("dimension", stretch=2.0) + Linear() + Constant(),
+    Linear() + Constant(prior_var=1.0, drift_var=0.1),
+    Linear(lags="only") + Constant(),
+    Constant(prior_var=100.0),
 )
+REGRESSION = Default(KERNELS, "prior", lags=3)
 N_FREQUENCIES = 75
-DRIFT_VAR = (0.0, 1e-3, 1e-2, 1e-1)
+STACKING_RATE = 0.05
 # One expert of each (kernel, drift) keeps its noise, one follows it quickly with heavy tails, one slowly with
 # light ones.
 NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 
-# The light model: 12 beliefs in place of 32, of two thirds of the size. Each kernel stands for a family of those above;
-# the drifts reach further, because fewer rungs span what four did. The warm-up is short: on a short stream its refits
-# cost most of the time.
+# The light model: 12 beliefs of two thirds of the size in place of 27. Each kernel stands for a family of those above.
+# The warm-up is short: on a short stream its refits cost most of the time.
 LIGHT: dict[str, Any] = {
-    "kernels": (
-        RBF("per-dimension", stretch=1.5),
-        Laplace("per-dimension", stretch=40.0),
-        Cauchy("dimension", stretch=2.0),
-        Cauchy("dimension", stretch=16.0),
-    ),
+    "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], *KERNELS[9:]),
+    "drift_units": "prior",
+    "lags": 3,
     "n_frequencies": 50,
-    "drift_var": (0.0, 1e-2, 1.0),
     "warmup": 256,
 }
 
@@ -50,6 +64,7 @@ CLASS_KERNELS: tuple[Kernel, ...] = (
     Cauchy("per-dimension", stretch=3.0),
     Laplace("per-dimension", stretch=10.0),
 )
+CLASSES = Default(CLASS_KERNELS)
 CLASS_N_FREQUENCIES = 100
 CLASS_STACKING_RATE = 0.2
 SHARPNESS = (1.0, 1.5, 3.0)

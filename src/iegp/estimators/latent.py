@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 
+from iegp._writers import one_writer
 from iegp.core.features import fourier_rows
 from iegp.core.kernels import RBF, Kernel
 from iegp.core.latent import embedder as latent
@@ -362,12 +363,14 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def _n_features_out(self) -> int:
         return self.n_components
 
+    @one_writer
     def _restart(self, X: ArrayLike) -> EmbeddedRows | None:
         with unchanged_on_error(self):
             rows = check_x_with_gaps(self, X, reset=True)
             self.model_ = latent_online.begin(self.settings(), rows.shape[1])
             return latent_online.learn(self.model_, rows, self._initial_map())
 
+    @one_writer
     def _continue(self, X: ArrayLike) -> EmbeddedRows | None:
         if not self.__sklearn_is_fitted__():
             return self._restart(X)

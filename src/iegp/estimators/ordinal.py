@@ -12,7 +12,7 @@ from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.base import Checked
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VAR, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
 from iegp.labels import ClassLabels
 
 
@@ -37,7 +37,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         As for :class:`IEGPClassifier`.
     link : {"logit", "probit"}, default="logit"
         Distribution function that turns cut-points into probabilities: logistic or normal.
-    integration, warmup, learn_warmup, delay, standardize, random_state, n_jobs
+    integration, warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
         As for :class:`IEGPClassifier`.
 
     Attributes
@@ -67,7 +67,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         kernels: Sequence[Kernel] | None = None,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
         drift_per: str = "row",
         time_column: str | int | None = None,
@@ -82,6 +82,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -105,6 +106,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.warmup = warmup
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs

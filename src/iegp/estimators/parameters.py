@@ -8,22 +8,27 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from iegp.core.compute.tolerances import MAX_LAG
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
-from iegp.core.settings import Settings
+from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
+from iegp.estimators.defaults import DRIFT_VARS, Default
 
 
-def settings_from(
-    parameters: dict[str, Any], default_kernels: tuple[Kernel, ...], likelihood: str = "gaussian"
-) -> Settings:
+def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
     """Checked settings from an estimator's ``get_params()``; arguments that it does not have keep their defaults."""
-    kernels = parameters["kernels"]
+    if parameters["kernels"] is not None or parameters["weights"] != "stacking":
+        # Posterior probabilities, and kernels of the user, are of models without lags unless they are asked for.
+        default = Default(default.kernels)
+    lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
+    drift_units = parameters.get("drift_units") or default.drift_units
+    drift_var = parameters["drift_var"]
     return Settings(
-        kernels=default_kernels if kernels is None else _kernels(kernels),
+        kernels=_default_kernels(default, lags) if parameters["kernels"] is None else _kernels(parameters["kernels"]),
         n_frequencies=_plain(parameters["n_frequencies"]),
         features=parameters["features"],
-        drift_var=_ladder(parameters["drift_var"]),
+        drift_var=DRIFT_VARS.get(drift_units, ()) if drift_var is None else _ladder(drift_var),
         weights=parameters["weights"],
         switch_prob=_switch(parameters["switch_prob"]),
         stacking_rate=_plain(parameters["stacking_rate"]),
@@ -39,9 +44,10 @@ def settings_from(
         integration=parameters.get("integration", "quadrature"),
         sharpness=_ladder(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
-        drift_units=parameters.get("drift_units", "target"),
+        drift_units=drift_units,
         robust=_robust(parameters.get("robust", False), parameters["weights"]),
         delay=_plain(parameters.get("delay", 0)),
+        lags=lags,
         drift_per=parameters.get("drift_per", "row"),
     )
 
@@ -116,6 +122,23 @@ def _seed(random_state: Any) -> int:
         raise InputError(
             f"random_state={random_state!r} cannot be a seed; give a whole number of at least 0, a RandomState or None"
         ) from error
+
+
+def _default_kernels(default: Default, lags: tuple[int, ...]) -> tuple[Kernel, ...]:
+    """Those that can be used with these lags."""
+    return tuple(k for k in default.kernels if lags or all(term.lags != "only" for term in k.terms))
+
+
+def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
+    """Offsets in rows; a number asks for as many of the newest labels that are known."""
+    if value is None:
+        value = default
+    if _is_several(value):
+        offsets = _plain(value)
+        return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets
+    check_whole("lags", _plain(value), 0)
+    check_whole("delay", delay, 0)
+    return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
 
 
 def _robust(value: Any, weights: Any) -> bool:

@@ -14,7 +14,6 @@ from iegp.core.fitting.experts import default_experts
 from iegp.core.kernels import RBF, Inputs, Kernel, Stationary
 from iegp.core.settings import Settings
 from iegp.errors import InputError
-from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, unchanged_on_error
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.typing import Float
@@ -153,7 +152,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         alike = IEGPRegressor(
             (kernel,), n_frequencies=self.n_frequencies, features=self.features, random_state=self.random_state
         )
-        return parameters.settings_from(alike.get_params(deep=False), ())
+        return alike.settings(1)
 
 
 def _checked(kernel: Any) -> Stationary:

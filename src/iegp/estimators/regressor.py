@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
@@ -19,7 +20,7 @@ from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import NoiseSetting
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import DRIFT_VAR, KERNELS, N_FREQUENCIES, NOISE_FORGETTING
+from iegp.estimators.defaults import DRIFT_VARS, N_FREQUENCIES, NOISE_FORGETTING, REGRESSION, STACKING_RATE
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
@@ -45,12 +46,14 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
-    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
-        Variance of the random walk of an expert's parameters, per row, in units of the standardised target; 0 is a
-        static expert. With a sequence every kernel is combined with every drift.
-    drift_units : {"target", "prior"}, default="target"
+    drift_var : float, sequence or None, default=None
+        Variance of the random walk of an expert's parameters, per row, in ``drift_units``; 0 is a static expert. With a
+        sequence every kernel is combined with every drift. ``None`` is (0, 1e-4, 5e-3) in units of the prior and
+        (0, 1e-3, 1e-2, 1e-1) in units of the target.
+    drift_units : {"target", "prior"} or None, default=None
         Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
-        variance, per row.
+        variance, per row. ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else
+        ``"target"``.
     drift_per : {"row", "time"}, default="row"
         Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
         median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
@@ -64,7 +67,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     switch_prob : float or matrix, default=0.01
         Only with ``weights="switching"``: probability of leaving the active expert at each row, or the matrix of
         probabilities from expert i (row) to expert j (column).
-    stacking_rate : float, default=0.1
+    stacking_rate : float, default=0.05
         Only with ``weights="stacking"``: how fast weights move, in (0, 1]; 1 is Bayes.
     shutdown : float, default=1e-16
         Only with ``weights="bayes"``: an expert with a smaller weight is dropped for good and costs nothing.
@@ -89,6 +92,11 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     delay : int, default=0
         How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
         up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
+    lags : int, sequence of int or None, default=None
+        Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
+        predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
+        Terms of kernels see them unless they say ``lags=False``. ``None`` is 3 for the default model (``kernels=None``
+        with stacking weights), else 0.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -126,7 +134,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     labels_: NumberLabels
     _codec, _label = NumberLabels, "one number (or one row of numbers)"
-    _likelihoods, _default_kernels = ("gaussian",), KERNELS
+    _likelihoods, _default = ("gaussian",), REGRESSION
 
     def __init__(
         self,
@@ -134,13 +142,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         *,
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VAR,
-        drift_units: str = "target",
+        drift_var: float | Sequence[float] | None = None,
+        drift_units: str | None = None,
         drift_per: str = "row",
         time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
+        stacking_rate: float = STACKING_RATE,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         noise_var: float | str = "evidence",
@@ -149,6 +157,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         robust: bool | None = None,
         learn_warmup: bool = True,
         delay: int = 0,
+        lags: int | Sequence[int] | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -171,6 +180,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.robust = robust
         self.learn_warmup = learn_warmup
         self.delay = delay
+        self.lags = lags
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -289,6 +299,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- histories -------------------------------------------------------------------------------------------------
 
+    @one_writer
     def merge(self, other: IEGPRegressor, since: IEGPRegressor | None = None) -> Self:
         """Add the data that another model has learned, as if this model had learned its rows too.
 
@@ -316,6 +327,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.model_ = merged(self.model_, other.model_, None if since is None else since.model_)
         return self
 
+    @one_writer
     def unlearn(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Remove rows from the model exactly, as if they had not been learned; for the same models as :meth:`merge`.
 
@@ -343,7 +355,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     def go_live(
         self,
         *,
-        drift_var: float | Sequence[float] = DRIFT_VAR,
+        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         weights: str = "stacking",
         noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING,
         drift_units: str = "target",
@@ -416,14 +428,32 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     @overload
     def predict(
-        self, X: ArrayLike, return_std: Literal[False] = ..., check_input: bool = ..., time: ArrayLike | None = ...
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = ...,
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
     ) -> Float: ...
     @overload
     def predict(
-        self, X: ArrayLike, return_std: Literal[True], check_input: bool = ..., time: ArrayLike | None = ...
+        self,
+        X: ArrayLike,
+        return_std: Literal[True],
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
     ) -> tuple[Float, Float]: ...
     def predict(
-        self, X: ArrayLike, return_std: bool = False, check_input: bool = True, time: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
     ) -> Float | tuple[Float, Float]:
         """Predict the targets, each row as if it came next. Changes nothing.
 
@@ -438,16 +468,21 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray, or a pair of them
             Predictive means in the shape and units of y, and standard deviations if ``return_std``.
         """
-        dist = self.predict_dist(X, check_input, time)
+        dist = self.predict_dist(X, check_input, time, horizon=horizon)
         return (dist.mean, dist.std) if return_std else dist.mean
 
-    def predict_dist(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Mixture:
+    def predict_dist(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
         Parameters
@@ -459,6 +494,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
             it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -478,7 +516,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         True
         """
         rows, times = self._rows_to_predict(X, check_input, time)
-        dist = online.predict(self.model_, rows, times)
+        dist = online.predict(self.model_, rows, horizon, times)
         return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
 
     # -- private ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
@@ -23,6 +24,7 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     labels_: NumberLabels | CountLabels
 
+    @one_writer
     def _run(
         self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool, time: ArrayLike | None
     ) -> PrequentialRun:

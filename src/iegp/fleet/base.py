@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
+from iegp._writers import one_writer
 from iegp.core.model import Online
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
@@ -109,6 +110,8 @@ class LocalFleet(FleetBase):
     """
 
     dtype: str
+    knows_delay = False
+    """Whether rows of a key can wait for their labels."""
 
     def _begin(self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str) -> None:
         """Start without keys; the states that an engine allocates begin as that of ``model``."""
@@ -121,8 +124,10 @@ class LocalFleet(FleetBase):
 
     def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
-        taken = take(template, "a fleet", "keep one model per key instead")
-        model = replace(taken.model, state=taken.model.state.copy())
+        taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.knows_delay)
+        state = taken.model.state.copy()
+        # A new key has no labels yet; those that the template has seen are of other keys.
+        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 
@@ -202,6 +207,21 @@ class LocalFleet(FleetBase):
             raise InputError(f"key {key!r:.60} is not in this fleet of {len(self)} keys; it appears with its first row")
         return replace(self._model, state=self._state(self._slot_of[key]))
 
+    def put(self, key: Key, model: Online) -> None:
+        """Replace the state of a key, which may be new.
+
+        Parameters
+        ----------
+        key : str or int
+            The key.
+        model : Online
+            As :meth:`online` gave it, having learned more.
+        """
+        (slot,) = self._add(check_keys([key]))
+        self._model.n_passed = model.n_passed
+        states = State(*(array[None] for array in model.state))
+        self._fill(int(slot), states)
+
     def __repr__(self) -> str:
         ensemble = self._model.experts.ensemble
         experts = f"{ensemble.n_experts} experts of {ensemble.layout.feature_counts()} features"
@@ -225,6 +245,7 @@ class LocalFleet(FleetBase):
 
     # -- files -----------------------------------------------------------------------------------------------------
 
+    @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically; every kind of fleet reads it.
 
@@ -233,7 +254,7 @@ class LocalFleet(FleetBase):
         path : str or path
             The file; an existing one is replaced.
         """
-        fleet_file.write(path, self._model, self._header(), self._pieces())
+        fleet_file.write(path, self._model, self._header(), self._pieces(), self._more_arrays())
 
     def to_parts(self) -> tuple[dict[str, Any], Arrays]:
         """Take the fleet apart, without its template, to be stored as part of another file.
@@ -246,7 +267,11 @@ class LocalFleet(FleetBase):
             States of all keys; not copies.
         """
         pieces = self._pieces()
-        return self._header() | {"n_pages": len(pieces)}, fleet_file.page_arrays(pieces)
+        return self._header() | {"n_pages": len(pieces)}, fleet_file.page_arrays(pieces) | self._more_arrays()
+
+    def _more_arrays(self) -> Arrays:
+        """What an engine stores beside the states."""
+        return {}
 
     def _header(self) -> dict[str, Any]:
         names = None if self.feature_names is None else list(self.feature_names)
@@ -259,6 +284,11 @@ class LocalFleet(FleetBase):
 
     def _restore(self, stored: fleet_file.Stored) -> Self:
         """Restore the contents of a file."""
+        if stored.model.settings.delay and not self.knows_delay:
+            raise InputError(
+                f"the file holds a fleet with delay={stored.model.settings.delay}, whose rows wait; "
+                f"load it with iegp.Fleet, not with {type(self).__name__}"
+            )
         self._begin(stored.model, stored.single_output, stored.names, stored.dtype)
         self._add(stored.keys)
         first = 0

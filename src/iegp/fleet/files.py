@@ -6,6 +6,9 @@ import os
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from iegp.core.delay import Waiting
 from iegp.core.model import Online
 from iegp.core.state import State
 from iegp.errors import IegpError, ModelFileError
@@ -14,7 +17,7 @@ from iegp.fleet.pages import BELIEFS
 from iegp.storage import ensemble_schema
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage import model_file as modelfile
-from iegp.storage.schema import check_arrays, count, under
+from iegp.storage.schema import Field, check_arrays, count, part_of, under
 from iegp.typing import Arrays, Float
 
 KIND = "Fleet"
@@ -38,10 +41,12 @@ class Stored(NamedTuple):
         return [self.arrays[f"page.{number}.{field}"] for number in range(self.n_pages)]
 
 
-def write(path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State]) -> None:
+def write(
+    path: str | os.PathLike[str], model: Online, header: dict[str, Any], pages: list[State], more: Arrays
+) -> None:
     config, arrays = snapshot.take(model)
     whole = {"estimator": KIND, "iegp": version("iegp"), "online": config, "n_pages": len(pages)}
-    modelfile.write(path, whole | header, arrays | page_arrays(pages))
+    modelfile.write(path, whole | header, arrays | page_arrays(pages) | more)
 
 
 def page_arrays(pages: list[State]) -> Arrays:
@@ -111,6 +116,8 @@ def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
     n_keys = sum(_check_page(stored, number) for number in range(stored.n_pages))
     if n_keys != len(stored.keys):
         raise ValueError(f"there are {len(stored.keys)} keys, but {n_keys} states")
+    if model.settings.delay:
+        _check_waiting(stored)
 
 
 def _check_page(stored: Stored, number: int) -> int:
@@ -118,7 +125,35 @@ def _check_page(stored: Stored, number: int) -> int:
     model, rows = stored.model, f"page.{number}.rows"
     check_arrays({rows: ensemble_schema.ROWS._replace(shape=(None, 2))}, stored.arrays)
     n_keys, n_rows = len(stored.arrays[rows]), float(stored.arrays[rows].max(initial=0.0))
-    fields = ensemble_schema.state_schema(ensemble_schema.Described.of(model), n_rows, n_keys)
+    fields = ensemble_schema.state_schema(ensemble_schema.Described.of(model), n_rows, n_keys, model.n_passed)
     fields |= {name: fields[name]._replace(dtype=stored.dtype) for name in BELIEFS}
     check_arrays(under(f"page.{number}.", fields), stored.arrays)
     return n_keys
+
+
+def waiting_arrays(waiting: list[Waiting]) -> Arrays:
+    """Rows of all keys that wait for their labels, one key after another."""
+    stored = [rows.stored() for rows in waiting]
+    arrays = {f"late.{name}": np.concatenate([rows[name] for rows in stored]) for name in stored[0]}
+    return arrays | {"late.count": np.array([len(rows.x) for rows in waiting], dtype=np.int64)}
+
+
+def waiting_from(stored: Stored) -> list[Waiting]:
+    """The inverse, of arrays that were checked."""
+    ends = np.cumsum(stored.arrays["late.count"])
+    arrays = {name: array for name, array in part_of(stored.arrays, "late").items() if name != "count"}
+    parts = [np.split(array, ends[:-1]) for array in arrays.values()]
+    rows_of = (dict(zip(arrays, (array.copy() for array in rows), strict=True)) for rows in zip(*parts, strict=True))
+    return [Waiting.restored(rows) for rows in rows_of]
+
+
+def _check_waiting(stored: Stored) -> None:
+    model = stored.model
+    if not stored.keys:
+        return
+    counted = Field((len(stored.keys),), 0, model.settings.delay, np.int64)
+    check_arrays({"late.count": counted}, stored.arrays)
+    own = ensemble_schema.Described.of(model).sizes
+    n = int(stored.arrays["late.count"].sum())
+    fields = ensemble_schema.waiting_schema(model.settings, own, n, model.fills_gaps)
+    check_arrays({name.replace("waiting.", "late."): field for name, field in fields.items()}, stored.arrays)

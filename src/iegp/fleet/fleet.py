@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iegp._writers import one_writer
 from iegp.core import ensemble as ens
 from iegp.core import keyed
+from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
+from iegp.core.delay import Waiting
 from iegp.core.model import Online, to_user_mixture
 from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
 from iegp.core.predictive.components import Components
@@ -21,7 +25,7 @@ from iegp.fleet import files as fleet_file
 from iegp.fleet.base import DTYPES, LocalFleet
 from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.pages import Pages
-from iegp.fleet.routing import Routed, Task, route, run_tasks
+from iegp.fleet.routing import Task, route, run_tasks
 from iegp.fleet.run import FleetRun
 from iegp.fleet.template import Template
 from iegp.typing import Arrays, Float, Int
@@ -35,7 +39,8 @@ class Fleet(LocalFleet):
 
     Every key starts as a copy of the template, and from then on its results are those of a single model that is fed the
     rows of that key (to 1e-8). Scaling, frequencies and hyperparameters are the template's; states are stacked in
-    memory, and the keys of a call are spread over threads.
+    memory, and the keys of a call are spread over threads. A template with a ``delay`` gives every key that delay,
+    counted in rows of the key; keys are then learned one after another.
 
     Parameters
     ----------
@@ -65,6 +70,8 @@ class Fleet(LocalFleet):
     (['fan', 'pump'], (1,))
     """
 
+    knows_delay = True
+
     def __init__(
         self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", n_jobs: int | None = None
     ) -> None:
@@ -76,9 +83,13 @@ class Fleet(LocalFleet):
 
     def _allocate(self) -> None:
         self._pages = Pages(self._model.state, self.dtype)
+        self._waiting: list[Waiting] = []
+        """With a delay: the rows of each key that wait for their labels."""
 
     def _grow(self, n_more: int) -> None:
         self._pages.grow(n_more)
+        if self._model.waiting is not None:
+            self._waiting += [self._model.waiting] * n_more
 
     def _state(self, slot: int) -> State:
         return self._pages.state(slot)
@@ -98,8 +109,24 @@ class Fleet(LocalFleet):
         """Size of one key's state."""
         return self._pages.bytes_per_key
 
+    @property
+    def n_samples_seen_(self) -> dict[Key, int]:
+        learned = super().n_samples_seen_
+        waiting = zip(learned, self._waiting, strict=True) if self._waiting else ()
+        return learned | {key: learned[key] + len(rows.x) for key, rows in waiting}
+
+    def online(self, key: Key) -> Online:
+        model = super().online(key)
+        return replace(model, waiting=self._waiting[self._slot_of[key]]) if self._waiting else model
+
+    def put(self, key: Key, model: Online) -> None:
+        super().put(key, model)
+        if model.waiting is not None:
+            self._waiting[self._slot_of[key]] = model.waiting
+
     # -- learning --------------------------------------------------------------------------------------------------
 
+    @one_writer
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
         """Predict each row with the model of its key, then learn it, the rows of a key in their order.
 
@@ -126,6 +153,9 @@ class Fleet(LocalFleet):
         rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
         labels = self._check_labels(y, len(rows))
+        if self._model.settings.delay:
+            predictions = self._learn_late(names, rows, labels, level)
+            return FleetRun.of_predictions(predictions, labels, self.single_output, level=level, keys=_objects(names))
         x, targets = self._model.scaling.standardise_x(rows), self._model.scaling.standardise_y(labels)
         slots = self._add(names)
         parts = [
@@ -151,13 +181,31 @@ class Fleet(LocalFleet):
         run_tasks(work, routed.tasks, n_threads)
         if level is not None:
             out = ens.with_intervals(out, mixture._replace(weights=out.weights), y, level)
-        return Predictions(*(_unsorted(routed, part) if len(part) else part for part in out))
+        return Predictions(*(_sorted_back(part, routed.order) if len(part) else part for part in out))
+
+    def _learn_late(self, names: list[Key], x: Float, y: Float, level: float | None) -> Predictions:
+        """The same with a delay: what a single model does, key by key, in the units of y."""
+        self._add(names)
+        parts, order = [online.learn(self._copy(), x[:0], y[:0], level=level)], np.empty(0, dtype=np.int64)
+        for key, rows in _rows_by_key(names):
+            model = self.online(key)
+            parts.append(online.learn(model, x[rows], y[rows], level=level))
+            self.put(key, model)
+            order = np.append(order, rows)
+        whole = Predictions.concatenate(parts)
+        return Predictions(*(_sorted_back(part, order) if len(part) else part for part in whole))
+
+    def _copy(self) -> Online:
+        """The template, which learning the copy does not change."""
+        return replace(self._model, state=self._model.state.copy())
 
     # -- predicting ------------------------------------------------------------------------------------------------
 
     def predict_dist(self, keys: Any, X: ArrayLike) -> Mixture:
         rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
+        if self._model.settings.delay:
+            return self._predict_late(names, rows)
         x = self._model.scaling.standardise_x(rows)
         slots = self._slots(names)
         whole = _components(len(x), self._model.experts.ensemble.n_experts, self._model.n_outputs)
@@ -170,6 +218,16 @@ class Fleet(LocalFleet):
                     array[chosen] = part
         return to_user_mixture(self._model.scaling, Mixture.unchecked(*whole, self.single_output))
 
+    def _predict_late(self, names: list[Key], x: Float) -> Mixture:
+        """The same with a delay, key by key: every label that was handed over is known."""
+        parts, order = [online.predict(self._model, x[:0])], np.empty(0, dtype=np.int64)
+        for key, rows in _rows_by_key(names):
+            parts.append(online.predict(self.online(key) if key in self else self._model, x[rows]))
+            order = np.append(order, rows)
+        mixture = Mixture.concatenate(parts)
+        whole = Components(*(_sorted_back(getattr(mixture, name), order) for name in Components._fields))
+        return Mixture.unchecked(*whole, self.single_output)
+
     def _predict(self, slots: Int, x: Float, pages: list[State]) -> Components:
         ensemble, n_threads = self._model.experts.ensemble, n_threads_from(self.n_jobs)
         routed = route(slots, self._pages.keys_per_page, n_threads)
@@ -180,7 +238,7 @@ class Fleet(LocalFleet):
             keyed.predict_keys(ensemble, pages[task.page], keyed.RowsByKey(task.slots, task.edges, x, x), mixture)
 
         run_tasks(work, routed.tasks, n_threads)
-        return Components(*(_unsorted(routed, part) for part in mixture))
+        return Components(*(_sorted_back(part, routed.order) for part in mixture))
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -255,6 +313,18 @@ class Fleet(LocalFleet):
         for i in range(0, len(keys), self._pages.keys_per_page):
             part = slice(i, i + self._pages.keys_per_page)
             self._pages.put(places[part], source._pages.take(slots[part]))
+        if source._waiting:
+            for slot, place in zip(slots, places, strict=True):
+                self._waiting[place] = source._waiting[slot]
+
+    def _more_arrays(self) -> Arrays:
+        return fleet_file.waiting_arrays(self._waiting) if self._waiting else {}
+
+    def _restore(self, stored: fleet_file.Stored) -> Self:
+        super()._restore(stored)
+        if self._waiting:
+            self._waiting = fleet_file.waiting_from(stored)
+        return self
 
 
 def _objects(names: list[Key]) -> NDArray[Any]:
@@ -268,7 +338,16 @@ def _components(n: int, n_experts: int, n_outputs: int) -> Components:
     return Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
 
 
-def _unsorted(routed: Routed, sorted_rows: Float) -> Float:
-    rows = np.empty_like(sorted_rows)
-    rows[routed.order] = sorted_rows
-    return rows
+def _rows_by_key(names: list[Key]) -> list[tuple[Key, list[int]]]:
+    """Keys in order of appearance, each with its rows."""
+    rows_of: dict[Key, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of.setdefault(name, []).append(row)
+    return list(rows_of.items())
+
+
+def _sorted_back(rows: Float, place: Int) -> Float:
+    """Rows of which the i-th belongs at ``place[i]``."""
+    whole = np.empty_like(rows)
+    whole[place] = rows
+    return whole

@@ -7,19 +7,25 @@ key starts from what the shared model knows and learns its own rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core import late
+from iegp.core import model as online
+from iegp.core.late import Asked
 from iegp.core.model import Online
 from iegp.core.predictions import Predictions
+from iegp.core.predictive.mixture import Mixture
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
 from iegp.stream.answers import predictions_of
-from iegp.stream.learner import Learner
+from iegp.stream.learner import Answered, Learner, steps_ahead
+from iegp.stream.pending import Waiting
 from iegp.typing import Arrays, Bool, Float
 
 # How long all rows share a model that has no warm-up; as long as a job takes new columns in.
@@ -62,6 +68,8 @@ class KeyedLearner:
     def __init__(self, shared: Learner, fleet: Fleet | None, tell: Callable[[Fleet], None]) -> None:
         self.shared = shared
         self.fleet = fleet
+        self.clocks = shared.clocks
+        """How far the models of keys have come that were asked rows; None: that of all rows, where all others begin."""
         self._tell = tell
 
     @property
@@ -76,7 +84,10 @@ class KeyedLearner:
     @property
     def rows_to_share(self) -> int:
         """Rows that still teach all keys."""
-        return (self.model.settings.warmup or _SHARED_ROWS) - self.model.n_seen
+        settings = self.model.settings
+        # A warm-up counts labels, which come late with a delay.
+        n_shared = settings.warmup + settings.delay if settings.warmup else _SHARED_ROWS
+        return n_shared - self.model.n_seen
 
     @property
     def rows_to_refit(self) -> int:
@@ -104,9 +115,9 @@ class KeyedLearner:
         """Predict each row with the model of its key, then learn it."""
         if self.fleet is None:
             learned = self.shared.learn(x, labels)
-            if self.rows_to_share <= 0:
-                self._start()
+            self._start_if_due()
             return learned
+        self._catch_up(keys or ())
         cheap = self.shared.cheap_intervals
         try:
             run = self.fleet.learn(list(keys or ()), self._filled(x), labels, None if cheap else self.shared.level)
@@ -123,11 +134,81 @@ class KeyedLearner:
         """Predict each row as if it came next, one of an unknown key with the template; nothing is learned."""
         if self.fleet is None:
             return self.shared.predict(x)
+        if any(self.clocks[key].behind for key in set(keys or ()) if key in self.clocks):
+            return self._mixed(self._ask(x, keys or (), moves=False)[0])
         dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
         mean, std = dist.mean, dist.std
         cheap = self.shared.cheap_intervals
         lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
         return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
+
+    def _catch_up(self, keys: tuple[str, ...]) -> None:
+        """Rows that were asked since the last of their key have passed; those that come now are learned."""
+        for key, n in Counter(keys).items() if len(self.clocks) > 1 else ():
+            clock = self.clocks.get(key)
+            if clock is None:
+                continue
+            if clock.behind:
+                model = self._model_of(key)
+                online.pass_rows(model, clock.behind)
+                self._put(key, model)
+            clock.came(n)
+
+    def ask(self, x: Float, wanted: Sequence[bool], keys: tuple[str, ...] | None = None, /) -> Answered:
+        """Predict each row, which comes next of its key and has no label yet."""
+        names = keys or ()
+        if self.fleet is None:
+            self.clocks.update(dict.fromkeys(names, self.shared.clock))
+            return self.shared.ask(x, wanted)
+        asked, places = self._ask(x, names, moves=True)
+        return Answered(self._mixed(asked), [row if w else None for row, w in zip(asked, wanted, strict=True)], places)
+
+    def _ask(self, x: Float, keys: tuple[str, ...], moves: bool) -> tuple[list[Asked], list[int]]:
+        """What the experts of its key answer to each row; the clocks move if the rows have come."""
+        x, rows_of = self._filled(x), dict[str, list[int]]()
+        for i, key in enumerate(keys):
+            rows_of.setdefault(key, []).append(i)
+        found: dict[int, tuple[Asked, int]] = {}
+        for key, rows in rows_of.items():
+            clock, model = self.clocks.get(key) or replace(self.shared.clock), self._model_of(key)
+            n_steps = steps_ahead(model, clock)
+            if not moves:
+                found |= {i: (online.ask(model, x[i : i + 1], n_steps), clock.rows) for i in rows}
+                continue
+            asked = online.ask(model, x[rows], n_steps)
+            found |= {i: (asked.row(j), clock.rows + j) for j, i in enumerate(rows)}
+            if model.waiting is None:
+                clock.rows += len(rows)
+                self.clocks[key] = clock
+        return [found[i][0] for i in range(len(keys))], [found[i][1] for i in range(len(keys))]
+
+    def _mixed(self, asked: list[Asked]) -> Predictions:
+        ensemble = self.model.experts.ensemble
+        return self.shared.of_numbers(Mixture.concatenate([late.mixture(ensemble, row) for row in asked]))
+
+    def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
+        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        if self.fleet is None or waiting.key is None:
+            scored = self.shared.learn_asked(waiting, x, label)
+            self._start_if_due()
+            return scored
+        late_label, scored = self.shared.scored(waiting, label)
+        model, clock = self._model_of(waiting.key), self.clocks[waiting.key]
+        online.learn_asked(model, self._filled(x), late_label._replace(n_steps=clock.arrived(waiting.place)))
+        self._put(waiting.key, model)
+        return scored
+
+    def _model_of(self, key: str) -> Online:
+        """A copy of the model of a key, which may be new."""
+        assert self.fleet is not None
+        if key in self.fleet:
+            return self.fleet.online(key)
+        return replace(self.fleet.template, state=self.fleet.template.state.copy())
+
+    def _put(self, key: str, model: Online) -> None:
+        assert self.fleet is not None
+        self.fleet.put(key, model)
+        self.model.n_passed = model.n_passed
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
         """Which keys the template answers for; None while one model answers for all."""
@@ -135,7 +216,12 @@ class KeyedLearner:
             return None
         return np.array([key not in self.fleet for key in keys], dtype=bool)
 
-    def _start(self) -> None:
+    def _start_if_due(self) -> None:
+        if self.rows_to_share > 0:
+            return
+        if self.shared.clock.behind:
+            self.shared.catch_up()
+        self.clocks.update({key: replace(self.shared.clock) for key in self.clocks})
         self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads)
         self._tell(self.fleet)
 

@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     feature_names: tuple[str, ...] | None
 
 
-def take(template: Template, what: str, instead: str) -> Taken:
+def take(template: Template, what: str, instead: str, knows_delay: bool = False) -> Taken:
     """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot."""
     if not hasattr(template, "model_"):
         raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
@@ -36,10 +36,10 @@ def take(template: Template, what: str, instead: str) -> Taken:
         raise InputError(
             f"{what} of {type(template).__name__} is not possible; only IEGPRegressor can be a template, {instead}"
         )
-    if model.settings.delay:
+    if model.settings.delay and not knows_delay:
         raise InputError(
             f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their "
-            "labels; use delay=0, or one estimator per key"
+            "labels; use delay=0, an iegp.Fleet, or one estimator per key"
         )
     if model.settings.drift_per == "time":
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from iegp._writers import one_writer
 from iegp.core.predictive.mixture import Mixture
 from iegp.fleet.pytorch.features import features
 from iegp.fleet.pytorch.fleet import TorchFleet
@@ -70,6 +71,7 @@ class TorchEnsemble:
         self.fleet = TorchFleet(template, [self.KEY], dtype=dtype, device=device)
         self._shell = Shell(template)
 
+    @one_writer
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
         """Predict each row, then learn it, in order; see :meth:`TorchFleet.learn`.
 

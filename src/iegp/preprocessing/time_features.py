@@ -27,6 +27,9 @@ def read_time(text: str) -> datetime | None:
         return datetime.fromisoformat(text.strip())
     except ValueError:
         pass
+    # Python also reads 1_000 and the digits of every script.
+    if not text.isascii() or "_" in text:
+        return None
     try:
         seconds = float(text)
         while abs(seconds) > _LARGEST_SECONDS and math.isfinite(seconds):

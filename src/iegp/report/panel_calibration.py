@@ -99,10 +99,17 @@ def _diagonal(x: Axis, y: Axis) -> str:
     return svg.line(x, y, ends, ends, "ideal")
 
 
+# Beyond it the normal approximation is as good; SciPy's quantiles take the longer the more rows there are, up to days.
+_MOST_EXACT = 1e6
+
+
 def by_chance(n: Float | float, share: Float) -> tuple[Float, Float]:
     """Return the range of 95 % of the observed shares if the true share is ``share``."""
     n = np.maximum(np.round(n), 1.0)
-    return binom.ppf(0.025, n, share) / n, binom.ppf(0.975, n, share) / n
+    few, reach = np.minimum(n, _MOST_EXACT), 1.96 * np.sqrt(np.maximum(share * (1.0 - share), 0.0) / n)
+    low, high = (binom.ppf(quantile, few, share) / few for quantile in (0.025, 0.975))
+    is_exact = n <= _MOST_EXACT
+    return np.where(is_exact, low, share - reach), np.where(is_exact, high, share + reach)
 
 
 def _from_zero(high: float, title: str) -> Axis:

@@ -132,12 +132,18 @@ def _with_power(title: str, power: int) -> str:
     return f"{title} (× {power_of_ten(power)})" if power else title
 
 
+# Parts of smaller numbers are no longer numbers.
+_SMALLEST = 1e-300
+
+
 def _apart(low: float, high: float) -> tuple[float, float]:
     """Return ends far enough apart to put numbers between them."""
     size = max(abs(low), abs(high))
+    if size < _SMALLEST:
+        return -1.0, 1.0
     if high - low > 1e-9 * size and high > low:
         return low, high
-    return (low - 0.5 * size, high + 0.5 * size) if size > 0.0 else (-1.0, 1.0)
+    return low - 0.5 * size, high + 0.5 * size
 
 
 def _decimal(value: float) -> str:

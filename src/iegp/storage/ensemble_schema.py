@@ -7,17 +7,27 @@ Features have a norm of at most ``p``, so that rows bound the beliefs about them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, LARGEST_SQUARE, N_DRAWS
+from iegp.core.compute.tolerances import (
+    FARTHEST_LINEAR,
+    LARGEST_FREQUENCY,
+    LARGEST_SQUARE,
+    LONGEST_GAP,
+    MAX_LAG,
+    N_DRAWS,
+)
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
 from iegp.core.kernels import Inputs, Kernel
+from iegp.core.lags import CLASS, LATENT_NUMBER, RATE, Lags, lags_from
+from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
@@ -51,6 +61,7 @@ class Sizes(NamedTuple):
     n_outputs: int
     """Outputs, or classes; 1 for counts."""
     n_link: int
+    lags: Lags
 
     @property
     def n_beliefs(self) -> int:
@@ -88,12 +99,30 @@ def sizes(header: Header, arrays: Arrays) -> Sizes:
     noise_models = settings.noise_forgetting if gaussian else settings.sharpness
     if len(header.column_keys) != n_columns:
         raise ValueError(f"column_keys are not {n_columns} different whole numbers")
-    layout = layout_for(settings, header.kernels, Inputs(header.column_keys, np.ones(n_columns)))
-    return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link)
+    lags = _lags(settings, n_outputs, arrays)
+    layout = layout_for(settings, header.kernels, Inputs.of(header.column_keys, np.ones(n_columns), lags))
+    return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link, lags)
 
 
-def check(header: Header, arrays: Arrays) -> Sizes:
-    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one."""
+def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
+    """Lags as the arrays say; files without any need not have them."""
+    plain = lags_from(settings.lags, settings.likelihood, np.empty((0, 2)), n_outputs)
+    if not settings.lags:
+        return plain
+    n_values = None if plain.kind == CLASS else plain.table.shape[1]
+    table = Field((len(plain.table), n_values), -FARTHEST_LINEAR, FARTHEST_LINEAR)
+    if plain.kind in (RATE, LATENT_NUMBER):
+        table = table._replace(low=[[-LARGEST_FLOAT], [_TINY]], high=LARGEST_FLOAT)
+    offsets = Field(plain.offsets.shape, 1, MAX_LAG, np.int64, rules=(schema.equals(plain.offsets),))
+    schema.check_arrays({"ensemble.lags.offsets": offsets, "ensemble.lags.table": table}, arrays)
+    return Lags(arrays["ensemble.lags.offsets"], plain.kind, arrays["ensemble.lags.table"])
+
+
+def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
+    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one.
+
+    ``n_passed`` rows passed without a label.
+    """
     settings = header.settings
     numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
     if numbers and any(power != 1.0 for power in settings.sharpness):
@@ -105,8 +134,8 @@ def check(header: Header, arrays: Arrays) -> Sizes:
     n_rows = float(arrays["state.rows"][0])
     basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
     described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
-    n_steps = n_rows if settings.drift_per == "row" else n_rows + _steps_of(arrays)
-    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_steps=n_steps)), arrays)
+    n_more = n_passed if settings.drift_per == "row" else _steps_of(arrays)
+    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_passed=n_more)), arrays)
     return own
 
 
@@ -148,10 +177,11 @@ def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
     n_draws = N_DRAWS if not gaussian and settings.integration == "monte-carlo" else 0
     noise_var = Field((n_beliefs, own.n_latents), 1e-120, 1e302)
     n_waves, n_affine = int(own.layout.waves[-1]), int(own.layout.affine[-1])
+    n_columns = own.n_columns + own.lags.n_columns
     return {
-        "ensemble.basis.frequencies": Field((n_waves, own.n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
+        "ensemble.basis.frequencies": Field((n_waves, n_columns), -LARGEST_FREQUENCY, LARGEST_FREQUENCY),
         "ensemble.basis.amplitudes": Field((n_waves,), 0.0, 1.0 + _SLACK),
-        "ensemble.basis.columns": Field((n_affine,), -1, own.n_columns - 1, np.int64),
+        "ensemble.basis.columns": Field((n_affine,), -1, n_columns - 1, np.int64),
         "ensemble.basis.slopes": Field((n_affine,), 0.0, 1.0 + _SLACK),
         "ensemble.drift": Field((int(own.layout.features[-1]),), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
@@ -207,6 +237,7 @@ class Described(NamedTuple):
         """Those of a model that was checked."""
         ensemble = model.experts.ensemble
         known = {"scaling.x_mean": model.scaling.x_mean, "state.vector": model.state.vector}
+        known |= {f"ensemble.lags.{name}": getattr(ensemble.lags, name) for name in ("offsets", "table")}
         header = Header(model.settings, model.experts.kernels, model.column_keys)
         own = sizes(header, known | {"ensemble.link": ensemble.link})
         return cls(model.settings, own, ensemble.basis, ensemble.drift, ensemble.prior_ratio)
@@ -224,12 +255,10 @@ class Described(NamedTuple):
         return np.array(squares)[layout.kernel_of]
 
 
-def state_schema(
-    experts: Described, n_rows: float, n_keys: int | None = None, n_steps: float | None = None
-) -> dict[str, Field]:
+def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n_passed: float = 0) -> dict[str, Field]:
     """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many.
 
-    ``n_steps`` is the number of steps of the walk, that of rows by default.
+    ``n_passed`` are steps of the walk beside those of the rows: rows without a label, or elapsed time.
     """
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
@@ -237,12 +266,13 @@ def state_schema(
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
-        "matrix": _matrix(experts, (n_rows, n_rows if n_steps is None else n_steps), front),
+        "matrix": _matrix(experts, n_rows, n_rows + n_passed, front),
         "vector": Field((*front, int(places.features[-1]), own.n_latents), -largest, largest),
         "noise_shape": _noise_shape(settings, own, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
         "rows": ROWS._replace(shape=(*front, 2)),
+        "recent": Field((*front, own.lags.n_recent, own.lags.table.shape[1]), -FARTHEST_LINEAR, FARTHEST_LINEAR),
     }
 
 
@@ -255,12 +285,8 @@ def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int
     return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 
-def _matrix(experts: Described, counts: tuple[float, float], front: tuple[int, ...]) -> Field:
-    """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance.
-
-    ``counts`` are those of rows and of steps.
-    """
-    n_rows, n_steps = counts
+def _matrix(experts: Described, n_rows: float, n_steps: float, front: tuple[int, ...]) -> Field:
+    """Static: an upper triangular factor with a positive diagonal. Drifting: a covariance."""
     places, drift = experts.sizes.layout, experts.largest_drift()
     is_static = drift == 0.0
     likelihood = experts.settings.likelihood
@@ -334,4 +360,30 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.y": kept["kept.y"],
         "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
+        "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
     }
+
+
+def asked_schema(model: Online, n_waiting: int) -> Field:
+    """What experts answered to rows that wait for their labels: :class:`iegp.core.late.Asked`, a row each."""
+    gaussian = model.settings.likelihood == "gaussian"
+    largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
+    low_high = {
+        "used": (0.0, 1.0 + 1e-6),
+        "means": (-largest, largest),
+        # In units of the noise, which is one of them.
+        "variances": (1.0 - _SLACK if gaussian else 0.0, LARGEST_FLOAT),
+        "steps": (0.0, LONGEST_GAP),
+        "noise_shape": (_TINY, np.inf),
+        "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
+        "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),
+    }
+    *shapes, (_, n_labels), link = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
+    sizes = [math.prod(shape) for shape in shapes]
+    units = [(-LARGEST_FLOAT, LARGEST_FLOAT)] * n_labels + [(_TINY, LARGEST_FLOAT)] * n_labels
+    low, high = np.array([*np.repeat(list(low_high.values()), sizes, axis=0), *units]).T
+    if not gaussian:
+        likelihood = named(model.settings.likelihood)
+        low = np.append(low, np.broadcast_to(likelihood.link_low, link))
+        high = np.append(high, np.broadcast_to(likelihood.link_high, link))
+    return Field((n_waiting, len(low)), low, high)

@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.batch_view import BatchView
 from iegp.core.clock import Clock
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
 from iegp.core.kernels import Stationary, kernel_from_config
+from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
 from iegp.core.model import Online, check_label_range
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
-from iegp.core.state import Ensemble, Layout, State
+from iegp.core.state import Ensemble, State
 from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import check_arrays, count, flag, with_floats
+from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch")
+_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags")
+BATCH_ARRAYS = ("noise_shape", "noise_scale", "log_weights")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
 
@@ -39,18 +42,24 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         "is_warming_up": model.is_warming_up,
         "n_warmup_learned": model.n_warmup_learned,
     }
+    if model.n_passed:
+        config["n_passed"] = model.n_passed
     if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
     arrays |= {f"ensemble.basis.{name}": array for name, array in ensemble.basis._asdict().items()}
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
+    if len(ensemble.lags.offsets):
+        arrays |= {"ensemble.lags.offsets": ensemble.lags.offsets, "ensemble.lags.table": ensemble.lags.table}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     if model.waiting is not None:
-        # Steps follow from times, and are one each where there are none.
-        arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items() if name != "steps"}
+        arrays |= {f"waiting.{name}": array for name, array in model.waiting.stored().items()}
     if model.clock is not None:
         first, last, unit, held = model.clock
         arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
+    if model.batch is not None:
+        config["batch_steps"] = model.batch.n_steps
+        arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -61,14 +70,15 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
-        arrays = _with_basis(settings, _one_after_another(arrays))
+        arrays = {"state.recent": NO_LAGS.table} | _with_basis(settings, _one_after_another(arrays))
         keys = config.get("column_keys", range(len(arrays["scaling.x_mean"])))
         kernels = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         if len(kernels) != len(settings.kernels):
             raise ValueError("the numbers of kernels differ")
         header = Header(settings, kernels, tuple(keys))
-        sizes = ensemble_schema.check(header, arrays)
-        model = _model(header, sizes.layout, config, arrays)
+        n_passed = count("n_passed", config.get("n_passed", 0))
+        sizes = ensemble_schema.check(header, arrays, n_passed)
+        model = _model(header, sizes, config, arrays)
         _check_header(model)
         _check_warmup(model)
         check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
@@ -78,6 +88,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             check_label_range(model, model.waiting.y)
         if settings.drift_per == "time":
             model.clock = _clock(model, arrays)
+        if "batch_steps" in config:
+            model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
@@ -94,17 +106,18 @@ def _require_likelihood(config: dict[str, Any]) -> None:
         )
 
 
-def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Arrays) -> Online:
+def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays) -> Online:
     settings = header.settings
     ensemble = Ensemble(
         basis=Basis(*(arrays[f"ensemble.basis.{name}"] for name in Basis._fields)),
-        layout=layout,
+        layout=sizes.layout,
         rule=RULES.index(settings.weights),
         rate=settings.stacking_rate,
         shutdown=settings.shutdown,
         likelihood=likelihood_code(settings.likelihood),
         integration=INTEGRATIONS.index(settings.integration),
         glitch=glitch_limit(settings),
+        lags=sizes.lags,
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
@@ -119,6 +132,7 @@ def _model(header: Header, layout: Layout, config: dict[str, Any], arrays: Array
         column_keys=header.column_keys,
         fills_gaps=config.get("fills_gaps", False),
         n_warmup_learned=0,
+        n_passed=config.get("n_passed", 0),
     )
     # Files that do not say: as many as there can have been.
     most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
@@ -132,8 +146,7 @@ def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
     if n > model.settings.delay or (n < model.settings.delay and model.state.rows[0] > model.n_warmup_learned):
         raise ValueError(f"{n} rows wait for labels that come {model.settings.delay} rows late")
     check_arrays(ensemble_schema.waiting_schema(model.settings, sizes, n, model.fills_gaps), arrays)
-    stored = {name: arrays[f"waiting.{name}"] for name in Waiting._fields if name != "steps"}
-    return Waiting(**stored, steps=np.ones(n))
+    return Waiting.restored(part_of(arrays, "waiting"))
 
 
 def _clock(model: Online, arrays: Arrays) -> Clock:
@@ -145,6 +158,15 @@ def _clock(model: Online, arrays: Arrays) -> Clock:
     if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
         raise ValueError("the times of rows are not in order")
     return clock
+
+
+def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
+    """Weights and noise of predictions of many rows, which have seen as many rows as the model at most."""
+    described = ensemble_schema.Described.of(model)
+    fields = ensemble_schema.state_schema(described, float(model.n_seen))
+    check_arrays({f"batch.{name}": fields[name] for name in BATCH_ARRAYS}, arrays)
+    count("batch_steps", n_steps, low=1, high=max(model.n_seen, 1))
+    return BatchView(**{name: arrays[f"batch.{name}"] for name in BATCH_ARRAYS}, n_steps=n_steps)
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:

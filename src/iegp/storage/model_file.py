@@ -16,8 +16,11 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
+import stat
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +30,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from iegp.errors import IegpError, ModelFileError
+from iegp.storage.locks import try_lock
 from iegp.typing import Arrays
 
 # What the format's readers take: a file with more could be written and never be read again.
@@ -63,19 +67,28 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 3
+FORMAT = 4
 _KEY = "iegp"
+# From this format on the checksum is of the header too.
+_WHOLE_FILE = 4
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
     """Write a model file atomically."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({"format": FORMAT, **header, "sha256": _digest(arrays)}, allow_nan=True, sort_keys=True)
-    replace_atomically(Path(path), *pieces(arrays, {_KEY: text}))
+    replace_atomically(Path(path), *pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)}))
+
+
+def signed(header: dict[str, Any], arrays: Arrays) -> str:
+    """The header as JSON, with the checksum of all of it and of the arrays; another one in it is replaced."""
+    return json.dumps(header | {"sha256": _digest(arrays, header)}, allow_nan=True, sort_keys=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a model file."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        # A named pipe would be waited for, for ever.
+        raise ModelFileError(f"{os.fspath(path)} is not a plain file, so it is not a model file; name the file itself")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = _header(path, file.metadata())
@@ -83,13 +96,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
             arrays = {name: np.array(file.get_tensor(name), order="C") for name in names}
     except (SafetensorError, TypeError, AttributeError) as error:  # the last two: types that NumPy does not have
         raise ModelFileError(f"{os.fspath(path)} is damaged or not a model file ({error})") from error
-    if header.get("sha256") != _digest(arrays):
-        raise ModelFileError(f"{os.fspath(path)} is damaged: its numbers do not match their checksum")
+    is_signed = int(header["format"]) >= _WHOLE_FILE
+    if header.get("sha256") != _digest(arrays, header if is_signed else None):
+        raise ModelFileError(f"{os.fspath(path)} is damaged: it does not match its checksum; try an older copy")
     return header, arrays
 
 
-def _digest(arrays: Arrays) -> str:
+def _digest(arrays: Arrays, header: dict[str, Any] | None) -> str:
+    """Of everything that a file says: of the header, without the checksum itself, and of the arrays."""
     digest = hashlib.sha256()
+    if header is not None:
+        entries = {name: value for name, value in header.items() if name != "sha256"}
+        digest.update(json.dumps(entries, allow_nan=True, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(raw(arrays[name]))
@@ -123,11 +141,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
+    _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     # Errors name the file itself, not the temporary one.
     with naming(path):
         try:
             with open(temporary, "xb") as file:
+                # By its lock others know that it is not left over.
+                try_lock(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -147,6 +168,30 @@ def naming(path: Path | str) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of processes that were killed while they replaced ``path``: nobody holds their lock."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9]+\.[0-9a-f]{{8}}")
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False) and _is_abandoned(entry.path):
+                _remove(Path(entry.path))
+
+
+# Far more than a process needs between making a file and locking it.
+_SECONDS_TO_LOCK = 60.0
+
+
+def _is_abandoned(temporary: str) -> bool:
+    try:
+        with open(temporary, "rb") as file:
+            found = os.fstat(file.fileno())
+            # A file that was made this instant may not be locked yet; then it is empty.
+            is_begun = found.st_size > 0 or found.st_mtime < time.time() - _SECONDS_TO_LOCK
+            return is_begun and try_lock(file.fileno()) is True
+    except OSError:
+        return False
 
 
 def _remove(temporary: Path) -> None:

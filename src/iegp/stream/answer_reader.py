@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from iegp.errors import InputError
 from iegp.readers import Records, object_array, open_source
 from iegp.storage.model_file import replace_atomically
+from iegp.stream.answer_text import guarded
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
 
 
@@ -30,7 +31,7 @@ def write_sidecar(out: Path, about: dict[str, Any]) -> None:
 def read_sidecar(out: Path) -> dict[str, Any]:
     """What is known about the run of ``out``; nothing if the file is not there."""
     path = sidecar_of(out)
-    if not path.exists():
+    if not path.is_file():
         return {}
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -45,12 +46,18 @@ _ROWS = 4096
 _TEXT = ("id", "label", "predicted", "proba", "note")
 
 
-def read_answers(path: Path, key_field: str | None = None) -> Iterator[Answers]:
+def read_answers(path: Path, key_field: str | None = None, is_guarded: bool = False) -> Iterator[Answers]:
     """Consecutive rows with the same classes and the same note, in the order of the file.
 
-    ``key_field`` is what the key is called there, if there are keys.
+    ``key_field`` is what the key is called there, if there are keys. ``is_guarded``: text of CSV has a ' in front where
+    a spreadsheet would have taken it for a formula.
     """
-    rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _text_rows(path, key_field)
+    if path.suffix.lower() == ".parquet":
+        rows = _parquet_rows(path)
+    elif is_guarded and path.suffix.lower() == ".csv":
+        rows = (_unguarded(row) for row in _text_rows(path, None if key_field is None else guarded(key_field)))
+    else:
+        rows = _text_rows(path, key_field)
     try:
         for _, group in groupby(rows, key=_sort):
             some: list[dict[str, Any]] = []
@@ -86,6 +93,13 @@ def _text_rows(path: Path, key_field: str | None) -> Iterator[dict[str, Any]]:
             if records.bad:
                 raise InputError(f"{path}, line {records.bad[0].line}: {records.bad[0].reason}")
             yield from _csv_rows(records)
+
+
+def _unguarded(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix("'"): value.removeprefix("'") if isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def _csv_rows(records: Records) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,10 @@ from iegp.typing import Float
 
 # Below this many rows Arrow's calls cost more than they save.
 FEW_ROWS = 16
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,14})\Z")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,14})\Z")
+# What a spreadsheet takes for the beginning of a formula, and the sign that says otherwise.
+_FORMULA = re.compile(r"[=+\-@\t\r\n']")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 # A line is made of pieces: the same text for all rows, or one text per row, as a list or as an Arrow array.
 Piece = Any
@@ -56,24 +59,39 @@ def _json_notes(answers: Answers) -> list[Piece]:
     return pieces
 
 
-def csv_lines(answers: Answers, key_field: str | None = None, with_header: bool = False) -> bytes:
+def guarded(text: str) -> str:
+    """Text with a ' in front where a spreadsheet would take it for a formula; numbers stay.
+
+    >>> [guarded(text) for text in ("=1+1", "-2.5", "-a", "pump", "'quoted")]
+    ["'=1+1", '-2.5', "'-a", 'pump', "''quoted"]
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def csv_lines(
+    answers: Answers, key_field: str | None = None, with_header: bool = False, guards_formulas: bool = False
+) -> bytes:
     """One line per row; probabilities are a JSON object in a field of their own."""
     few, n = len(answers) < FEW_ROWS, len(answers)
+    field = (lambda text: csv_field(guarded(text))) if guards_formulas else csv_field
     pieces: list[Piece] = []
     names: list[str] = []
     for name, kind, values in answers.columns(key_field):
         if name != "id" or values is not None:
-            names.append(csv_field(name))
-            pieces += [",", _csv_values(answers, kind, np.full(n, np.nan) if values is None else values, few)]
+            names.append(field(name))
+            known = np.full(n, np.nan) if values is None else values
+            pieces += [
+                ",",
+                [field(value or "") for value in known] if kind == "text" else _csv_values(answers, kind, known),
+            ]
     header = (",".join(names) + "\n").encode() if with_header else b""
     return header + _joined([*pieces[1:], "\n"], n, few)
 
 
-def _csv_values(answers: Answers, kind: str, values: Any, few: bool) -> Piece:
+def _csv_values(answers: Answers, kind: str, values: Any) -> Piece:
+    few = len(answers) < FEW_ROWS
     if kind == "proba":
-        values = _joined([*_proba(answers, few), "\n"], len(answers), few).decode().splitlines()
-    if kind in ("text", "proba"):
-        return [csv_field(value or "") for value in values]
+        return list(map(csv_field, _joined([*_proba(answers, few), "\n"], len(answers), few).decode().splitlines()))
     return _whole(values, few) if kind == "whole" else _numbers(values, few, missing="")
 
 

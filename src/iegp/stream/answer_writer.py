@@ -110,10 +110,14 @@ def _open(path: Path, flags: int) -> int:
 
 
 class AnswerFile:
-    """Answers in the format that the name asks for; ``key_field`` is what the key is called, if there are keys."""
+    """Answers in the format that the name asks for; ``key_field`` is what the key is called, if there are keys.
 
-    def __init__(self, output: Output, form: str, key_field: str | None = None) -> None:
+    ``guards_formulas``: text of CSV that a spreadsheet would take for a formula is marked as text.
+    """
+
+    def __init__(self, output: Output, form: str, key_field: str | None = None, guards_formulas: bool = False) -> None:
         self.output = output
+        self.guards_formulas = guards_formulas
         self.form = form
         self.key_field = key_field
 
@@ -121,7 +125,7 @@ class AnswerFile:
         """Write in one piece, so that a reader of the growing file never sees a header without answers."""
         is_first = self.output.position == 0
         if self.form == "csv":
-            self.output.write(csv_lines(answers, self.key_field, with_header=is_first))
+            self.output.write(csv_lines(answers, self.key_field, is_first, self.guards_formulas))
         elif self.form == "parquet":
             schema = answer_schema(answers.has_classes, self.key_field)
             head = schema.serialize().to_pybytes() if is_first else b""

@@ -62,6 +62,8 @@ class Answers:
     """"late": the label of a row that was answered before; "duplicate": a row with an id that was there already."""
     is_new_key: Bool | None = None
     """(n,): rows of a key that has no model of its own; the model that all keys start from answered."""
+    naive: Float | None = None
+    """(n, ...): of late labels, what naive forecasts knew when the rows were answered."""
 
     def __len__(self) -> int:
         return len(self.row)

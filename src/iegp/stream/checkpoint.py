@@ -67,7 +67,7 @@ def write(path: Path, job: Storable, run_state: RunState) -> None:
     header, arrays = job.to_parts()
     # The schema as text, because the order of columns matters and that of a header's entries does not.
     header = header | {"run_state": vars(run_state) | {"schema": json.dumps(run_state.schema)}}
-    modelfile.write(path, header | {"checksum": _checksum(header)}, arrays)
+    modelfile.write(path, header, arrays)
 
 
 def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, RunState]:
@@ -94,8 +94,6 @@ def read_as(
     if header.get("estimator") != kind or "run_state" not in header:
         raise ModelFileError(f"{os.fspath(path)} {describe_other(header)}")
     try:
-        if header.get("checksum") != _checksum(header):
-            raise ValueError("the header does not match its checksum")
         return restore(header, arrays), _run_state(header["run_state"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
@@ -111,12 +109,6 @@ def _describe_other(header: dict[str, Any]) -> str:
             "use iegp.load in Python to predict and go on",
         )
     return f"is {kind}, not of a run of `iegp stream`, so it knows no columns of files; {remedy}"
-
-
-def _checksum(header: dict[str, Any]) -> str:
-    """Of everything in the header that the file itself does not check."""
-    checked = {name: value for name, value in header.items() if name not in ("format", "sha256", "checksum")}
-    return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
 
 def _run_state(stored: dict[str, Any]) -> RunState:

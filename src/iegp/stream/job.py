@@ -25,8 +25,8 @@ from iegp.storage import ensemble_state as snapshot
 from iegp.storage.schema import count, flag, part_of, prefixed
 from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
-from iegp.stream.learner import AnyLearner, ByKey, Learner
-from iegp.stream.pending import Pending, Waiting
+from iegp.stream.learner import Answered, AnyLearner, ByKey, Learner
+from iegp.stream.pending import Clock, Pending, Waiting
 from iegp.stream.plan import Plan
 from iegp.typing import Arrays, Bool, Float, Int
 
@@ -38,6 +38,9 @@ KEYED_BLOCK = 8192
 NO_KEY = "no key: every row needs one, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
 _BACKWARDS = "time goes backwards: the row comes before one so far, and --drift-per time needs rows in order; sort them"
+_LATE_WITH_DELAY = (
+    "a label that comes after its row, in a stream whose --delay says when labels come: leave --delay out"
+)
 # What the labels of a task may be taken for.
 _LIKELIHOODS = {
     "regression": ("gaussian",),
@@ -104,7 +107,7 @@ class Job:
         self.learner: AnyLearner | None = None
         self.pending = Pending(plan.max_pending)
         self.counters = Counters()
-        self.digest = Digest(plan.task, plan.level)
+        self.digest = Digest(plan.task, plan.level, settings.delay)
         self.n_threads = 1
 
     @property
@@ -233,6 +236,9 @@ class Job:
         texts = self.plan.label_problems(batch, labels)
         problems = [Problem(place, self.plan.target, text, reason) for place, text, reason in texts]
         is_row, keys = self._is_row(features, ids), self.plan.keys_of(batch)
+        if self.settings.delay:
+            late = np.flatnonzero(~is_row & ~is_missing(labels))
+            problems += [Problem(int(place), self.plan.id, "", _LATE_WITH_DELAY) for place in late]
         return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
 
     def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
@@ -339,13 +345,14 @@ class Job:
             return
         # The label of a duplicate is not used, and so not repeated either.
         unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
-        answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys)
         if kind == DUPLICATE:
             self.counters.duplicates += n
-            yield replace(answers, note=DUPLICATE)
+            yield Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys, note=DUPLICATE)
             return
         self.counters.unnamed += sum(place is None for place in waiting)
-        self._remember(answers, x, waiting)
+        answered = learner.ask(x, [place is not None for place in waiting], keys)
+        answers = Answers(answered.predictions, rows, unknown, learner.classes, ids, keys)
+        self._remember(answers, x, answered, waiting)
         yield answers
 
     def _learn(self, x: Float, labels: NDArray[Any], rows: Int, ids: Any, keys: Any) -> Iterator[Answers]:
@@ -356,27 +363,38 @@ class Job:
             yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
             start = some.stop
 
-    def _remember(self, answers: Answers, x: Float, waiting: list[Waiting | None]) -> None:
+    def _remember(self, answers: Answers, x: Float, answered: Answered, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(NUMBERS)), np.nan)
         if not self.plan.has_classes:
             numbers = np.column_stack([np.asarray(answers.number(name)) for name in NUMBERS])
+        naive = self.digest.naive(answers)
         for index, place in enumerate(waiting):
             if place is not None:
                 place.row, place.x = int(answers.row[index]), x[index].copy()
                 place.predicted = tuple(numbers[index].tolist())
                 place.key = None if answers.keys is None else answers.keys[index]
+                place.place, place.asked = answered.places[index], answered.asked[index]
+                place.experts = self._learner().model.experts
+                place.proba, place.classes = tuple(answers.predictions.proba[index].tolist()), answers.classes
+                place.naive = naive[index]
 
     def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
-        """Learn a late label with the features its row was predicted with; the answer repeats that prediction."""
-        x = self.encoder.widened(waiting.x)
+        """Learn a late label with the features its row was predicted with; the answer is the one given, now scored."""
+        learner, x = self._learner(), self.encoder.widened(waiting.x)
+        predictions = learner.learn_asked(waiting, x, label)
+        self.counters.learned += 1
         labels = object_array([label]) if self.plan.has_classes else np.array([label], dtype=float)
         keys = None if waiting.key is None else (waiting.key,)
-        (answers,) = self._learn(x, labels, np.array([waiting.row]), (name,), keys)
-        self.counters.learned += 1
-        answers = replace(answers, note=LATE)
-        if self.plan.has_classes:
-            return answers
-        return answers.predicting(**{name: np.array([v]) for name, v in zip(NUMBERS, waiting.predicted, strict=True)})
+        return Answers(
+            predictions,
+            np.array([waiting.row]),
+            labels,
+            waiting.classes,
+            (name,),
+            keys,
+            note=LATE,
+            naive=waiting.naive[None],
+        )
 
     # -- storing ---------------------------------------------------------------------------------------------------
 
@@ -385,7 +403,8 @@ class Job:
         learner = self.learner
         online, arrays = (None, {}) if learner is None else snapshot.take(learner.model)
         by_key, states = (None, {}) if learner is None else learner.to_parts()
-        pending, waiting = self.pending.to_parts(len(self.encoder.columns))
+        experts = None if learner is None else learner.model.experts
+        pending, waiting = self.pending.to_parts(len(self.encoder.columns), experts)
         header = {
             "estimator": KIND,
             "iegp": version("iegp"),
@@ -396,6 +415,7 @@ class Job:
             "classes": [] if learner is None else list(learner.classes),
             "encoder": self.encoder.to_config(),
             "pending": pending,
+            "clocks": [] if learner is None else [[key, *clock.to_config()] for key, clock in learner.clocks.items()],
             "counters": asdict(self.counters),
             "digest": self.digest.config(),
         }
@@ -418,16 +438,17 @@ class Job:
         )
         job.n_threads = n_threads
         job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
-        job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"))
+        model = None if header["online"] is None else snapshot.restore(header["online"], arrays)
+        job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
         job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
         job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
-        if header["online"] is not None:
-            job._restore_learner(header, arrays)
+        job.digest.check_naive(arrays["pending.naive"])
+        if model is not None:
+            job._restore_learner(model, header, arrays)
         return job
 
-    def _restore_learner(self, header: dict[str, Any], arrays: Arrays) -> None:
+    def _restore_learner(self, model: Online, header: dict[str, Any], arrays: Arrays) -> None:
         plan = self.plan
-        model = snapshot.restore(header["online"], arrays)
         classes = tuple(str(label) for label in header["classes"])
         self._check_rows(model)
         self._check_labels(model, classes)
@@ -437,6 +458,17 @@ class Job:
             if any(waiting.key is None for waiting in self.pending.rows.values()):
                 raise ValueError("a row that waits has no key")
             self.learner = self.by_key.restore(learner, header.get("by_key"), part_of(arrays, "by_key"))
+        self._restore_clocks(header["clocks"])
+
+    def _restore_clocks(self, config: list[Any]) -> None:
+        clocks = self._learner().clocks
+        for key, *counts in config:
+            if not isinstance(key, str | None) or (key is not None and self.plan.key is None):
+                raise ValueError(f"rows are counted for {key!r:.60}, which is no key")
+            clocks[key] = Clock.from_config(counts)
+        for waiting in self.pending.rows.values():
+            if waiting.place >= clocks.get(waiting.key, clocks[None]).rows:
+                raise ValueError("a row that waits has not come yet")
 
     def _check_rows(self, model: Online) -> None:
         """Rows and columns are counted in several places, which must agree: others would follow."""
@@ -460,3 +492,5 @@ class Job:
             raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
         if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
             raise ValueError("its parts belong to different runs")
+        if self.digest.delay != model.settings.delay:
+            raise ValueError(f"labels come {model.settings.delay} rows late, in the digest {self.digest.delay}")

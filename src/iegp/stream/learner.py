@@ -7,23 +7,38 @@ alike. Models by key are a fleet (``iegp.fleet``), which this package does not i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core import late
 from iegp.core import model as online
 from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE, LARGEST_COUNT
 from iegp.core.editing.columns import add_columns
+from iegp.core.late import Asked, Label
 from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
 from iegp.preprocessing.time_features import TREND
-from iegp.stream.answers import predictions_of
+from iegp.readers import object_array
+from iegp.stream.answers import NUMBERS, predictions_of
+from iegp.stream.pending import Clock, Waiting
 from iegp.stream.plan import Plan
 from iegp.typing import Arrays, Bool, Float
+
+
+class Answered(NamedTuple):
+    """Rows that were asked and may get their labels later."""
+
+    predictions: Predictions
+    asked: list[Asked | None]
+    """What the experts answered to the rows that may be labelled later."""
+    places: Sequence[int]
+    """Numbers of the rows in the clocks of their models."""
 
 
 class Learner:
@@ -39,6 +54,8 @@ class Learner:
         self.model = model
         self.labels = _codec_of(plan, classes)
         self.n_threads = n_threads
+        self.clocks: dict[str | None, Clock] = {None: Clock()}
+        """How far the model has come; with a delay it counts the rows that wait itself."""
 
     @classmethod
     def begin(cls, plan: Plan, settings: Settings, n_columns: int, n_threads: int = 1) -> Learner:
@@ -46,6 +63,11 @@ class Learner:
         n_outputs = _codec_of(plan, plan.classes).n_outputs
         model = online.begin(settings, n_columns, n_outputs, fills_gaps=True)
         return cls(plan, model, plan.classes, n_threads)
+
+    @property
+    def clock(self) -> Clock:
+        """That of all rows."""
+        return self.clocks[None]
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -84,7 +106,16 @@ class Learner:
 
         Returns the predictions of consecutive rows, and the classes that were known then.
         """
-        return list(self._learn(x, labels))
+        self.catch_up()
+        learned = list(self._learn(x, labels))
+        self.clock.came(len(x))
+        return learned
+
+    def catch_up(self) -> None:
+        """Rows that were asked since the last one learned have passed; a later label of theirs is an old one."""
+        if self.clock.behind:
+            online.pass_rows(self.model, self.clock.behind)
+            self.clock.learned = self.clock.rows
 
     def _learn(self, x: Float, labels: NDArray[Any]) -> Iterator[tuple[Predictions, tuple[str, ...]]]:
         for start, stop, is_new in self._segments(labels):
@@ -100,23 +131,67 @@ class Learner:
 
     def predict(self, x: Float, _keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next; nothing is learned."""
-        n, times = len(x), self._times(x)
-        unknown = np.full(n, np.nan)
-        if self._has_classes:
-            return predictions_of(unknown, proba=online.predict_classes(self.model, x, times)[:, : len(self.classes)])
+        n, model, times = len(x), self.model, self._times(x)
         if self._has_no_units:
             return _nothing(n)
+        if self.clock.behind:
+            model = replace(model, state=model.state.copy())
+            online.pass_rows(model, self.clock.behind)
+        if self._has_classes:
+            return self._class_predictions(online.predict_classes(model, x, time=times))
         if self.task == "count":
-            dist: Any = online.predict_counts(self.model, x, np.ones(n), times)
-            mean, std = dist.mean, dist.std
+            return self.of_numbers(online.predict_counts(model, x, np.ones(n), time=times))
+        return self.of_numbers(online.predict(model, x, time=times))
+
+    def ask(self, x: Float, wanted: Sequence[bool], _keys: tuple[str, ...] | None = None, /) -> Answered:
+        """Predict each row, which comes next and has no label yet."""
+        n, places = len(x), range(self.clock.rows, self.clock.rows + len(x))
+        if self._has_no_units:
+            answered = Answered(_nothing(n), [None] * n, places)
         else:
-            dist = online.predict(self.model, x, times)
-            mean, std = dist.mean[:, 0], dist.std[:, 0]
-        if self.cheap_intervals:
-            lower, upper = self.normal_interval(mean, std)
-        else:
-            lower, upper = (np.asarray(end, dtype=np.float64).reshape(n) for end in dist.interval(self.level))
-        return predictions_of(unknown, mean=mean, std=std, lower=lower, upper=upper)
+            asked = online.ask(self.model, x, steps_ahead(self.model, self.clock), self._times(x))
+            rows = [asked.row(i) if wanted[i] else None for i in range(n)]
+            answered = Answered(self.answered(asked), rows, places)
+        if not self.model.settings.delay:
+            self.clock.rows += n
+        return answered
+
+    def answered(self, asked: Asked) -> Predictions:
+        """The predictions of the ensemble, out of those of its experts."""
+        ensemble = self.model.experts.ensemble
+        if self._has_classes:
+            return self._class_predictions(late.classes(ensemble, asked))
+        if self.task == "count":
+            return self.of_numbers(late.counts(ensemble, asked, np.ones(len(asked.used))))
+        return self.of_numbers(late.mixture(ensemble, asked))
+
+    def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
+        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        if label is not None and isinstance(self.labels, ClassLabels) and label not in self.labels.classes:
+            self._grow(label)
+        late_label, scored = self.scored(waiting, label)
+        late_label = late_label._replace(n_steps=self.clock.arrived(waiting.place))
+        online.learn_asked(self.model, x, late_label, None if self.model.clock is None else x[:, TREND])
+        return scored
+
+    def scored(self, waiting: Waiting, label: Any) -> tuple[Label, Predictions]:
+        """A label that has come late, and the answer that was given, with its scores."""
+        ensemble = self.model.experts.ensemble
+        y = self.labels.encode(object_array([label]) if self._has_classes else np.array([label]))
+        asked = waiting.asked
+        current = Label(y, asked if waiting.experts is self.model.experts else None, 1)
+        if self._has_classes:
+            known = label in waiting.classes
+            log_score = np.log(waiting.proba[waiting.classes.index(label)]) if known else np.nan
+            return current, predictions_of(np.array([log_score]), proba=np.array([waiting.proba]))
+        numbers: dict[str, Float] = {n: np.array([v]) for n, v in zip(NUMBERS, waiting.predicted, strict=True)}
+        if asked is None:
+            return current, predictions_of(np.array([np.nan]), **numbers)
+        with_pit = self.task == "regression" and not self.cheap_intervals
+        pit = late.mixture(ensemble, asked).cdf([label]) if with_pit else None
+        far = abs(label - waiting.predicted[0]) > ensemble.glitch * waiting.predicted[1]
+        log_score = late.log_score(ensemble, Label(y, asked, 1))
+        return current._replace(is_far=bool(far)), predictions_of(np.array([log_score]), pit=pit, **numbers)
 
     def are_new(self, _keys: tuple[str, ...] | None, /) -> Bool | None:
         """There are no models by key here, so none can be missing."""
@@ -129,12 +204,24 @@ class Learner:
     # -- private ---------------------------------------------------------------------------------------------------
 
     def _times(self, x: Float) -> Float | None:
-        """(n,): days since the start, where drift is per unit of time; a row whose label came late counts as new."""
+        """(n,): days since the start, where drift is per unit of time; none before what was learned."""
         clock = self.model.clock
         if clock is None:
             return None
         times = x[:, TREND]
         return times.copy() if np.isnan(clock.newest) else np.maximum(times, clock.newest)
+
+    def _class_predictions(self, proba: Float) -> Predictions:
+        return predictions_of(np.full(len(proba), np.nan), proba=proba[:, : len(self.classes)])
+
+    def of_numbers(self, dist: Any) -> Predictions:
+        """Mean, standard deviation and interval of each row's distribution."""
+        mean, std = (np.asarray(part).reshape(-1) for part in (dist.mean, dist.std))
+        if self.cheap_intervals:
+            lower, upper = self.normal_interval(mean, std)
+        else:
+            lower, upper = (np.asarray(end, dtype=np.float64).reshape(-1) for end in dist.interval(self.level))
+        return predictions_of(np.full(len(mean), np.nan), mean=mean, std=std, lower=lower, upper=upper)
 
     @property
     def _has_classes(self) -> bool:
@@ -205,6 +292,14 @@ def _nothing(n: int) -> Predictions:
     return predictions_of(gap, mean=gap, std=gap, lower=gap, upper=gap, pit=gap)
 
 
+def steps_ahead(model: Online, clock: Clock) -> int:
+    """How many rows after the last that was learned the next one comes.
+
+    With a delay only labelled rows wait, and are counted by the model.
+    """
+    return 1 + (clock.behind if model.waiting is None else len(model.waiting.x))
+
+
 class AnyLearner(Protocol):
     """Rows (n, d) and labels in, predictions out; see :class:`Learner`, the plain one."""
 
@@ -235,6 +330,19 @@ class AnyLearner(Protocol):
 
     def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next; nothing is learned."""
+        ...
+
+    def ask(self, x: Float, wanted: Sequence[bool], keys: tuple[str, ...] | None = None, /) -> Answered:
+        """Predict each row, which comes next and has no label yet."""
+        ...
+
+    def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
+        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        ...
+
+    @property
+    def clocks(self) -> dict[str | None, Clock]:
+        """How far each model has come, by key; None is that of all rows."""
         ...
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:

@@ -7,9 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from iegp.storage.schema import Field, check_arrays, count
+from iegp.core.fitting.experts import Experts
+from iegp.core.late import Asked, asked_from
+from iegp.core.model import Online
+from iegp.storage.ensemble_schema import asked_schema
+from iegp.storage.schema import Field, check_arrays, count, flag
 from iegp.stream.answers import NUMBERS
-from iegp.typing import Arrays, Float
+from iegp.typing import Arrays, Bool, Float
+
+
+@dataclass
+class Clock:
+    """How far a model has come, in rows with a label or without; counted from any row on."""
+
+    rows: int = 0
+    """Rows that came."""
+    learned: int = 0
+    """Rows up to the last that was learned: those after it were answered, and nothing was learned since."""
+
+    @property
+    def behind(self) -> int:
+        """Rows that came after the last that was learned."""
+        return self.rows - self.learned
+
+    def came(self, n: int) -> None:
+        """So many rows came and were learned at once."""
+        self.rows += n
+        self.learned = self.rows
+
+    def arrived(self, place: int) -> int:
+        """The label of a row has come; how many rows that is after the last learned, not above 0 if before it."""
+        n_steps = place - self.learned + 1
+        self.learned = max(self.learned, place + 1)
+        return n_steps
+
+    def to_config(self) -> list[int]:
+        return [self.rows, self.learned]
+
+    @classmethod
+    def from_config(cls, config: Any) -> Clock:
+        rows, learned = (count("a row of the clock", value) for value in config)
+        if learned > rows:
+            raise ValueError(f"{learned} rows were learned of {rows}")
+        return cls(rows, learned)
 
 
 @dataclass
@@ -23,6 +63,18 @@ class Waiting:
     """Of numbers: mean, std, lower, upper, to be repeated with the label."""
     key: str | None = None
     """Key of the row, where there is one model per key."""
+    place: int = 0
+    """Number of the row in the clock of its model."""
+    asked: Asked | None = None
+    """What the experts answered; None where there was no answer yet."""
+    experts: Experts | None = None
+    """Those that answered, while they are those of the model; None if they are not known to be."""
+    proba: tuple[float, ...] = ()
+    """Of classes: probabilities."""
+    classes: tuple[str, ...] = ()
+    """Classes that were known."""
+    naive: Float = field(default_factory=lambda: np.zeros(0))
+    """What naive forecasts knew; see :meth:`iegp.stream.digest.Digest.naive`."""
 
 
 @dataclass
@@ -59,40 +111,101 @@ class Pending:
 
     # -- storing ---------------------------------------------------------------------------------------------------
 
-    def to_parts(self, n_columns: int) -> tuple[dict[str, Any], Arrays]:
+    def to_parts(self, n_columns: int, experts: Experts | None) -> tuple[dict[str, Any], Arrays]:
+        """Plain data and arrays; ``experts`` are those of the model."""
+        waiting = list(self.rows.values())
+        known = list(dict.fromkeys(row.classes for row in waiting))
         config = {
             "at_most": self.at_most,
             "names": list(self.rows),
-            "rows": [waiting.row for waiting in self.rows.values()],
+            "rows": [row.row for row in waiting],
+            "places": [row.place for row in waiting],
+            "current": [row.asked is not None and row.experts is experts for row in waiting],
+            "known": [list(names) for names in known],
+            "classes": [known.index(row.classes) for row in waiting],
             "seen": list(self.seen),
             "n_dropped": self.n_dropped,
         }
-        if any(waiting.key is not None for waiting in self.rows.values()):
-            config["keys"] = [waiting.key for waiting in self.rows.values()]
-        x = np.full((len(self.rows), n_columns), np.nan)
-        for place, waiting in enumerate(self.rows.values()):
-            x[place, : len(waiting.x)] = waiting.x
-        predicted = np.array([waiting.predicted for waiting in self.rows.values()]).reshape(-1, len(NUMBERS))
-        return config, {"x": x, "predicted": predicted}
+        if any(row.key is not None for row in waiting):
+            config["keys"] = [row.key for row in waiting]
+        return config, {
+            "x": _table([row.x for row in waiting], n_columns),
+            "predicted": _table([np.array(row.predicted) for row in waiting], len(NUMBERS)),
+            "asked": _table([_answer(row, experts) for row in waiting]),
+            "proba": _table([np.array(row.proba) for row in waiting]),
+            "naive": _table([row.naive for row in waiting]),
+        }
 
     @classmethod
-    def from_parts(cls, config: dict[str, Any], arrays: Arrays) -> Pending:
-        names = config["names"]
-        if len(names) != len(config["rows"]):
-            raise ValueError("the rows that wait for labels do not fit together")
+    def from_parts(cls, config: dict[str, Any], arrays: Arrays, model: Online | None) -> Pending:
+        names, known = config["names"], config["known"]
+        _check_config(config)
+        n = len(names)
         # Predictions are only repeated with the label; they are NaN where none could be made.
-        numbers = Field((len(names), len(NUMBERS)), -np.inf, np.inf, gaps=True)
-        check_arrays({"x": Field((len(names), None), gaps=True), "predicted": numbers}, arrays)
-        x, predicted = arrays["x"], arrays["predicted"]
-        if not all(isinstance(name, str) for name in [*names, *config["seen"]]) or len(set(names)) != len(names):
-            raise ValueError("the names of rows are none")
-        keys = config.get("keys", [None] * len(names))
-        if len(keys) != len(names) or not all(isinstance(key, str | None) for key in keys):
-            raise ValueError("the keys of rows that wait are none")
-        for number in (*config["rows"], config["at_most"], config["n_dropped"]):
-            count("a row that waits", number)
-        rows = {
-            str(name): Waiting(int(row), features.copy(), tuple(numbers.tolist()), key)
-            for name, row, features, numbers, key in zip(names, config["rows"], x, predicted, keys, strict=True)
-        }
-        return cls(int(config["at_most"]), rows, dict.fromkeys(map(str, config["seen"])), int(config["n_dropped"]))
+        numbers = Field((n, len(NUMBERS)), -np.inf, np.inf, gaps=True)
+        proba = Field((n, max(map(len, known), default=0)), 0.0, 1.0 + 1e-9, gaps=True)
+        naive = Field((n, None), -np.inf, np.inf, gaps=True)
+        check_arrays({"x": Field((n, None), gaps=True), "predicted": numbers, "proba": proba, "naive": naive}, arrays)
+        asked = _asked_rows(arrays["asked"], config["current"], model)
+        rows = {}
+        for i, name in enumerate(names):
+            classes = tuple(known[config["classes"][i]])
+            rows[name] = Waiting(
+                row=config["rows"][i],
+                x=arrays["x"][i].copy(),
+                predicted=tuple(arrays["predicted"][i].tolist()),
+                key=config.get("keys", [None] * n)[i],
+                place=config["places"][i],
+                asked=asked[i],
+                experts=model.experts if model is not None and config["current"][i] else None,
+                proba=tuple(arrays["proba"][i, : len(classes)].tolist()),
+                classes=classes,
+                naive=arrays["naive"][i].copy(),
+            )
+        return cls(config["at_most"], rows, dict.fromkeys(config["seen"]), config["n_dropped"])
+
+
+def _answer(row: Waiting, experts: Experts | None) -> Float:
+    """What is still of use of the answers of the experts: numbers are scored with them, whatever came since."""
+    is_number = not np.isnan(row.predicted[0])
+    return row.asked.flat() if row.asked is not None and (is_number or row.experts is experts) else np.zeros(0)
+
+
+def _table(rows: list[Float], width: int | None = None) -> Float:
+    """Rows of different lengths as (n, width), filled up with NaN."""
+    table = np.full((len(rows), max(map(len, rows), default=0) if width is None else width), np.nan)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return table
+
+
+def _check_config(config: dict[str, Any]) -> None:
+    """Refuse entries that are not of their kind."""
+    names, known = config["names"], config["known"]
+    keys = config.get("keys", [None] * len(names))
+    lists = *(config[name] for name in ("rows", "places", "current", "classes")), keys
+    if any(len(values) != len(names) for values in lists):
+        raise ValueError("the rows that wait for labels do not fit together")
+    texts = [*names, *config["seen"], *(name for classes in known for name in classes)]
+    if not all(isinstance(text, str) for text in texts) or len(set(names)) != len(names):
+        raise ValueError("the names of rows are none")
+    if not all(isinstance(key, str | None) for key in keys):
+        raise ValueError("the keys of rows that wait are none")
+    for number in (*config["rows"], *config["places"], config["at_most"], config["n_dropped"]):
+        count("a row that waits", number)
+    for number in config["classes"]:
+        count("the classes of a row", number, high=len(known) - 1)
+    for value in config["current"]:
+        flag("current", value)
+
+
+def _asked_rows(flat: Float, is_current: list[bool], model: Online | None) -> list[Asked | None]:
+    """What the experts answered to each row; a row of NaN is none."""
+    is_known: Bool = np.asarray(~np.isnan(flat).all(axis=1) if flat.ndim == 2 else np.zeros(0, dtype=bool))
+    if len(flat) != len(is_current) or np.any(np.array(is_current, dtype=bool) & ~is_known):
+        raise ValueError("the answers to rows that wait are missing")
+    if not is_known.any() or model is None:
+        return [None] * len(flat)
+    ensemble, n_labels = model.experts.ensemble, len(model.scaling.y_mean)
+    check_arrays({"asked": asked_schema(model, int(is_known.sum()))}, {"asked": flat[is_known]})
+    return [asked_from(row, ensemble, n_labels) if known else None for row, known in zip(flat, is_known, strict=True)]

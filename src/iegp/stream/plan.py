@@ -20,7 +20,7 @@ MOSTLY_NUMBERS = 0.9
 # Columns of every file of answers; a key column that is called like one of them is written as "key".
 ANSWER_COLUMNS = frozenset((*column_kinds(has_classes=False), "late", "duplicate"))
 # A whole number that was stored as a float, as a column with gaps is.
-_WHOLE_AS_FLOAT = re.compile(r"(-?\d{1,16})\.0+\Z")
+_WHOLE_AS_FLOAT = re.compile(r"(-?[0-9]{1,16})\.0+\Z")
 # Lists that may be missing.
 _OPTIONAL = ("features", "order")
 # Fewer labels than this say nothing about how many values there are.
@@ -229,7 +229,8 @@ def key_name(value: Any) -> str | None:
 
 
 def _number(text: Any) -> float:
-    if isinstance(text, bool):
+    # Python also reads 1_000 and the digits of every script.
+    if isinstance(text, bool) or (isinstance(text, str) and (not text.isascii() or "_" in text)):
         return float("nan")
     try:
         return float(text)

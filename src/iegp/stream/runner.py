@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -86,7 +87,11 @@ class Files:
 
 @dataclass(eq=False)
 class Runner:
-    """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each."""
+    """A job between a source and its files. ``should_stop`` is called between blocks, ``watch`` after each.
+
+    ``block`` is entered while a block is absorbed: the process may be ended there at any time, but not in the middle of
+    ``answering``.
+    """
 
     job: AnyJob
     run_state: RunState
@@ -97,6 +102,8 @@ class Runner:
     limit: int | None = None
     should_stop: Callable[[], bool] = lambda: False
     watch: Callable[[Source], None] | None = None
+    block: Callable[[], AbstractContextManager[None]] = nullcontext
+    answering: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
         self._saved_rows = self.job.counters.rows
@@ -127,9 +134,15 @@ class Runner:
 
     def replay(self) -> int:
         """Take from the journal what the checkpoint does not hold yet; how many batches there were."""
-        journal, n = self.files.journal, 0
+        journal = self.files.journal
         if journal is None:
             return 0
+        # As one block: stopped in between, it begins again, because a checkpoint would clear the journal.
+        with self.block():
+            return self._replay(journal)
+
+    def _replay(self, journal: Journal) -> int:
+        n = 0
         for stored, was_answered in journal.batches_after(self.run_state.sequence):
             self._is_silent = was_answered and self._answers_cannot_be_cut_back
             batch, bad, self.run_state.position = _from_journal(stored)
@@ -143,6 +156,8 @@ class Runner:
                     self.run_state.position = Position(*places[stopped.index])
                 self.save()
                 raise stopped.reason from None
+            if self._answers_cannot_be_cut_back and not was_answered:
+                journal.mark_answered()
             self._is_silent = False
             n += 1
         return n
@@ -202,7 +217,8 @@ class Runner:
             journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
             self.run_state.sequence = journal.sequence
         try:
-            self._take_in(batch, bad)
+            with self.block():
+                self._take_in(batch, bad)
         except _StoppedAt as stopped:
             self.run_state.position = block.position_before(stopped.index)
             raise stopped.reason from None
@@ -233,7 +249,8 @@ class Runner:
 
     def _answer(self, answers: Answers) -> None:
         if self.files.answers is not None and not self._is_silent:
-            self.files.answers.write(answers)
+            with self.answering():
+                self.files.answers.write(answers)
 
     def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
         self.job.counters.bad += 1

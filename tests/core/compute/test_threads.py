@@ -8,15 +8,39 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 from iegp.core.compute import threads
+
+
+@pytest.fixture(params=[1, 2], ids="{} threads".format)
+def n_outside(request):
+    """The number of BLAS threads outside of the library: with one, there is nothing to limit."""
+    before = blas_threads()
+    set_blas_threads([request.param] * len(before))
+    yield request.param
+    set_blas_threads(before)
+
+
+def set_blas_threads(counts):
+    """In a thread that ends: recent threadpoolctl leaves the right to set limits to the first thread that sets one."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+
+    def work():
+        for library, count in zip(libraries, counts, strict=True):
+            library.set_num_threads(count)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert blas_threads() == counts
 
 
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
+@pytest.mark.usefixtures("n_outside")
 def test_blas_is_held_to_one_thread_and_let_go():
     before = blas_threads()
     with threads.one_blas_thread():
@@ -27,6 +51,7 @@ def test_blas_is_held_to_one_thread_and_let_go():
     assert blas_threads() == before
 
 
+@pytest.mark.usefixtures("n_outside")
 def test_blas_is_let_go_after_a_failure():
     before = blas_threads()
     with pytest.raises(RuntimeError, match="inside"), threads.one_blas_thread():
@@ -34,6 +59,7 @@ def test_blas_is_let_go_after_a_failure():
     assert blas_threads() == before
 
 
+@pytest.mark.usefixtures("n_outside")
 def test_blas_is_held_in_a_worker_thread_too():
     """Recent threadpoolctl lets one thread at a time set limits: the main thread must give that right back."""
     with threads.one_blas_thread():
@@ -52,6 +78,7 @@ def test_blas_is_held_in_a_worker_thread_too():
     assert seen[-1] == blas_threads()
 
 
+@pytest.mark.usefixtures("n_outside")
 def test_concurrent_limits_are_lifted_by_the_last_to_leave():
     before = blas_threads()
     entered, leave = threading.Event(), threading.Event()
@@ -69,6 +96,14 @@ def test_concurrent_limits_are_lifted_by_the_last_to_leave():
     leave.set()
     other.join()
     assert blas_threads() == before
+
+
+def test_a_limit_of_our_own_is_not_taken_for_a_setting_of_the_user(n_outside, monkeypatch):
+    """An inner use asks for the limit too, else BLAS could be let go in the middle of it; with one thread none asks."""
+    asked, enter = [], threads._Limit.enter
+    monkeypatch.setattr(threads._Limit, "enter", lambda limit: (asked.append(limit), enter(limit)))
+    with threads.one_blas_thread(), threads.one_blas_thread():
+        assert len(asked) == (0 if n_outside == 1 else 2)
 
 
 COSTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
@@ -139,6 +174,7 @@ def test_a_thread_that_cannot_start_leaves_nobody_waiting(monkeypatch):
         threads.run_in_pieces([].append, threads.wrap_around([1.0] * 3, 100, [10] * 3, 2))
 
 
+@pytest.mark.usefixtures("n_outside")
 def test_an_interrupt_inside_leaves_blas_as_it_was():
     before = blas_threads()
     for _ in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -66,6 +67,11 @@ def blobs(n, n_classes, seed=0, spread=0.8):
 
 def learned(settings, n_classes, n=150, seed=0):
     """A model of ``n_classes`` classes in the middle of a stream; two of them are binary."""
+    return copy.deepcopy(_learned(settings, n_classes, n, seed))
+
+
+@cache
+def _learned(settings, n_classes, n, seed):
     likelihood = "bernoulli-logit" if n_classes == 2 else "categorical"
     model = online.begin(replace(settings, likelihood=likelihood), 2, n_classes)
     online.learn(model, *blobs(n, n_classes, seed))

@@ -22,23 +22,31 @@ from iegp.errors import InputError
 
 
 class _Limit:
-    """Number of active requests to limit BLAS to one thread; used by the limiting thread alone."""
+    """Number of active requests to limit BLAS to one thread; changed by the limiting thread alone."""
 
     def __init__(self) -> None:
         self.wanted = 0
         self.held: Any = None
+        self.lock = threading.Lock()
         # Scanning the process for its BLAS libraries takes milliseconds; all are loaded by now, so it is done once.
-        self.controller = ThreadpoolController()
+        self.controller = ThreadpoolController().select(user_api="blas")
 
     def enter(self) -> None:
-        self.wanted += 1
-        if self.wanted == 1:
-            self.held = self.controller.limit(limits=1, user_api="blas").__enter__()
+        with self.lock:
+            self.wanted += 1
+            if self.wanted == 1:
+                self.held = self.controller.limit(limits=1, user_api="blas").__enter__()
 
     def leave(self) -> None:
-        self.wanted -= 1
-        if self.wanted == 0:
-            self.held.__exit__(None, None, None)
+        with self.lock:
+            self.wanted -= 1
+            if self.wanted == 0:
+                self.held.__exit__(None, None, None)
+
+    def is_needless(self) -> bool:
+        """Whether BLAS has one thread anyway, by a setting of the user and not by a limit that is lifted soon."""
+        with self.lock:
+            return self.wanted == 0 and all(library.num_threads == 1 for library in self.controller.lib_controllers)
 
 
 @lru_cache(maxsize=1)
@@ -51,9 +59,13 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread; nested and concurrent uses share one limit, and the last to end lifts it.
 
     The limit belongs to the process, but threadpoolctl lets only the thread that set it lift it. One dedicated thread
-    does both, in the order of the requests, so that it works from any thread and after any interrupt.
+    does both, in the order of the requests, so that it works from any thread and after any interrupt. Waiting for that
+    thread takes a fraction of a millisecond, more where all cores are busy, so it is not asked without need.
     """
     thread, limit = _keeper()
+    if limit.is_needless():
+        yield
+        return
     entered = thread.submit(limit.enter)
     try:
         entered.result()

@@ -97,6 +97,13 @@ MAX_DELAY = 100_000
 LONGEST_GAP = 1e9
 # Roundings of a time that a gap may be off and still be whole.
 TIME_ROUNDING = 4.0
+# Parts of a fit that are predicted whole; fewer rows than the least are too few for it.
+BATCH_PARTS, LEAST_BATCH = 8, 64
+# Of more rows every second, third, ... is predicted. Steps of expectation-maximisation, for weights and noise; after
+# them no weight is zero, because its logarithm is stored.
+MOST_BATCH_ROWS, BATCH_ITERATIONS, LEAST_BATCH_WEIGHT = 4096, 100, 1.0e-12
+# Labels that later rows see are kept in memory, and moved by one place with every row.
+MAX_LAG = 10_000
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.

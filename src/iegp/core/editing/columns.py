@@ -35,7 +35,7 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
         raise InputError(f"columns {list(keys)!r:.80} are not all new and different; add each column once")
     all_keys = (*model.column_keys, *keys)
     scaling = _with_values(model.scaling, np.asarray(first_values), model.settings.standardize)
-    inputs = Inputs(all_keys, scaling.x_scale)
+    inputs = Inputs.of(all_keys, scaling.x_scale, model.experts.ensemble.lags)
     kernels = tuple(_with_columns(kernel, model.inputs, len(keys)) for kernel in model.experts.kernels)
     bases = [kernel_basis(model.settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]
     ensemble = model.experts.ensemble._replace(basis=joined(bases))
@@ -67,12 +67,15 @@ def _term_with_columns(term: Term, inputs: Inputs, n_new: int) -> Term:
     if term.columns is not None or term.lags == "only":
         return term
     if not isinstance(term, Stationary):
-        return term if isinstance(term, Constant) else replace(term, columns=inputs.keys)
+        n_own = inputs.n_columns - inputs.n_lags
+        return term if isinstance(term, Constant) else replace(term, columns=inputs.keys[:n_own])
     if isinstance(term.length_scale, float):
         return term
-    scales = term.scales(inputs.n_columns)
+    scales = term.scales(len(term.places(inputs)))
     typical = np.exp(np.log(scales).mean())
-    return replace(term, length_scale=(*scales.tolist(), *[float(typical)] * n_new), stretch=1.0)
+    # Lags come last.
+    grown = np.insert(scales, inputs.n_columns - inputs.n_lags, np.full(n_new, typical))
+    return replace(term, length_scale=tuple(grown.tolist()), stretch=1.0)
 
 
 def _with_values(scaling: Scaling, values: Float, standardize: bool) -> Scaling:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from iegp.core.features import Basis
+from iegp.core.lags import Lags
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.state import Layout
@@ -46,6 +47,11 @@ def check_mergeable(model: Online, verb: str) -> None:
         raise InputError(
             f"cannot {verb} with delay={settings.delay}: rows wait for their labels in the order in which they came. "
             "Use delay=0"
+        )
+    if settings.lags:
+        raise InputError(
+            f"cannot {verb} with lags={settings.lags}: the inputs of a row are labels of the rows before it, so that "
+            "their order matters. Use lags=None"
         )
     if settings.drift_per == "time":
         raise InputError(
@@ -113,7 +119,7 @@ def _unequal(items: Iterable[tuple[str, object]], other: object) -> str:
     for name, value in items:
         if isinstance(value, Layout):
             continue  # follows from the settings
-        if isinstance(value, Basis):
+        if isinstance(value, Basis | Lags):
             if _unequal(value._asdict().items(), getattr(other, name)):
                 return name
             continue

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from iegp.core.lags import Lags
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State
@@ -63,12 +64,18 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
         noise_var=np.concatenate([ensemble.noise_var, np.ones((n_beliefs, 1))], axis=1),
         link=np.concatenate([ensemble.link, np.zeros((n_beliefs, 1))], axis=1),
         nodes=_one_more_row(ensemble.nodes),
+        lags=_with_mean_class(ensemble.lags),
     )
     new = np.zeros((len(state.vector), 1))
     return grown, state._replace(
         vector=np.concatenate([state.vector, new], axis=1),
         noise_scale=np.concatenate([state.noise_scale, np.ones((ensemble.n_experts, 1))], axis=1),
     )
+
+
+def _with_mean_class(lags: Lags) -> Lags:
+    """As an input of later rows the new class counts as the mean label, until experts are fitted anew."""
+    return lags._replace(table=np.concatenate([lags.table, np.zeros((1, lags.table.shape[1]))])) if lags.kind else lags
 
 
 def _one_more_row(nodes: Float) -> Float:

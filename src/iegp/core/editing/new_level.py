@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from iegp.core.compute.tolerances import NARROWEST_LEVEL, NEW_LEVEL_HALF_WIDTH
+from iegp.core.lags import Lags
 from iegp.core.likelihoods import LIKELIHOODS
 from iegp.core.likelihoods.ordinal import Ordinal
 from iegp.core.model import Online
@@ -35,7 +36,9 @@ def add_level(model: Online, place: int) -> Online:
         waiting = waiting._replace(y=waiting.y + (waiting.y >= place)).forgotten(ensemble)
     return replace(
         model,
-        experts=model.experts._replace(ensemble=ensemble._replace(link=np.ascontiguousarray(cuts))),
+        experts=model.experts._replace(
+            ensemble=ensemble._replace(link=np.ascontiguousarray(cuts), lags=_lags_with_level(ensemble.lags, place))
+        ),
         kept_y=model.kept_y + (model.kept_y >= place),
         waiting=waiting,
     )
@@ -47,11 +50,31 @@ def mirrored(model: Online) -> Online:
     ensemble, waiting = model.experts.ensemble, model.waiting
     return replace(
         model,
-        experts=model.experts._replace(ensemble=ensemble._replace(link=np.ascontiguousarray(-ensemble.link[:, ::-1]))),
+        experts=model.experts._replace(
+            ensemble=ensemble._replace(
+                link=np.ascontiguousarray(-ensemble.link[:, ::-1]),
+                # Labels that were numbered from the other end; rows that saw them see the same numbers.
+                lags=ensemble.lags._replace(table=np.ascontiguousarray(ensemble.lags.table[::-1])),
+            )
+        ),
         state=model.state._replace(vector=-model.state.vector),
         kept_y=ensemble.n_classes - 1 - model.kept_y,
         waiting=None if waiting is None else waiting._replace(y=ensemble.n_classes - 1 - waiting.y),
     )
+
+
+def _lags_with_level(lags: Lags, place: int) -> Lags:
+    """As an input of later rows the new level lies between its neighbours, or as far out as the last step."""
+    table = lags.table
+    if not len(table):
+        return lags
+    if place == 0:
+        new = 2.0 * table[0] - table[1]
+    elif place == len(table):
+        new = 2.0 * table[-1] - table[-2]
+    else:
+        new = 0.5 * (table[place - 1] + table[place])
+    return lags._replace(table=np.insert(table, place, new, axis=0))
 
 
 def _ordinal(model: Online) -> Ordinal:

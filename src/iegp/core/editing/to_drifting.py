@@ -50,7 +50,7 @@ def gone_live(model: Online, settings: Settings) -> Online:
         )
     experts = with_other_ladders(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
-    return replace(model, settings=settings, experts=experts, state=state)
+    return replace(model, settings=settings, experts=experts, state=state, batch=None)
 
 
 def _noise_of_kernels(model: Online) -> Float:
@@ -76,4 +76,4 @@ def _state(ensemble: Ensemble, learned: State, live: Ensemble) -> State:
     weights = np.exp(learned.log_weights).reshape(ensemble.n_kernels, -1).sum(axis=1)
     n_each = live.n_experts // len(weights)
     even = EVEN_SHARE / live.n_experts + (1.0 - EVEN_SHARE) * np.repeat(weights / weights.sum(), n_each) / n_each
-    return state._replace(log_weights=np.log(even), rows=learned.rows.copy())
+    return state._replace(log_weights=np.log(even), rows=learned.rows.copy(), recent=learned.recent.copy())

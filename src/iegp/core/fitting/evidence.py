@@ -67,17 +67,20 @@ def spectrum(phi: Float, y: Float) -> Spectrum:
 
 def log_evidence(rows: Spectrum, prior_ratio: float, noise_var: Float) -> float:
     """Log density of the rows, summed over outputs. O(F D)."""
+    return float(_log_evidence(rows, np.array([prior_ratio]), noise_var)[0])
+
+
+def _log_evidence(rows: Spectrum, ratio: Float, noise_var: Float) -> Float:
+    """The same at one ratio (1,) and noise (D,), or at many of both (n, 1) and (n, D)."""
     n_outputs = len(rows.squares)
-    log_det = np.log1p(prior_ratio * rows.eigenvalues).sum()
-    misfit = _misfit(rows, prior_ratio)
-    return -0.5 * float(
-        n_outputs * log_det + np.sum(rows.n_rows * np.log(2.0 * np.pi * noise_var) + misfit / noise_var)
-    )
+    log_det = np.log1p(ratio * rows.eigenvalues).sum(axis=-1, keepdims=True)
+    misfit = rows.n_rows * np.log(2.0 * np.pi * noise_var) + _misfit(rows, ratio) / noise_var
+    return np.asarray(-0.5 * (n_outputs * log_det + misfit.sum(axis=-1, keepdims=True)))
 
 
-def _misfit(rows: Spectrum, prior_ratio: float) -> Float:
+def _misfit(rows: Spectrum, ratio: Float) -> Float:
     """``y' inv(ratio Phi Phi' + I) y`` per output."""
-    shrinkage = prior_ratio / (1.0 + prior_ratio * rows.eigenvalues)
+    shrinkage = ratio / (1.0 + ratio * rows.eigenvalues)
     return np.maximum(rows.squares - shrinkage @ rows.projections, 0.0)
 
 
@@ -96,41 +99,61 @@ def _penalty(log_ratios: Float, noise_var: Float, n_rows: int) -> tuple[float, F
     """
     if n_rows >= MANY_ROWS:
         return 0.0, np.zeros(len(log_ratios)), 0.0
-    away = (log_ratios + np.log(noise_var).mean()) / FEW_ROWS_SPREAD
-    noise = 0.5 * FEW_ROWS_COUNT * float(np.sum(np.log(noise_var) + FEW_ROWS_NOISE / noise_var))
+    away, noise = _surprise(log_ratios, noise_var)
     slopes = away / FEW_ROWS_SPREAD
     d_noise = float(slopes.sum()) + 0.5 * FEW_ROWS_COUNT * float(np.sum(1.0 - FEW_ROWS_NOISE / noise_var))
-    return 0.5 * float(away @ away) + noise, slopes, d_noise
+    return 0.5 * float(away @ away) + float(noise[0]), slopes, d_noise
+
+
+def _surprise(log_ratios: Float, noise_var: Float) -> tuple[Float, Float]:
+    """How far prior variances (..., n_terms) are from one, and what the noise (..., D) adds to the penalty (..., 1)."""
+    log_noise = np.log(noise_var)
+    away = (log_ratios + log_noise.mean(axis=-1, keepdims=True)) / FEW_ROWS_SPREAD
+    noise = (log_noise + FEW_ROWS_NOISE / noise_var).sum(axis=-1, keepdims=True)
+    return away, 0.5 * FEW_ROWS_COUNT * noise
 
 
 def fit(rows: Spectrum, prior_var: float | None = None, noise_var: float | None = None) -> Fit:
     """Maximise the evidence over whatever is ``None``; the rest is taken as given."""
 
-    def noise_at(ratio: float) -> Float:
+    def noise_at(ratio: Float) -> Float:
+        shape = (*ratio.shape[:-1], len(rows.squares))
         if noise_var is not None:
-            return np.full(len(rows.squares), noise_var)
+            return np.full(shape, noise_var)
         if prior_var is not None:
-            return np.full(len(rows.squares), prior_var / ratio)
+            return np.full(shape, prior_var / ratio)
         return best_noise(_misfit(rows, ratio), rows.n_rows)
 
-    def objective(log_ratio: float) -> float:
-        ratio = float(np.exp(log_ratio))
+    def objective(log_ratio: Float) -> Float:
+        """At one place (1,) or at many (n, 1)."""
+        ratio = np.exp(log_ratio)
         noise = noise_at(ratio)
-        return _penalty(np.array([log_ratio]), noise, rows.n_rows)[0] - log_evidence(rows, ratio, noise)
+        value = -_log_evidence(rows, ratio, noise)
+        if rows.n_rows < MANY_ROWS:
+            away, penalty = _surprise(log_ratio, noise)
+            value = 0.5 * (away * away) + penalty + value
+        return value
+
+    def found_at(ratio: float) -> Fit:
+        noise = noise_at(np.array([ratio]))
+        return Fit(np.array([ratio]), noise, log_evidence(rows, ratio, noise))
 
     if prior_var is not None and noise_var is not None:
-        ratio = prior_var / noise_var
-        return Fit(np.array([ratio]), noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
+        return found_at(prior_var / noise_var)
     # With the prior given it is the noise that the ratio stands for, and the noise that has bounds.
     low, high = MIN_PRIOR_RATIO, MAX_PRIOR_RATIO
     if prior_var is not None:
         low, high = prior_var / MAX_NOISE_VAR, prior_var / MIN_NOISE_VAR
     grid = np.linspace(np.log(low), np.log(high), EVIDENCE_GRID_POINTS)
-    best = int(np.argmin([objective(point) for point in grid]))
+    best = int(np.argmin(objective(grid[:, None])))
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-    found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": EVIDENCE_RESOLUTION})
-    ratio = float(np.exp(found.x))
-    return Fit(np.array([ratio]), noise_at(ratio), log_evidence(rows, ratio, noise_at(ratio)))
+    found = minimize_scalar(
+        lambda at: float(objective(np.array([at]))[0]),
+        bounds=bounds,
+        method="bounded",
+        options={"xatol": EVIDENCE_RESOLUTION},
+    )
+    return found_at(float(np.exp(found.x)))
 
 
 class TermRows(NamedTuple):

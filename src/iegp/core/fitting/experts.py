@@ -198,7 +198,10 @@ def term_bases(settings: Settings, kernel: Kernel, number: int, inputs: Inputs) 
 
 def kernel_basis(settings: Settings, kernel: Kernel, number: int, inputs: Inputs) -> Basis:
     """Features of a kernel, each term times the square root of its share in the prior variance."""
-    bases = term_bases(settings, kernel, number, inputs)
+    return _with_shares(kernel, term_bases(settings, kernel, number, inputs))
+
+
+def _with_shares(kernel: Kernel, bases: list[Basis]) -> Basis:
     roots = np.sqrt(term_shares(kernel))
     return joined(
         [
@@ -249,10 +252,11 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     """Every kernel with every drift, every such pair with every noise forgetting."""
     kernels = tuple(_with_prior_vars(kernel, fit) for kernel, fit in zip(kernels, fits, strict=True))
     n_drifts, noise_var = len(settings.drift_var), np.stack([fit.noise_var for fit in fits])
-    drift = []
-    for number, (kernel, fit) in enumerate(zip(kernels, fits, strict=True)):
-        term_of = term_of_features(term_bases(settings, kernel, number, inputs))
-        drift.append(_drifts(settings, kernel, fit, term_of).ravel())
+    bases = [term_bases(settings, kernel, number, inputs) for number, kernel in enumerate(kernels)]
+    drift = [
+        _drifts(settings, kernel, fit, term_of_features(own)).ravel()
+        for kernel, fit, own in zip(kernels, fits, bases, strict=True)
+    ]
     noise = np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
@@ -263,7 +267,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     switching = rule_named(settings.weights).has_transitions
     n_experts = len(kernels) * n_drifts * len(noise)
     ensemble = Ensemble(
-        basis=joined([kernel_basis(settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]),
+        basis=joined([_with_shares(kernel, own) for kernel, own in zip(kernels, bases, strict=True)]),
         layout=layout_for(settings, kernels, inputs),
         drift=np.concatenate(drift),
         prior_ratio=np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts),
@@ -280,14 +284,14 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         sharpness=sharpness,
         nodes=draws(settings.integration, n_latents, settings.seed),
         glitch=glitch_limit(settings),
+        lags=inputs.lags,
     )
     return Experts(kernels, ensemble)
 
 
 def glitch_limit(settings: Settings) -> float:
     """Standard deviations beyond which a label is a glitch; infinite where every label is learned."""
-    # A label that comes late is judged with what is known then, so that its row would have to be learned twice.
-    return GLITCH if settings.robust and settings.likelihood == "gaussian" and settings.delay == 0 else np.inf
+    return GLITCH if settings.robust and settings.likelihood == "gaussian" else np.inf
 
 
 def noise_numbers(forgetting: NoiseSetting) -> tuple[float, float]:

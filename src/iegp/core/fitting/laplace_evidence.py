@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import lapack
 from scipy.optimize import minimize, minimize_scalar
 
 from iegp._compile import call_for_three, compiled
@@ -59,8 +59,8 @@ class _Mode(NamedTuple):
     curvatures: Float
     height: float
     """Log likelihood minus ``|a|²/2``."""
-    factor: tuple[Float, bool]
-    """Cholesky factor of ``A``."""
+    factor: Float
+    """Cholesky factor of ``A`` in the lower triangle."""
 
 
 def fit(y: Float, phi: Float, term_of: Int, link: Link, prior_vars: Float) -> LaplaceFit:
@@ -106,8 +106,8 @@ class Search:
         b = root * self.phi
         mode = _find_mode(self._rows, b, link, self.theta / root)
         self.theta = root * mode.a
-        value = mode.height - float(np.log(np.diagonal(mode.factor[0])).sum())
-        whitened = cho_solve(mode.factor, b.T, check_finite=False)
+        value = mode.height - float(np.log(np.diagonal(mode.factor)).sum())
+        whitened = _solve(mode.factor, b.T)
         leverage = np.einsum("tf,ft->t", b, whitened)
         bend = self._slope_of_curvature(mode.z, link)
 
@@ -125,7 +125,7 @@ class Search:
                 np.einsum("tf,ft->t", b[:, own], whitened[own]) @ mode.curvatures
             )
             pull = np.where(own, 0.5 * mode.a, 0.0) - b.T @ (mode.curvatures * half)
-            moved = half + b @ cho_solve(mode.factor, pull, check_finite=False)
+            moved = half + b @ _solve(mode.factor, pull)
             d_log_vars[k] -= 0.5 * (leverage @ (bend * moved))
         d_free = np.zeros(len(free))
         for j in range(len(free)):
@@ -168,7 +168,7 @@ def _find_mode(derivatives: Callable[[Float, Float], Float], b: Float, link: Flo
         height, z, rows = height_at(a)
     for _ in range(LAPLACE_MAX_STEPS):
         factor = _factor(b, rows[2])
-        step = cho_solve(factor, b.T @ rows[1] - a, check_finite=False)
+        step = _solve(factor, b.T @ rows[1] - a)
         fraction = 1.0
         while fraction > LAPLACE_LINE_TOLERANCE:
             reached, z_new, rows_new = height_at(a + fraction * step)
@@ -182,12 +182,22 @@ def _find_mode(derivatives: Callable[[Float, Float], Float], b: Float, link: Flo
     return _Mode(a, z, rows[1], rows[2], height, _factor(b, rows[2]))
 
 
-def _factor(b: Float, curvatures: Float) -> tuple[Float, bool]:
+# LAPACK is called directly: around matrices this small, SciPy's own functions spend most of their time on checks.
+
+
+def _factor(b: Float, curvatures: Float) -> Float:
     scaled = np.sqrt(curvatures)[:, None] * b
     gram = scaled.T @ scaled
-    gram[np.diag_indices_from(gram)] += 1.0
-    factor: tuple[Float, bool] = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-    return factor
+    gram.flat[:: len(gram) + 1] += 1.0
+    # A symmetric matrix is its own transpose: LAPACK works in place on the row-major array, seen as column-major.
+    factor, failed = lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the curvature of the log posterior is not finite")
+    return np.asarray(factor)
+
+
+def _solve(factor: Float, right: Float) -> Float:
+    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
 
 
 @compiled
@@ -218,7 +228,7 @@ def _fit_categorical(y: Float, phi: Float, term_of: Int, link: Link, prior_vars:
         known.append(root[:, None] * a)
         curvatures = (1.0 - (_probabilities(b @ a, offsets) ** 2).sum(axis=1)) / (len(offsets) - 1)
         factor = _factor(b, np.maximum(curvatures, 0.0))
-        return height - (len(offsets) - 1) * float(np.log(np.diagonal(factor[0])).sum())
+        return height - (len(offsets) - 1) * float(np.log(np.diagonal(factor)).sum())
 
     if not np.isnan(prior_vars).any():
         return LaplaceFit(prior_vars, offsets, evidence(float(np.log(prior_vars.sum()))))
@@ -256,16 +266,16 @@ def _categorical_mode(labels: NDArray[np.intp], b: Float, link: Float, a: Float)
     equally probable: there, steps in every direction are about equally long, and a dozen are enough.
     """
     rows, n_classes = np.arange(len(labels)), len(link)
-    lower = np.tril(_factor(b, np.full(len(labels), 1.0 / n_classes))[0])
+    lower = _factor(b, np.full(len(labels), 1.0 / n_classes))
 
     def objective(flat: Float) -> tuple[float, Float]:
-        a = solve_triangular(lower, flat.reshape(b.shape[1], n_classes), trans="T", lower=True, check_finite=False)
+        a = lapack.dtrtrs(lower, flat.reshape(b.shape[1], n_classes), lower=1, trans=1)[0]
         p = _probabilities(b @ a, link)
         value = -float(np.log(np.maximum(p[rows, labels], SMALLEST)).sum()) + 0.5 * float((a * a).sum())
         p[rows, labels] -= 1.0
-        return value, solve_triangular(lower, b.T @ p + a, lower=True, check_finite=False).ravel()
+        return value, lapack.dtrtrs(lower, b.T @ p + a, lower=1)[0].ravel()
 
     options = {"maxiter": LAPLACE_MAX_STEPS, "ftol": LAPLACE_LINE_TOLERANCE}
-    found = minimize(objective, (lower.T @ a).ravel(), jac=True, method="L-BFGS-B", options=options)
-    mode = solve_triangular(lower, found.x.reshape(a.shape), trans="T", lower=True, check_finite=False)
+    found = minimize(objective, (np.tril(lower).T @ a).ravel(), jac=True, method="L-BFGS-B", options=options)
+    mode = lapack.dtrtrs(lower, found.x.reshape(a.shape), lower=1, trans=1)[0]
     return np.asarray(mode), -float(found.fun)

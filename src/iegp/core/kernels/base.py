@@ -14,6 +14,7 @@ import numpy as np
 
 from iegp.core.column_keys import column_key
 from iegp.core.features import Basis
+from iegp.core.lags import NO_LAGS, Lags
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
@@ -27,7 +28,16 @@ class Inputs(NamedTuple):
     """Numbers that identify the columns: frequencies are drawn by them."""
     scale: Float
     """(d,): one standardised unit of each column in its own units."""
-    n_lags: int = 0
+    lags: Lags = NO_LAGS
+
+    @classmethod
+    def of(cls, keys: tuple[int, ...], scale: Float, lags: Lags) -> Inputs:
+        """The user's columns, and the lags after them."""
+        return cls((*keys, *lags.keys), np.concatenate([scale, np.ones(lags.n_columns)]), lags)
+
+    @property
+    def n_lags(self) -> int:
+        return self.lags.n_columns
 
     @property
     def n_columns(self) -> int:

@@ -307,7 +307,7 @@ class RBF(Stationary):
         return gram, gram
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
-        return np.asarray(np.sqrt(stats.chi2.ppf(uniform, n_columns)))
+        return np.asarray(np.sqrt(2.0 * special.gammaincinv(0.5 * n_columns, uniform)))
 
 
 @dataclass(frozen=True, repr=False)

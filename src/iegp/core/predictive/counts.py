@@ -26,7 +26,7 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.predictive.count_cdf import cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.mixture import pick_experts
+from iegp.core.predictive.mixture import pick_experts, quantile_levels
 from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -214,7 +214,7 @@ class CountMixture:
         ndarray (n,) or (j, n)
             Whole numbers as float64, at most exp(700).
         """
-        levels = _probabilities(q)
+        levels = quantile_levels(q)
         found = count_quantiles(self.weights, self.log_mean, self.log_var, np.atleast_1d(levels))
         return found if levels.ndim else found[0]
 
@@ -301,15 +301,6 @@ def _check_values(mixture: CountMixture) -> None:
             f"weight needs a finite log_mean and a finite log_var of at least 0. Its weights are {weights[row]}, "
             f"log_mean {mixture.log_mean[row]}, log_var {mixture.log_var[row]}; check the arrays for NaN."
         )
-
-
-def _probabilities(q: ArrayLike) -> Float:
-    levels = np.asarray(q, dtype=np.float64)
-    if levels.ndim > 1:
-        raise InputError(f"q has shape {levels.shape}. Pass a number or a list of numbers.")
-    if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise InputError(f"q={q!r} has values that are not strictly between 0 and 1. Pass 0.5 for the median.")
-    return levels
 
 
 # --- moments and probabilities ---------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ class Mixture:
         ndarray (n,) or (n, D)
             Quantiles; with k probabilities, (k, n) or (k, n, D).
         """
-        levels = _probabilities(q)
+        levels = quantile_levels(q)
         found = self._shaped(quantiles(self.weights, self.loc, self.scale, self.dof, np.atleast_1d(levels)))
         return found if levels.ndim else found[0]
 
@@ -308,12 +308,13 @@ def _check_values(mixture: Mixture) -> None:
         )
 
 
-def _probabilities(q: ArrayLike) -> Float:
+def quantile_levels(q: ArrayLike) -> Float:
+    """Probabilities for which quantiles are asked: a number or a list of them, checked."""
     levels = np.asarray(q, dtype=np.float64)
     if levels.ndim > 1:
         raise InputError(f"q has shape {levels.shape}. Pass a number or a list of numbers.")
     if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise InputError(f"q={q!r} has values that are not strictly between 0 and 1, where quantiles are infinite.")
+        raise InputError(f"q={q!r} has values that are not strictly between 0 and 1. Pass 0.5 for the median.")
     return levels
 
 

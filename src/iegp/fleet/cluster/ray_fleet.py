@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._writers import one_writer
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import InputError
 from iegp.fleet.base import FleetBase
@@ -191,6 +192,7 @@ class RayFleet(FleetBase):
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
+    @one_writer
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
         """Predict each row, then learn it, as :meth:`iegp.Fleet.learn` does; wait for the predictions.
 

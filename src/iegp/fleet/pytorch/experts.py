@@ -87,6 +87,8 @@ class DeviceState(NamedTuple):
     log_weights: Tensor
     rows: Tensor
     """(n, 2)"""
+    recent: Tensor
+    """(n, 0, 0): there are no lags."""
 
 
 def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> DeviceExperts:
@@ -98,6 +100,8 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
             "robust=True is not available on PyTorch, where many rows are learned at once and a glitch would be among "
             "them; use robust=False, or iegp.Fleet"
         )
+    if len(ensemble.lags.offsets):
+        raise InputError("lags are not available on PyTorch; use lags=None, or iegp.Fleet")
     is_static = ~ensemble.drifts
     if np.any(is_static.reshape(ensemble.n_kernels, -1) != is_static[: ensemble.n_drifts]):
         raise InputError(

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from iegp._writers import one_writer
 from iegp.core.compute.tolerances import BLOCKS_PER_SYMMETRISING, FARTHEST_INPUT, FARTHEST_VALUE, PREDICT_ROWS
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.predictive.quantiles import quantiles
@@ -154,6 +155,7 @@ class TorchFleet(LocalFleet):
     def learn(
         self, keys: Any, X: Any, y: Any, level: float | None = ..., *, as_tensors: Literal[True]
     ) -> DevicePredictions: ...
+    @one_writer
     def learn(
         self, keys: Any, X: Any, y: Any, level: float | None = None, *, as_tensors: bool = False
     ) -> FleetRun | DevicePredictions:
@@ -200,6 +202,7 @@ class TorchFleet(LocalFleet):
             return run
         return self._answer(planning.as_objects(keys, len(rows)), run, intervals, labels, level)
 
+    @one_writer
     def learn_slots(self, slots: Int | None, X: Tensor, y: Tensor) -> DevicePredictions:
         """Learn r rows of each of k keys that are on the device already, without checking their values.
 

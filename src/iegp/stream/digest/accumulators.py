@@ -170,18 +170,29 @@ class Thinned:
 
 
 class ScoreSums:
-    """Sums over intervals, and tallies by name, at first zero; a subclass adds the rows of blocks to them."""
+    """Sums over intervals, and tallies by name, at first zero; a subclass adds the rows of blocks to them.
 
-    def __init__(self, names: tuple[str, ...], tallies: Schema) -> None:
+    With a ``delay`` naive forecasts know a label that many rows of its key later; until then it is in the ``queue``.
+    """
+
+    def __init__(self, names: tuple[str, ...], tallies: Schema, delay: int = 0) -> None:
+        self.delay = delay
+        self.queue: Float = np.zeros((0, 2))
+        """(m, 2): slot of the key, and label."""
         self.intervals, self._fields = IntervalSums(names), tallies
         self.tallies: Arrays = {
             name: np.zeros([n or 0 for n in field.shape], field.dtype) for name, field in tallies.items()
         }
 
     def arrays(self, prefix: str) -> Arrays:
-        return self.intervals.arrays(f"{prefix}.intervals") | prefixed(prefix, copy.deepcopy(self.tallies))
+        queue = {f"{prefix}.queue": self.queue.copy()}
+        return queue | self.intervals.arrays(f"{prefix}.intervals") | prefixed(prefix, copy.deepcopy(self.tallies))
 
     def load(self, arrays: Arrays, prefix: str) -> None:
         self.intervals.load(arrays, f"{prefix}.intervals")
+        self.queue = take(arrays, f"{prefix}.queue", Field((None, 2)))
+        _, n_labels = np.unique(self.queue[:, 0], return_counts=True)
+        if n_labels.max(initial=0) > self.delay:
+            raise InputError(f"more than {self.delay} labels are not known yet: the stored digest is damaged")
         for name, field in self._fields.items():
             self.tallies[name] = take(arrays, f"{prefix}.{name}", field)

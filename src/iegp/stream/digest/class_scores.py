@@ -67,7 +67,9 @@ class KnownClasses:
         return known
 
 
-COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right")
+# How naive forecasts did, if the label of a row came late; NaN if it did not.
+THEN = ("naive", "naive_right", "last_right")
+COLUMNS = ("row", "label", "log_score", "predicted", "confidence", "n_known", "right", *THEN)
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log")
 RELIABILITY_BINS = 10
 # Of the columns of rows that wait; classes are numbers up to that of all others, and there is at least one.
@@ -79,6 +81,9 @@ _RANGES = {
     "confidence": (0.0, 1.0 + 1e-9),
     "n_known": (1.0, MOST_CLASSES + 1.0),
     "right": (0.0, 1.0),
+    "naive": (0.0, 1.0),
+    "naive_right": (0.0, 1.0),
+    "last_right": (0.0, 1.0),
 }
 
 
@@ -95,37 +100,58 @@ _TALLIES = {
 class ClassScores(ScoreSums):
     """Sums over the labelled rows; ``absorb`` takes blocks with the columns ``COLUMNS``, classes by number."""
 
-    def __init__(self) -> None:
-        super().__init__(SUMS, _TALLIES)
+    def __init__(self, delay: int = 0) -> None:
+        super().__init__(SUMS, _TALLIES, delay)
         self.tallies["last"][:] = UNKNOWN
 
     def absorb(self, block: Float) -> None:
         row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
         log_score, confidence, n_known, right = block[:, 2], block[:, 4], block[:, 5], block[:, 6] > 0.0
-        seen = self._seen_before(label)
+        seen, last = self._seen_before(label)
         guess = np.argmax(seen, axis=1)
-        last = np.concatenate([self.tallies["last"], label])[:-1]
-        self.tallies["last"][:] = label[-1:]
         # Every class counts once more than it was seen, so that none is impossible.
         naive = (seen[np.arange(len(label)), label] + 1.0) / (seen.sum(axis=1) + n_known)
+        # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
+        is_distinguished = label < MOST_CLASSES
+        found = naive, (guess == label) & is_distinguished, (last == label) & is_distinguished
+        is_late, then = ~np.isnan(block[:, 7]), block[:, 7:10].T
+        naive, guessed, repeated = (np.where(is_late, old, new) for old, new in zip(then, found, strict=True))
         compared = ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, np.log(naive), 0.0)
         one = np.ones(len(label))
-        # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
-        is_distinguished = label < MOST_CLASSES
-        columns = [one, ~right, ~((guess == label) & is_distinguished), ~((last == label) & is_distinguished)]
+        columns = [one, ~right, 1.0 - guessed, 1.0 - repeated]
         columns += [compared, log, naive_log]
         self.intervals.add(row, np.column_stack(columns))
         np.add.at(self.tallies["confusion"], (label, predicted), 1)
         self._tally_confidence(confidence, right)
 
-    def _seen_before(self, label: Int) -> Float:
-        """How often each class came before each row, (m, classes)."""
-        one_hot = np.zeros((len(label) + 1, MOST_CLASSES + 1))
-        one_hot[0] = self.tallies["confusion"].sum(axis=1)
-        one_hot[np.arange(1, len(label) + 1), label] = 1.0
-        counts: Float = np.cumsum(one_hot, axis=0)[:-1]
-        return counts
+    def _seen_before(self, label: Int) -> tuple[Float, Int]:
+        """How often each class was known to have come before each row, (m, classes), and which was known last."""
+        waiting = self.queue[:, 1].astype(np.int64)
+        labels = np.concatenate([waiting, label])
+        n_arrived = max(len(labels) - self.delay, 0)
+        one_hot = np.zeros((n_arrived + 1, MOST_CLASSES + 1))
+        one_hot[0] = self.tallies["confusion"].sum(axis=1) - np.bincount(waiting, minlength=MOST_CLASSES + 1)
+        one_hot[np.arange(1, n_arrived + 1), labels[:n_arrived]] = 1.0
+        place = np.maximum(len(waiting) + np.arange(len(label)) - self.delay, 0)
+        last = np.concatenate([self.tallies["last"], labels[:n_arrived]])
+        self.tallies["last"][:] = last[-1:]
+        self.queue = np.column_stack([np.zeros(len(labels) - n_arrived), labels[n_arrived:]])
+        return np.cumsum(one_hot, axis=0)[place], last[place]
+
+    def known(self, waiting: Float, _slot: int | None = None) -> Float:
+        """(MOST_CLASSES + 2,): how often each class came, and which came last; ``waiting`` is still to come."""
+        labels = waiting[:, 1].astype(np.int64)
+        seen = self.tallies["confusion"].sum(axis=1) + np.bincount(labels, minlength=MOST_CLASSES + 1)
+        last = labels[-1] if len(labels) else self.tallies["last"][0]
+        return np.append(seen, last).astype(np.float64)
+
+    @staticmethod
+    def known_schema(n: int) -> Field:
+        """What :meth:`known` can give for n rows."""
+        low, high = np.zeros(MOST_CLASSES + 2), np.full(MOST_CLASSES + 2, LARGEST_COUNT)
+        low[-1], high[-1] = UNKNOWN, MOST_CLASSES
+        return Field((n, MOST_CLASSES + 2), low, high, whole=True)
 
     def _tally_confidence(self, confidence: Float, right: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
         edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
@@ -136,5 +162,17 @@ class ClassScores(ScoreSums):
         """Refuse stored rows that could not have been waiting."""
         low, high = np.array(list(_RANGES.values())).T
         take({"rows waiting": waiting}, "rows waiting", Field((None, len(COLUMNS)), low, high, gaps=True))
-        codes = waiting[:, [i for i, name in enumerate(COLUMNS) if name not in ("log_score", "confidence")]]
+        take({"queue": self.queue[:, 1]}, "queue", Field((None,), 0.0, MOST_CLASSES, whole=True))
+        names = ("row", "label", "predicted", "n_known", "right")
+        codes = waiting[:, [i for i, name in enumerate(COLUMNS) if name in names]]
         take({"rows waiting": codes}, "rows waiting", Field((None, None), whole=True))
+
+
+def forecasts_then(known: Float, label: Int, n_known: Int) -> Float:
+    """Columns ``THEN`` of rows with late labels, from what was known when they were answered (n, MOST_CLASSES + 2)."""
+    seen, last, each = known[:, :-1], known[:, -1], np.arange(len(label))
+    is_distinguished = label < MOST_CLASSES
+    naive = (seen[each, label] + 1.0) / (seen.sum(axis=1) + n_known)
+    return np.column_stack(
+        [naive, (np.argmax(seen, axis=1) == label) & is_distinguished, (last == label) & is_distinguished]
+    )

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from iegp.core.compute.tolerances import MAX_DELAY
 from iegp.errors import InputError
-from iegp.storage.schema import count
+from iegp.storage.schema import count, take
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores
 from iegp.stream.digest.accumulators import BlockBuffer, Thinned
@@ -35,6 +36,8 @@ class Digest:
     task : {"regression", "count", "classification", "ordinal"}
     level : float, default=0.95
         Level of the intervals ``lower`` to ``upper`` of the answers.
+    delay : int, default=0
+        Later rows (of its key) that are predicted before a row's label is known; naive forecasts know no more.
 
     Examples
     --------
@@ -49,19 +52,21 @@ class Digest:
     (4, 1.0)
     """
 
-    def __init__(self, task: str, level: float = 0.95) -> None:
+    def __init__(self, task: str, level: float = 0.95, delay: int = 0) -> None:
         if task not in TASKS:
             raise InputError(f"task={task!r} is unknown; choose one of {', '.join(map(repr, TASKS))}")
         if not 0.0 < level < 1.0:
             raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-        self.task, self.level = task, level
+        self.task, self.level, self.delay = task, level, delay
         self.n_rows = self.n_labelled = 0
         self.last_row = -1
         self.keys: KeyScores | None = None
         """By key, if there are models by key."""
         self._is_number = task in ("regression", "count")
         self._known = KnownClasses()
-        self._scores: NumberScores | ClassScores = NumberScores(task) if self._is_number else ClassScores()
+        self._scores: NumberScores | ClassScores = (
+            NumberScores(task, delay=delay) if self._is_number else ClassScores(delay)
+        )
         self._pending = BlockBuffer(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
         self._points = Thinned(MOST_POINTS, len(NUMBER_POINTS if self._is_number else CLASS_POINTS))
         self._strip = Thinned(MOST_MOMENTS, 0)
@@ -88,6 +93,23 @@ class Digest:
             labelled = np.column_stack([labelled, self.keys.add(answers, late)])
         for block in self._pending.add(labelled[known]):
             _absorb(self._scores, block)
+
+    def naive(self, answers: Answers) -> Float:
+        """What naive forecasts know now, (n, ...), of rows that are to be added next and may get their labels later.
+
+        They come back as ``naive`` of the answers that tell the late labels: forecasts use what was known then.
+        """
+        self._check_keys(answers)
+        if self.keys is None:
+            return np.tile(self._scores.known(self._pending.rows, None), (len(answers), 1))
+        slots = [self.keys.slot(key) for key in answers.keys or ()]
+        known = {slot: self._scores.known(self._pending.rows, slot) for slot in set(slots)}
+        return np.array([known[slot] for slot in slots])
+
+    def check_naive(self, known: Float) -> None:
+        """Refuse stored rows (n, ...) that :meth:`naive` cannot have given."""
+        if len(known):
+            take({"naive": known}, "naive", self._scores.known_schema(len(known)))
 
     def results(self) -> Results:
         """Summarise the run so far; the digest is not changed."""
@@ -135,6 +157,7 @@ class Digest:
         config = {
             "task": self.task,
             "level": self.level,
+            "delay": self.delay,
             "n_rows": self.n_rows,
             "n_labelled": self.n_labelled,
             "last_row": self.last_row,
@@ -163,7 +186,7 @@ class Digest:
         level = config.get("level")
         if not isinstance(level, float):
             raise InputError(f"level={level!r} of the stored digest is no number; the checkpoint is damaged")
-        digest = cls(config.get("task", ""), level)
+        digest = cls(config.get("task", ""), level, count("delay", config.get("delay"), high=MAX_DELAY))
         digest.n_rows, digest.n_labelled = counts["n_rows"], counts["n_labelled"]
         # None yet is stored as -1.
         digest.last_row = -1 if config.get("last_row") == -1 else count("last_row", config.get("last_row"))
@@ -185,7 +208,7 @@ class Digest:
         if not self._is_number:
             raise InputError(f"models by key are of numbers; the stored digest is of a {self.task}")
         self.keys = keys
-        self._scores = NumberScores(self.task, has_keys=True)
+        self._scores = NumberScores(self.task, has_keys=True, delay=self.delay)
         self._pending = BlockBuffer(len(number_scores.KEYED_COLUMNS))
 
     def _check_keys(self, answers: Answers) -> None:
@@ -201,7 +224,7 @@ class Digest:
         """Refuse stored rows of keys that there are not."""
         if self.keys is None or not isinstance(self._scores, NumberScores) or self._scores.by_key is None:
             return
-        slots = self._pending.rows[:, -1]
+        slots = np.concatenate([self._pending.rows[:, -1], self._scores.queue[:, 0]])
         known = (slots >= 0.0) & (slots < len(self.keys)) & (slots == np.floor(slots))
         if not np.all(known) or len(self._scores.by_key) > len(self.keys):
             raise InputError("rows of unknown keys in the stored digest; the checkpoint is damaged")
@@ -212,7 +235,8 @@ class Digest:
         bands = [_column(answers, name) for name in ("mean", "std", "lower", "upper")]
         pit = answers.number("pit")
         pit = np.full(len(label), np.nan) if pit is None else pit
-        labelled = np.column_stack([answers.row, label, answers.predictions.log_score, *bands, pit])
+        known = np.full((len(label), len(number_scores.KNOWN)), np.nan) if answers.naive is None else answers.naive
+        labelled = np.column_stack([answers.row, label, answers.predictions.log_score, *bands, pit, known])
         return np.column_stack([label, *bands]), labelled
 
     def _classes(self, answers: Answers) -> tuple[Float, Float]:
@@ -227,7 +251,10 @@ class Digest:
         named = answers.predicted
         right = np.array([name is not None and name == own for name, own in zip(named, answers.label, strict=True)])
         numbers = [answers.row, label, answers.predictions.log_score, predicted, confidence, n_known, right]
-        return points, np.column_stack(numbers)
+        then = np.full((len(label), len(class_scores.THEN)), np.nan)
+        if answers.naive is not None:
+            then = class_scores.forecasts_then(answers.naive, label, n_known)
+        return points, np.column_stack([*numbers, then])
 
     def _columns(self, answers: Answers) -> tuple[Int, Float]:
         """Numbers of the classes, and their probabilities; before any class is known, all goes to the others."""

@@ -54,6 +54,19 @@ def group(slots: Int) -> Groups:
     return Groups(order, found, start, size, of_row, rank)
 
 
+def delayed(queue: Float, slots: Int, y: Float, delay: int) -> tuple[Float, Float, Int]:
+    """Labels (m, 2), with their slots, that become known while rows come, the queue after them, and for each row the
+    first of these labels that is not known when it is predicted; -1: none is known at all."""
+    rows = np.concatenate([queue, np.column_stack([slots, y])])
+    groups = group(rows[:, 0].astype(np.int64))
+    arrives = groups.rank < groups.size[groups.of_row] - delay
+    number = np.cumsum(arrives) - 1
+    own = slice(len(queue), None)
+    behind = groups.rank[own] - delay
+    place = groups.order[groups.start[groups.of_row[own]] + np.maximum(behind, 0)]
+    return rows[arrives], rows[~arrives], np.where(behind >= 0, number[place], -1)
+
+
 class MomentsBefore(NamedTuple):
     """What was known of its key before each row (m,)."""
 
@@ -64,6 +77,12 @@ class MomentsBefore(NamedTuple):
     """Sum of squared deviations from the mean."""
     last: Float
     """The label before; NaN: none."""
+
+    def at(self, place: Int) -> MomentsBefore:
+        """That of some of the rows; -1: before any label."""
+        none = place < 0, (0.0, 0.0, 0.0, np.nan)
+        padded = [part if len(part) else np.zeros(1) for part in self]
+        return MomentsBefore(*(np.where(none[0], empty, p[place]) for p, empty in zip(padded, none[1], strict=True)))
 
 
 class Moments:
@@ -83,6 +102,16 @@ class Moments:
         """Of all labels of the first key, divided by their number; NaN without any."""
         count, _, squares, _ = self._state[0]
         return float(squares / count) if count else float("nan")
+
+    def known(self, y: Float, slot: int = 0) -> Float:
+        """(4,): count, mean, sum of squared deviations and last label of a key, these labels of it included."""
+        after = Moments()
+        if slot < self._n_keys:
+            after._state[0] = self._state[slot]
+        after.advance(y)
+        found: Float = after._state[0].copy()
+        found[3] = found[3] if found[0] else np.nan
+        return found
 
     def advance(self, y: Float, slots: Int | None = None) -> MomentsBefore:
         """Absorb a block, rows of the keys in ``slots``, and say what was known before each of its rows."""

@@ -70,6 +70,10 @@ class KeyScores:
             self._sum(slots, compared, n_log=np.ones(len(label)), log=log_score)
         return slots
 
+    def slot(self, key: str) -> int:
+        """The slot of a key, or the one that it would get."""
+        return self._slot_of.get(key, len(self._slot_of))
+
     def _slots(self, keys: tuple[str, ...]) -> Int:
         slot_of = self._slot_of
         for key in keys:

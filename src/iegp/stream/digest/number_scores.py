@@ -6,12 +6,14 @@ import numpy as np
 from scipy.special import betainc, gammaincc, gammaln, ndtr
 
 from iegp.evaluate.naive import count_log_score
-from iegp.storage.schema import LARGEST_COUNT, Field, take
+from iegp.storage.schema import LARGEST_COUNT, LARGEST_FLOAT, Field, take
 from iegp.stream.digest.accumulators import FARTHEST, ScoreSums
-from iegp.stream.digest.key_moments import Moments, MomentsBefore
+from iegp.stream.digest.key_moments import Moments, MomentsBefore, delayed
 from iegp.typing import Arrays, Bool, Float, Int
 
-COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit")
+# What naive forecasts knew when a row was answered, if its label came late; NaN if it did not.
+KNOWN = ("n_labels", "known_n", "known_mean", "known_squares", "known_last")
+COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit", *KNOWN)
 # One more where rows have keys: the slot of the row's key.
 KEYED_COLUMNS = (*COLUMNS, "slot")
 SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log", "covered", "width")
@@ -40,19 +42,21 @@ class NumberScores(ScoreSums):
     key, and a key's first label is not scored: there is nothing to compare with.
     """
 
-    def __init__(self, task: str, has_keys: bool = False) -> None:
-        super().__init__(SUMS, _TALLIES)
+    def __init__(self, task: str, has_keys: bool = False, delay: int = 0) -> None:
+        super().__init__(SUMS, _TALLIES, delay)
         self.task = task
         self.labels, self.scored = Moments(), Moments()
         self.by_key = Moments(0) if has_keys else None
 
     def absorb(self, block: Float) -> None:
-        row, y, log_score, mean, std, lower, upper, pit = block[:, : len(COLUMNS)].T
-        before = self.labels.advance(y)
+        row, y, log_score, mean, std, lower, upper, pit, *known = block[:, : len(COLUMNS)].T
+        slots = None if self.by_key is None else block[:, -1].astype(np.int64)
+        of_all, before = self._before(y, slots)
+        is_late = ~np.isnan(known[0])
         # Rows that waited for their label may have been predicted before there was any: their mean is NaN.
-        scored = (before.n >= NEEDED[self.task]) & ~np.isnan(mean)
+        scored = (np.where(is_late, known[0], of_all.n) >= NEEDED[self.task]) & ~np.isnan(mean)
+        before = MomentsBefore(*(np.where(is_late, then, now) for then, now in zip(known[1:], before, strict=True)))
         if self.by_key is not None:
-            before = self.by_key.advance(y, block[:, -1].astype(np.int64))
             scored &= before.n >= 1.0
         self.scored.advance(y[scored])
         naive_log = self._naive_log_score(y, before)
@@ -63,6 +67,32 @@ class NumberScores(ScoreSums):
         columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
         self.intervals.add(row[scored].astype(np.int64), columns[scored])
         self._tally(y, mean, std, pit, scored)
+
+    def _before(self, y: Float, slots: Int | None) -> tuple[MomentsBefore, MomentsBefore]:
+        """What was known before each row: of all labels, and of those of its key if there are keys."""
+        place = None
+        if self.delay:
+            own = np.zeros(len(y), dtype=np.int64) if slots is None else slots
+            arrived, self.queue, place = delayed(self.queue, own, y, self.delay)
+            y, slots = arrived[:, 1], None if slots is None else arrived[:, 0].astype(np.int64)
+        of_all = self.labels.advance(y)
+        of_key = of_all if self.by_key is None else self.by_key.advance(y, slots)
+        return (of_all, of_key) if place is None else (of_all.at(place), of_key.at(place))
+
+    def known(self, waiting: Float, slot: int | None) -> Float:
+        """(len(KNOWN),): what is known to naive forecasts of a key, or of all rows; ``waiting`` is still to come."""
+        everything = self.labels.known(waiting[:, 1])
+        if self.by_key is None or slot is None:
+            return np.concatenate([everything[:1], everything])
+        own = waiting[waiting[:, -1] == slot]
+        return np.concatenate([everything[:1], self.by_key.known(own[:, 1], slot)])
+
+    @staticmethod
+    def known_schema(n: int) -> Field:
+        """What :meth:`known` can give for n rows."""
+        most, largest = LARGEST_COUNT, LARGEST_FLOAT
+        low = np.array([0.0, 0.0, -largest, 0.0, -largest])
+        return Field((n, len(KNOWN)), low, np.array([most, most, largest, np.inf, largest]), gaps=True)
 
     def _naive_log_score(self, y: Float, before: MomentsBefore) -> Float:
         """NaN where the labels so far give no forecast."""
