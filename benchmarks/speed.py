@@ -28,6 +28,7 @@ from sklearn.utils.validation import validate_data
 from iegp import IEGPRegressor
 from iegp.core import ensemble as ens
 from iegp.core.delay import learn_delayed, none_waiting
+from iegp.core.expert.sweep import Rows
 from iegp.core.features import fourier_rows, joined, waves
 from iegp.core.fitting import evidence
 from iegp.core.likelihoods import likelihood_code
@@ -149,8 +150,8 @@ def delay_table(n_rows: int) -> None:
 
 
 def late_seconds(ensemble: ens.Ensemble, x: Float, y: Float, delay: int) -> float:
-    waiting, options = none_waiting(ensemble, D_IN, 1), ens.PassOptions()
-    return best(lambda: learn_delayed(ensemble, ens.start(ensemble), waiting, (x, y), delay, options))
+    waiting, options, rows = none_waiting(ensemble, D_IN, 1), ens.PassOptions(), Rows(x, y, np.ones(len(x)))
+    return best(lambda: learn_delayed(ensemble, ens.start(ensemble), waiting, rows, delay, options))
 
 
 def labels_table(n_rows: int) -> None:

@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 import iegp
 from iegp.core import model as online
+from iegp.errors import InputError
 from iegp.kernels import RBF, Constant, Linear
 
 RNG = np.random.default_rng(8)
@@ -113,14 +114,67 @@ def test_few_rows_other_weights_and_a_warm_up_have_none():
     assert model().partial_fit(X, Y).model_.batch is None
 
 
+def small(kind, **changes):
+    """A small model, and labels for it."""
+    settings = {"kernels": [RBF(1.0) + Constant()], "n_frequencies": 8, "random_state": 0} | changes
+    return {
+        "numbers": (iegp.IEGPRegressor(**settings), Y),
+        "classes": (iegp.IEGPClassifier(**settings), np.digitize(Y, [-0.5, 0.5])),
+        "levels": (iegp.IEGPOrdinalClassifier(**settings), np.digitize(Y, [-0.5, 0.5])),
+        "counts": (iegp.IEGPCountRegressor(**settings), np.floor(np.exp(np.clip(Y, -2.0, 2.0))).astype(int)),
+    }[kind]
+
+
+def answer(found, **more):
+    """Everything that a model says of a few rows."""
+    if hasattr(found, "predict_proba"):
+        proba = found.predict_proba(X[:5], **more)
+        assert_array_equal(found.predict_log_proba(X[:5], **more), np.log(proba))
+        assert_array_equal(found.predict(X[:5], **more), found.classes_[proba.argmax(axis=1)])
+        return proba
+    dist = found.predict_dist(X[:5], **more)
+    assert_array_equal(found.predict(X[:5], return_std=True, **more), [dist.mean, dist.std])
+    return np.column_stack([dist.mean, dist.std])
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes", "levels", "counts"])
+def test_horizon(kind):
+    """One row ahead is the view of a stream; many rows ahead less is known of what drifts."""
+    found, y = small(kind, warmup=100, drift_var=1e-2)
+    streamed = small(kind, warmup=100, drift_var=1e-2)[0].partial_fit(X, y)
+    found.fit(X, y)
+    assert_array_equal(answer(streamed, horizon=1), answer(streamed))
+    assert_array_equal(answer(found, horizon=1), answer(streamed))
+    near, far = (answer(found, horizon=k) for k in (1, 50))
+    if kind in ("numbers", "counts"):
+        assert np.all(far[:, 1] > near[:, 1])
+    else:
+        assert np.all(np.sum(far * np.log(far), axis=1) < np.sum(near * np.log(near), axis=1))
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(InputError, match="horizon"):
+            found.predict(X[:5], horizon=wrong)
+
+
+def test_horizon_with_a_delay_counts_from_the_newest_label():
+    found = small("numbers", warmup=100, delay=3)[0].partial_fit(X, Y)
+    assert_array_equal(answer(found, horizon=4), answer(found))
+
+
+def test_times_take_the_place_of_a_view_and_of_a_horizon():
+    time = np.arange(float(N))
+    found = small("numbers", warmup=100, drift_per="time")[0].fit(X, Y, time=time)
+    assert found.model_.batch is None
+    assert_allclose(answer(found, time=time[-1] + np.ones(5)), answer(found, horizon=1), rtol=1e-10)
+    with pytest.raises(InputError, match="leave one of them out"):
+        found.predict(X[:5], time=time[-1] + np.ones(5), horizon=1)
+    by_row = small("numbers", warmup=100)[0].fit(X, Y)
+    with pytest.raises(InputError, match="drift is per row"):
+        by_row.predict(X[:5], time=time[:5])
+
+
 @pytest.mark.parametrize("kind", ["numbers", "classes", "counts"])
 def test_files_hold_it(kind, tmp_path):
-    small = {"kernels": [RBF(1.0) + Constant()], "n_frequencies": 8, "random_state": 0}
-    found, y = {
-        "numbers": (iegp.IEGPRegressor(**small), Y),
-        "classes": (iegp.IEGPClassifier(**small), np.digitize(Y, [-0.5, 0.5])),
-        "counts": (iegp.IEGPCountRegressor(**small), np.floor(np.exp(np.clip(Y, -2.0, 2.0))).astype(int)),
-    }[kind]
+    found, y = small(kind)
     found.fit(X, y)
     assert found.model_.batch is not None
     found.save(tmp_path / "model.iegp")

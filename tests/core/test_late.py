@@ -136,6 +136,58 @@ def test_glitches_are_judged_by_the_answer_given_and_not_learned(delay):
     assert_allclose(online.predict(pieces, X[:3]).mean, online.predict(model, X[:3]).mean, rtol=1e-8, atol=1e-8)
 
 
+# Bursts, ties, and gaps of many steps. Rows that are asked before the first label have no time to count from: a step.
+GAPS = np.random.default_rng(2).choice([0.0, 0.3, 1.0, 1.0, 2.5, 40.0], size=N)
+TIMES = 100.0 + np.cumsum(np.where(np.arange(N) <= 7, 0.0, GAPS))
+
+
+@pytest.mark.parametrize("noise", NOISE_MODELS)
+@pytest.mark.parametrize("delay", [0, 1, 7])
+def test_elapsed_time_is_that_of_a_fixed_delay(delay, noise):
+    """Asked and learned one by one, and in blocks; glitches are judged by the answer that was given."""
+    y = Y.copy()
+    y[[9, 20, 21, 40]] += 500.0
+    settings = {"noise_forgetting": NOISE_MODELS[noise], "drift_var": (0.0, 0.01), "weights": "stacking"}
+    model, blocks = begin(**settings, drift_per="time"), begin(**settings, drift_per="time", delay=delay, robust=True)
+    found, asked, last = [], {}, -1
+    for what, t in events(delay):
+        if what == "ask":
+            asked[t] = online.ask(model, X[t : t + 1], t - last, TIMES[t : t + 1])
+            dist = late.mixture(model.experts.ensemble, asked[t])
+            found.append((float(dist.mean[0]), float(dist.std[0])))
+        else:
+            is_far = abs(y[t] - found[t][0]) > 8.0 * found[t][1]
+            label = late.Label(y[t : t + 1, None], asked.pop(t), t - last, is_far)
+            online.learn_asked(model, X[t : t + 1], label, TIMES[t : t + 1])
+            last = t
+    run = online.learn(blocks, X, y[:, None], time=TIMES)
+    assert_allclose(np.column_stack([run.mean, run.std]), found, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("drift_var", [0.0, 0.01], ids=["static", "drifting"])
+def test_rows_at_equal_distances_out_of_order(drift_var):
+    """Elapsed time counts as rows do, also from a label that comes after that of a later row."""
+    by_row, by_time = (begin(drift_var=drift_var, drift_per=per) for per in ("row", "time"))
+    online.absorb(by_row, X[:1], Y[:1, None])
+    online.absorb(by_time, X[:1], Y[:1, None], time=np.zeros(1))
+    found, wanted, asked, last = [], [], {}, 0
+    for what, t in events(7, np.random.default_rng(5)):
+        x, y, now = X[t : t + 1], Y[t : t + 1, None], np.array([float(t)])
+        if t == 0:
+            continue
+        if what == "ask":
+            asked[t] = online.ask(by_row, x, t - last), online.ask(by_time, x, t - last, now)
+            for rows, own in zip((wanted, found), asked[t], strict=True):
+                dist = late.mixture(by_row.experts.ensemble, own)
+                rows.append((float(dist.mean[0]), float(dist.std[0])))
+        else:
+            one, two = asked.pop(t)
+            online.learn_asked(by_row, x, late.Label(y, one, t - last))
+            online.learn_asked(by_time, x, late.Label(y, two, t - last), now)
+            last = max(last, t)
+    assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+
+
 def test_labels_out_of_order_are_exact_for_static_gaussian_experts():
     """Batch formulas of the labels that have come, whatever their order; weights are those of their evidence."""
     model, rng = begin(), np.random.default_rng(1)

@@ -28,7 +28,10 @@ def by_blocks(beliefs, drift, phi, y, means, variances):
     size = phi.shape[1] // (2 if drift > 0.0 else 1)
     for start in range(0, len(y), size):
         part = slice(start, start + size)
-        rows_, ahead = belief.Block(phi[part], y[part]), belief.Ahead(means[part], variances[part])
+        rows_, ahead = (
+            belief.Block(phi[part], y[part], np.ones(len(y[part]))),
+            belief.Ahead(means[part], variances[part]),
+        )
         if drift > 0.0:
             blocks.drifting_block(beliefs, np.full(phi.shape[1], drift), rows_, ahead, belief.no_trail(1))
         else:

@@ -19,6 +19,7 @@ from iegp.core.kernels import RBF
 from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.estimators.base import ModelEstimator
+from iegp.estimators.times import as_times
 from iegp.labels import Codec
 from iegp.typing import Float
 
@@ -117,6 +118,11 @@ class RiverEnsemble(RiverModel):
 
     def _settings_of(self, estimator: Any) -> Any:
         settings = estimator.settings(self._estimator.labels_.n_outputs)
+        if (settings.drift_per == "time") != (estimator.time_column is not None):
+            raise InputError(
+                f"drift_per={settings.drift_per!r} with time_column={estimator.time_column!r}: drift per unit of time "
+                "needs the name of the feature that holds the time, and drift per row has none"
+            )
         for kernel in settings.kernels:
             if isinstance(kernel.length_scale, tuple):
                 raise InputError(
@@ -124,6 +130,17 @@ class RiverEnsemble(RiverModel):
                     "number, or 'per-dimension' to have them fitted"
                 )
         return settings
+
+    def _split(self, x: Any) -> tuple[Any, Float | None]:
+        """A row or a frame without the feature that holds the time, and the times."""
+        name = self._estimator.time_column
+        if name is None:
+            return x, None
+        if isinstance(x, Mapping):
+            _require_time(name in x, name)
+            return {own: value for own, value in x.items() if own != name}, as_times([x[name]])
+        _require_time(hasattr(x, "iloc") and name in x.columns, name)
+        return x.drop(columns=[name]), as_times(x[name])
 
     def _ready(self, read: Read, x: Any) -> tuple[Online, Columns, Float]:
         """A model that has a column for every feature of ``x``, its columns, and the rows; ``self`` is unchanged."""
@@ -143,15 +160,27 @@ class RiverEnsemble(RiverModel):
     def _keep(self, model: Online, columns: Columns) -> None:
         self._estimator.model_, self._columns = model, columns
 
-    def _asked(self, read: Read, x: Any) -> tuple[Any, Float]:
-        """An estimator and the rows to predict: before the first label the prior, which is the same for all rows."""
+    def _asked(self, read: Read, x: Any) -> tuple[Any, Float, Float | None]:
+        """An estimator, the rows to predict and their times.
+
+        Before the first label it is the prior, which is the same for all rows.
+        """
+        x, times = self._split(x)
         rows, _ = read(self._columns, x)
         if self._is_fitted:
-            return self._estimator, rows
+            return self._estimator, rows, times
         prior = self._fresh(seed=0)
         prior.labels_ = self._estimator.labels_
         prior.model_ = online.begin(self._settings_of(prior), 1, prior.labels_.n_outputs, fills_gaps=True)
-        return prior, np.full((len(rows), 1), np.nan)
+        return prior, np.full((len(rows), 1), np.nan), times
+
+
+def _require_time(is_there: bool, name: Hashable) -> None:
+    if not is_there:
+        raise InputError(
+            f"there is no feature {name!r}, which holds the time (time_column); every row needs it. The model is "
+            "unchanged."
+        )
 
 
 def _is_seed(seed: object) -> bool:

@@ -60,6 +60,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     @one_writer
     def _learn(self, read: Read, x: Any, found: list[Any]) -> None:
         """Learn rows; an error in any row leaves the model unchanged."""
+        x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
         labels: ClassLabels = self._estimator.labels_
         if len(found) > 1:
@@ -67,7 +68,8 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
         for start, stop, is_new in labels.segments(found):
             if is_new:
                 model, labels = grow(model, labels, found[start], start)
-            online.absorb(model, rows[start:stop], labels.encode(found[start:stop]))
+            some_times = None if times is None else times[start:stop]
+            online.absorb(model, rows[start:stop], labels.encode(found[start:stop]), time=some_times)
         self._keep(model, columns)
         self._estimator.labels_ = labels
 
@@ -123,9 +125,11 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
     def _probabilities(self, read: Read, x: Any) -> Float:
         """(n, labels known so far)"""
-        estimator, rows = self._asked(read, x)
+        estimator, rows, times = self._asked(read, x)
         n_named = len(self.known_classes)
-        return np.ones((len(rows), n_named)) if n_named < 2 else estimator.predict_proba(rows, check_input=False)
+        if n_named < 2:
+            return np.ones((len(rows), n_named))
+        return estimator.predict_proba(rows, check_input=False, time=times)  # type: ignore[no-any-return]
 
     @property
     def _multiclass(self) -> bool:

@@ -28,8 +28,9 @@ class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
     @one_writer
     def _learn(self, read: Read, x: Any, labels: Float) -> None:
         """Learn rows; an error in any row leaves the model unchanged."""
+        x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
-        online.absorb(model, rows, labels)
+        online.absorb(model, rows, labels, time=times)
         self._keep(model, columns)
 
 
@@ -124,10 +125,10 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
             Predictive mean, or the distribution of y, observation noise included.
         """
         if not self._is_fitted and not with_dist:
-            self._columns.read_row(x)  # raises an error for a bad row
+            self._columns.read_row(self._split(x)[0])  # raises an error for a bad row
             return 0.0
-        estimator, rows = self._asked(Columns.read_row, x)
-        dist = estimator.predict_dist(rows, check_input=False)
+        estimator, rows, times = self._asked(Columns.read_row, x)
+        dist = estimator.predict_dist(rows, check_input=False, time=times)
         return Predicted(dist) if with_dist else float(dist.mean[0])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
@@ -143,8 +144,8 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
         pandas.Series (n,)
             Predictive means, with the index of X.
         """
-        estimator, rows = self._asked(Columns.read_frame, X)
-        return series(estimator.predict(rows, check_input=False), X)
+        estimator, rows, times = self._asked(Columns.read_frame, X)
+        return series(estimator.predict(rows, check_input=False, time=times), X)
 
     def _first_codec(self) -> NumberLabels:
         return NumberLabels()
@@ -220,8 +221,8 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
         float or PredictedCount
             Mean count under the exposure, or the distribution of the count.
         """
-        estimator, rows = self._asked(Columns.read_row, x)
-        dist = estimator.predict_dist(rows, exposure, check_input=False)
+        estimator, rows, times = self._asked(Columns.read_row, x)
+        dist = estimator.predict_dist(rows, exposure, check_input=False, time=times)
         return PredictedCount(dist) if with_dist else float(dist.mean[0])
 
     def predict_many(self, X: pd.DataFrame, exposure: ArrayLike | None = None) -> pd.Series:
@@ -240,8 +241,8 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
             Mean counts, with the index of X.
         """
         shares = as_exposure(exposure, len(X))
-        estimator, rows = self._asked(Columns.read_frame, X)
-        return series(estimator.predict(rows, shares, check_input=False), X)
+        estimator, rows, times = self._asked(Columns.read_frame, X)
+        return series(estimator.predict(rows, shares, check_input=False, time=times), X)
 
     def _first_codec(self) -> CountLabels:
         return CountLabels()

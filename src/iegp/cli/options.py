@@ -59,6 +59,7 @@ class StreamOptions(RunOptions):
     id: Annotated[str | None, Option(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None
     key: Annotated[str | None, Option(help="One model per value of this column: a sensor, a customer.")] = None
     time: Annotated[str | None, Option(help="A column of time stamps: time of day, day of week, trend.")] = None
+    drift_per: Annotated[str, Option(help="row, or time: models drift with the time between rows.")] = "row"
     features: Features = None
     ignore: Ignore = ()
     missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"

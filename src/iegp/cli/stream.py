@@ -122,11 +122,15 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
 
 def _parameters(options: StreamOptions) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
+    check_choice("drift-per", options.drift_per, "row", "time")
     parameters = dict(options.parameters)
+    if options.drift_per == "time":
+        parameters["drift_per"] = "time"
     if options.delay:
         parameters["delay"] = options.delay
     if options.lags is not None:
         parameters["lags"] = _lags(options.lags)
+    _check_elapsed(options, parameters)
     if options.key is not None:
         if parameters.get("lags"):
             raise UsageError(
@@ -135,6 +139,17 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
             )
         parameters["lags"] = None
     return parameters
+
+
+def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:
+    if parameters.get("drift_per", "row") == "row":
+        return
+    if options.time is None:
+        raise UsageError("--drift-per time needs the column of time stamps: name it with --time")
+    if options.key is not None:
+        raise UsageError(
+            "--drift-per time is not available with --key: the models of keys count rows. Leave out one of them"
+        )
 
 
 def _lags(text: str) -> int | tuple[int, ...] | None:

@@ -27,7 +27,7 @@ from iegp.core.compute.tolerances import (
     MOST_BATCH_ROWS,
     NOISE_FLOOR,
 )
-from iegp.core.ensemble import PassOptions, labels_of, learn_chunks, score_labels, start
+from iegp.core.ensemble import PassOptions, labels_of, learn_chunks, rows_ahead, score_labels, start
 from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import Workspace, allocate_workspace, predict_rows
@@ -80,7 +80,8 @@ def _predict_part(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps:
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
     rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)
     work = allocate_workspace(ensemble, active, rows, y, ensemble.n_classes)
-    predict_rows(ensemble, state, active.beliefs, rows, Ahead(work.means, work.variances), n_steps)
+    ahead = Ahead(work.means, work.variances)
+    predict_rows(ensemble, state, active.beliefs, rows, ahead, rows_ahead(len(x), n_steps).walk)
     if labels is not None:
         _score_latent(labels, work)
         score_labels(ensemble, work)

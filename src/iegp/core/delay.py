@@ -9,6 +9,7 @@ overlapping horizons are no likelihood.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,15 +23,15 @@ from iegp.core.ensemble import (
     completed,
     expert_predictions,
     labels_of,
+    lagged_rows,
     mix_labels,
     score_labels,
     skip_row,
     summarise,
-    weights_ahead,
 )
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
-from iegp.core.expert.sweep import Workspace, allocate_workspace, sweep_blocks
+from iegp.core.expert.sweep import Rows, Workspace, sweep_blocks, workspace_for
 from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
@@ -51,12 +52,23 @@ class Waiting(NamedTuple):
     """(k, n_beliefs, D): squared errors of the answers over their variances, in units of the noise; NaN likewise."""
     far: Float
     """(k,): 1 if the label is too far from the answer to be believed (``Ensemble.glitch``), 0 if not."""
+    steps: Float
+    """(k,): steps between a row and the one before it."""
 
     def forgotten(self, ensemble: Ensemble) -> Waiting:
         """The same rows for other experts, whose answers are not known."""
         k, n_outputs = len(self.x), ensemble.noise_var.shape[1]
         unknown = np.full((k, ensemble.n_beliefs, n_outputs), np.nan)
-        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), unknown, self.far)
+        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), unknown, self.far, self.steps)
+
+    def stored(self) -> dict[str, Float]:
+        """What files hold: steps follow from times, and are one each where there are none."""
+        return {name: array for name, array in self._asdict().items() if name != "steps"}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Float]) -> Waiting:
+        """The inverse."""
+        return cls(**stored, steps=np.ones(len(stored["x"])))
 
     def part(self, start: int, stop: int) -> Waiting:
         """A copy of some of the rows."""
@@ -65,29 +77,29 @@ class Waiting(NamedTuple):
 
 def none_waiting(ensemble: Ensemble, n_columns: int, n_labels: int) -> Waiting:
     """The beginning of a stream."""
-    return _unanswered(ensemble, np.empty((0, n_columns)), np.empty((0, n_labels)))
+    return _unanswered(ensemble, Rows(np.empty((0, n_columns)), np.empty((0, n_labels)), np.empty(0)))
 
 
 def learn_delayed(
-    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, options: PassOptions
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
-    """Predict new rows (x, y), each from the labels known then, and learn those that arrive meanwhile.
+    """Predict new rows, each from the labels known then, and learn those that arrive meanwhile.
 
     All in standardised units; ``state`` is updated in place. Returns what is waiting afterwards.
     """
     parts, start, span = [], 0, CHUNK_ROWS
     with one_blas_thread():
-        while start < max(len(new[0]), 1):
-            rows = new[0][start : start + span], new[1][start : start + span]
-            predictions, waiting = _learn_span(ensemble, state, waiting, rows, delay, options.level)
+        while start < max(len(new.x), 1):
+            rows = Rows(*(array[start : start + span] for array in new))
+            predictions, waiting = _learn_span(ensemble, state, waiting, rows, delay, options)
             parts.append(predictions)
             start += max(predictions.n_rows, 1)
-            span = min(2 * span, CHUNK_ROWS) if predictions.n_rows == len(rows[0]) else SPAN_AFTER_GLITCH
+            span = min(2 * span, CHUNK_ROWS) if predictions.n_rows == len(rows.x) else SPAN_AFTER_GLITCH
     return Predictions.concatenate(parts), waiting
 
 
 def _learn_span(
-    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, level: float | None
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
     """The same for rows at once, up to the first during which a glitch arrives: it is not learned.
 
@@ -95,8 +107,8 @@ def _learn_span(
     """
     can_skip, n_waiting = not math.isinf(ensemble.glitch), len(waiting.x)
     before = state.copy() if can_skip else state
-    predictions, after = _learn_chunk(ensemble, state, waiting, new, delay, level)
-    n_arrived = max(0, n_waiting + len(new[0]) - delay)
+    predictions, after = _learn_chunk(ensemble, state, waiting, new, delay, options)
+    n_arrived = max(0, n_waiting + len(new.x) - delay)
     good = note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
     if good == n_arrived:
         return predictions, after.part(n_arrived, len(after.x))
@@ -105,9 +117,10 @@ def _learn_span(
     # The row that is answered just before the glitch arrives.
     last = good + delay - n_waiting
     if last > 0:
-        _learn_chunk(ensemble, state, waiting, (new[0][:last], new[1][:last]), delay, None)
+        first = Rows(*(array[:last] for array in new))
+        _learn_chunk(ensemble, state, waiting, first, delay, options._replace(level=None))
     note_far(state, after.far[:good])
-    skip_row(ensemble, state)
+    skip_row(ensemble, state, float(after.steps[good]))
     repeat_newest(ensemble.lags, state.recent)
     some = Predictions(*(array[: last + 1] for array in predictions))
     return some, after.part(good + 1, n_waiting + last + 1)
@@ -129,30 +142,42 @@ def note_far(state: State, far: Float) -> int:
 
 
 def _learn_chunk(
-    ensemble: Ensemble, state: State, waiting: Waiting, new: tuple[Float, Float], delay: int, level: float | None
+    ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
     """Predict and learn; also returns all rows, those that were waiting first, with the scores of their answers."""
-    x, y = new
-    n, n_waiting = len(x), len(waiting.x)
+    n, n_waiting = len(new.x), len(waiting.x)
     n_arrived = max(0, n_waiting + n - delay)
-    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _unanswered(ensemble, x, y), strict=True)))
+    after = Waiting(*(np.concatenate(pair) for pair in zip(waiting, _unanswered(ensemble, new), strict=True)))
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
     # Offsets are larger than the delay: no row sees a label that has not arrived when it is predicted.
-    rows = with_lags(ensemble.lags, state.recent, after.x, after.y)
-    arrived = allocate_workspace(ensemble, active, rows[:n_arrived], after.y[:n_arrived], ensemble.n_classes)
-    work = allocate_workspace(ensemble, active, rows[n_waiting:], y, ensemble.n_classes)
-    sweep_delayed(ensemble, state, labels, (arrived, work), Queue(delay, n_waiting))
+    x = with_lags(ensemble.lags, state.recent, after.x, after.y)
+    rows = Rows(x[:n_arrived], after.y[:n_arrived], after.steps[:n_arrived])
+    arrived = workspace_for(ensemble, active, rows, ensemble.n_classes)
+    queue = _queue(after.steps, delay, n_waiting)
+    noise_steps = queue.ahead if options.is_timed else np.ones(n)
+    work = workspace_for(ensemble, active, Rows(x[n_waiting:], new.y, noise_steps), ensemble.n_classes)
+    sweep_delayed(ensemble, state, labels, (arrived, work), queue)
     predictions = allocate_predictions(ensemble, n)
-    weigh_delayed(
-        ensemble, state, labels, Works(arrived, work), Answers(delay, after.log_scores, after.squares), predictions
-    )
+    ahead = queue.ahead if options.is_timed else np.full(n, delay + 1.0)
+    answers = Answers(ahead, after.log_scores, after.squares)
+    weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
     if labels is None:
-        after.far[n_waiting:] = np.any(np.abs(y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
-    return completed(ensemble, expert_predictions(work), y, predictions, level), after
+        after.far[n_waiting:] = np.any(np.abs(new.y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
+    return completed(ensemble, expert_predictions(work), new.y, predictions, options.level), after
 
 
-def _unanswered(ensemble: Ensemble, x: Float, y: Float) -> Waiting:
-    return Waiting(x, y, np.empty((0, 0)), np.empty((0, 0, 0)), np.zeros(len(x))).forgotten(ensemble)
+def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:
+    """Where a call stands, with so many steps between the rows that wait or are new."""
+    clock = np.cumsum(steps)
+    # New row i is predicted after so many of the rows before it have been learned.
+    n_learned = np.maximum(np.arange(n_waiting, len(steps)) - delay, 0)
+    learned = np.concatenate([np.zeros(1), clock])[n_learned]
+    return Queue(delay, n_waiting, clock, clock[n_waiting:] - learned)
+
+
+def _unanswered(ensemble: Ensemble, rows: Rows) -> Waiting:
+    unknown = np.empty((0, 0)), np.empty((0, 0, 0)), np.zeros(len(rows.x))
+    return Waiting(rows.x, rows.y, *unknown, rows.steps).forgotten(ensemble)
 
 
 def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> State:
@@ -164,7 +189,7 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
             _arrive_now(ensemble, state, waiting.part(0, good))
         if good < len(waiting.x):
             note_far(state, waiting.far[:good])
-            skip_row(ensemble, state)
+            skip_row(ensemble, state, float(waiting.steps[good]))
             repeat_newest(ensemble.lags, state.recent)
         waiting = waiting.part(good + 1, len(waiting.x))
     return state
@@ -172,11 +197,11 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
 
 def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
     labels = labels_of(ensemble)
-    rows = with_lags(ensemble.lags, state.recent, waiting.x, waiting.y)
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, waiting.y, ensemble.n_classes)
+    rows = lagged_rows(ensemble, state, Rows(waiting.x, waiting.y, waiting.steps))
+    work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
     with one_blas_thread():
         sweep_blocks(ensemble, state, labels, work)
-    arrive_all(ensemble, state, labels, work, Answers(0, waiting.log_scores, waiting.squares))
+    arrive_all(ensemble, state, labels, work, Answers(np.empty(0), waiting.log_scores, waiting.squares))
 
 
 class Works(NamedTuple):
@@ -189,7 +214,8 @@ class Works(NamedTuple):
 class Answers(NamedTuple):
     """How well rows were predicted, those that were waiting first; see :class:`Waiting`."""
 
-    delay: int
+    ahead: Float
+    """(n,): steps by which the weights move on their own between labels and answers to new rows."""
     log_scores: Float
     squares: Float
 
@@ -212,7 +238,7 @@ def weigh_delayed(
         score_labels(ensemble, arrived)
         answers.log_scores[n_waiting:] = new.log_scores
     for i in range(n):
-        ahead = weights_ahead(ensemble, state, answers.delay + 1)
+        ahead = weights.diffuse_over(weight_rule(ensemble), state.log_weights, answers.ahead[i])
         scores = answers.log_scores[n_waiting + i]
         if labels is None:
             noise.score_ahead(ensemble, state, new, i, scores, answers.squares[n_waiting + i])
@@ -251,6 +277,7 @@ def _arrive(
     rule = weight_rule(ensemble)
     scores = answers.log_scores if rule.rule == weights.STACKING else arrived.log_scores
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
-    weights.weigh_rows(rule, scores[s : s + 1], state.log_weights, used, log_score)
+    steps = arrived.steps[s : s + 1]
+    weights.weigh_spaced_rows(rule, scores[s : s + 1], steps, state.log_weights, used, log_score)
     state.rows[0] += 1.0
     remember(ensemble.lags, state.recent, arrived.y[s : s + 1])

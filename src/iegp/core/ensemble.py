@@ -22,13 +22,7 @@ from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT, SPAN_AFTER_GLITCH
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
-from iegp.core.expert.sweep import (
-    Workspace,
-    allocate_workspace,
-    predict_rows,
-    sweep_blocks,
-    sweep_rows,
-)
+from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
 from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
@@ -73,43 +67,68 @@ def start(ensemble: Ensemble) -> State:
 # -- predicting ------------------------------------------------------------------------------------------------------
 
 
-def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Mixture:
-    """Predictive distribution of every row of ``x`` (n, d), were it so many rows ahead. Changes nothing."""
+class Lead(NamedTuple):
+    """How far ahead of what is known rows are predicted."""
+
+    walk: Float
+    """(n,): steps of the beliefs' walk, and of the weights."""
+    noise: Float
+    """(n,): steps of the noise, which counts a label that comes some rows late as one."""
+    n_rows: int
+    """Rows, which lags count."""
+
+
+@compiled
+def rows_ahead(n: int, n_rows: int) -> Lead:
+    """That of n rows, each so many rows ahead."""
+    return Lead(np.full(n, float(n_rows)), np.ones(n), n_rows)
+
+
+def lead(n: int, n_steps: int = 1, elapsed: Float | None = None) -> Lead:
+    """The same; or after so much time (n,)."""
+    ahead: Lead = rows_ahead(n, n_steps)
+    return ahead if elapsed is None else ahead._replace(walk=elapsed, noise=elapsed)
+
+
+def predict(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1, elapsed: Float | None = None) -> Mixture:
+    """Predictive distribution of every row of ``x`` (n, d), were it so many rows ahead. Changes nothing.
+
+    ``elapsed`` (n,) says how many steps ahead each row is, whole or not, in place of ``n_steps``.
+    """
     shape = len(x), ensemble.n_experts, ensemble.noise_var.shape[1]
     components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-    predict_into(ensemble, state, x, components, n_steps)
+    predict_into(ensemble, state, x, components, lead(len(x), n_steps, elapsed))
     return Mixture.unchecked(*components, single_output=False)
 
 
 @compiled
-def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components, n_steps: int) -> None:
+def predict_into(ensemble: Ensemble, state: State, x: Float, components: Components, lead: Lead) -> None:
     """Every row's mixture of experts into ``components``."""
-    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, n_steps), components, n_steps)
+    mix_into(ensemble, state, _predict_beliefs(ensemble, state, x, lead), components, lead)
 
 
 @compiled
-def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, n_steps: int) -> Ahead:
+def _predict_beliefs(ensemble: Ensemble, state: State, x: Float, lead: Lead) -> Ahead:
     """Means (beliefs, n, D) and variances (beliefs, n); 0 and 1 of beliefs that are not active."""
     n, n_beliefs, n_outputs = x.shape[0], ensemble.prior_ratio.size, ensemble.noise_var.shape[1]
     ahead = Ahead(np.zeros((n_beliefs, n, n_outputs)), np.ones((n_beliefs, n)))
-    rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)
-    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, rows, ahead, n_steps)
+    rows = with_known_lags(ensemble.lags, state.recent, x, lead.n_rows)
+    predict_rows(ensemble, state, active_experts(ensemble, state).beliefs, rows, ahead, lead.walk)
     return ahead
 
 
 @compiled
-def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components, n_steps: int) -> None:
+def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Components, lead: Lead) -> None:
     """The mixture of experts from what the beliefs predict: means (beliefs, n, D), variances (beliefs, n)."""
     means, variances = ahead
     used, loc, scales, dof = components
     n, n_experts, n_outputs = loc.shape
     n_noise = ensemble.forgetting.size
-    next_weights = np.exp(weights_ahead(ensemble, state, n_steps))
+    weights_ahead(ensemble, state, lead.walk, used)
     for e in range(n_experts):
         b, k = e // n_noise, e % n_noise
-        nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
         for t in range(n):
-            used[t, e] = next_weights[e]
+            nu = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k], lead.noise[t])
             for d in range(n_outputs):
                 level = noise.squared_scale(state.noise_scale[e, d], state.noise_shape[k])
                 loc[t, e, d] = means[b, t, d]
@@ -118,45 +137,48 @@ def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Compone
 
 
 @compiled
-def weights_ahead(ensemble: Ensemble, state: State, n_steps: int) -> Float:
-    """Logs of the weights so many rows ahead; without switching they do not move on their own."""
+def weights_ahead(ensemble: Ensemble, state: State, steps: Float, used: Float) -> None:
+    """The weights so many ``steps`` (n,) ahead, into ``used`` (n, experts)."""
     rule = weight_rule(ensemble)
-    ahead = weights.diffuse(rule, state.log_weights)
-    if ensemble.transitions.shape[0] > 1:
-        for _ in range(n_steps - 1):
-            ahead = weights.diffuse(rule, ahead)
-    return ahead
+    for t in range(steps.size):
+        if t > 0 and steps[t] == steps[t - 1]:
+            used[t] = used[t - 1]
+        else:
+            used[t] = np.exp(weights.diffuse_over(rule, state.log_weights, steps[t]))
 
 
-def predict_classes(ensemble: Ensemble, state: State, x: Float, n_steps: int = 1) -> Float:
-    """Class probabilities (n, K) of every row, were it the next one. Changes nothing."""
+def predict_classes(
+    ensemble: Ensemble, state: State, x: Float, n_steps: int = 1, elapsed: Float | None = None
+) -> Float:
+    """Class probabilities (n, K) of every row, as :func:`predict`. Changes nothing."""
     proba = np.empty((len(x), ensemble.n_classes))
-    _predict_classes(ensemble, state, label_model(ensemble), x, proba, n_steps)
+    _predict_classes(ensemble, state, label_model(ensemble), x, proba, lead(len(x), n_steps, elapsed))
     likelihood_of(ensemble.likelihood).require_sound(proba)
     return proba
 
 
 @compiled
-def _predict_classes(
-    ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float, n_steps: int
-) -> None:
-    used, ahead = _predict_latent(ensemble, state, x, n_steps)
+def _predict_classes(ensemble: Ensemble, state: State, labels: LabelModel, x: Float, proba: Float, lead: Lead) -> None:
+    used, ahead = _predict_latent(ensemble, state, x, lead)
     outcomes = np.zeros((ahead.variances.shape[0], x.shape[0], proba.shape[1]))
     log_classes(labels, active_experts(ensemble, state).beliefs, ahead, outcomes)
     mix_classes(ensemble.sharpness, used, outcomes, proba)
 
 
-def predict_counts(ensemble: Ensemble, state: State, x: Float, exposure: Float, n_steps: int = 1) -> Any:
-    """Predictive distribution of the counts of every row, were it the next one, under its exposure (n,)."""
-    return count_distribution(ensemble, *_predict_latent(ensemble, state, x, n_steps), exposure)
+def predict_counts(
+    ensemble: Ensemble, state: State, x: Float, exposure: Float, n_steps: int = 1, elapsed: Float | None = None
+) -> Any:
+    """Predictive distribution of the counts of every row under its exposure (n,), as :func:`predict`."""
+    ahead = _predict_latent(ensemble, state, x, lead(len(x), n_steps, elapsed))
+    return count_distribution(ensemble, *ahead, exposure)
 
 
 @compiled
-def _predict_latent(ensemble: Ensemble, state: State, x: Float, n_steps: int) -> tuple[Float, Ahead]:
+def _predict_latent(ensemble: Ensemble, state: State, x: Float, lead: Lead) -> tuple[Float, Ahead]:
     """Weights (n, experts), latent means (beliefs, n, L) and variances (beliefs, n)."""
-    ahead = _predict_beliefs(ensemble, state, x, n_steps)
+    ahead = _predict_beliefs(ensemble, state, x, lead)
     used = np.empty((x.shape[0], state.log_weights.size))
-    used[:] = np.exp(weights_ahead(ensemble, state, n_steps))
+    weights_ahead(ensemble, state, lead.walk, used)
     # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
     return used, Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
 
@@ -192,6 +214,8 @@ class PassOptions(NamedTuple):
     is_live: bool = True
     """Few rows must be quick. Those of a warm-up need not be: they share the code of blocks, so that no user waits for
     both to be compiled before the first stream is through."""
+    is_timed: bool = False
+    """Steps between rows are elapsed time, which noise and weights count up to a row whose label comes late."""
 
 
 def learn(
@@ -205,32 +229,42 @@ def learn(
     return Predictions.concatenate(list(learn_chunks(ensemble, state, x, y, PassOptions(n_threads, level))))
 
 
-def learn_chunks(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Iterator[Predictions]:
-    """The same, chunk by chunk: for long passes whose predictions are not kept."""
+def learn_chunks(
+    ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions, steps: Float | None = None
+) -> Iterator[Predictions]:
+    """The same, chunk by chunk: for long passes whose predictions are not kept.
+
+    ``steps`` (n,) are those between a row and the one before it, one each by default.
+    """
+    rows = Rows(x, y, np.ones(len(x)) if steps is None else steps)
     if len(x) <= FEW_ROWS and options.is_live:
-        yield _learn_few(ensemble, state, x, y, options.level)
+        yield _learn_few(ensemble, state, rows, options.level)
         return
     with one_blas_thread():
         if not math.isinf(ensemble.glitch):
-            yield from _learn_without_glitches(ensemble, state, x, y, options)
+            yield from _learn_without_glitches(ensemble, state, rows, options)
             return
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
-            yield _learn_chunk(ensemble, state, x[i : i + CHUNK_ROWS], y[i : i + CHUNK_ROWS], options)
+            yield _learn_chunk(ensemble, state, _part(rows, i, i + CHUNK_ROWS), options)
+
+
+def _part(rows: Rows, start: int, stop: int) -> Rows:
+    return Rows(*(array[start:stop] for array in rows))
 
 
 def _learn_without_glitches(
-    ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions
+    ensemble: Ensemble, state: State, rows: Rows, options: PassOptions
 ) -> Iterator[Predictions]:
     """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
 
     Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a
     glitch chunks are short for a while, so that many of them do not make all work twice.
     """
-    start, span = 0, CHUNK_ROWS
+    (x, y, steps), start, span = rows, 0, CHUNK_ROWS
     while start < max(len(x), 1):
         stop = min(start + span, len(x))
         before = state.copy()
-        chunk = _learn_chunk(ensemble, state, x[start:stop], y[start:stop], options)
+        chunk = _learn_chunk(ensemble, state, _part(rows, start, stop), options)
         n_good = note_outliers(ensemble, state, y[start:stop], chunk)
         if n_good == stop - start:
             yield chunk
@@ -242,9 +276,9 @@ def _learn_without_glitches(
         end = start + n_good
         yield some_rows(chunk, 0, n_good + 1)
         if n_good:
-            again = _learn_chunk(ensemble, state, x[start:end], y[start:end], options._replace(level=None))
+            again = _learn_chunk(ensemble, state, _part(rows, start, end), options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state)
+        skip_row(ensemble, state, float(steps[end]))
         see_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
@@ -273,28 +307,28 @@ def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
     return False
 
 
-def _learn_few(ensemble: Ensemble, state: State, x: Float, y: Float, level: float | None) -> Predictions:
-    predictions = allocate_predictions(ensemble, len(x))
+def _learn_few(ensemble: Ensemble, state: State, rows: Rows, level: float | None) -> Predictions:
+    predictions = allocate_predictions(ensemble, len(rows.x))
     if math.isinf(ensemble.glitch):
-        experts = learn_rows(ensemble, state, labels_of(ensemble), x, y, predictions)
+        experts = learn_rows(ensemble, state, labels_of(ensemble), rows, predictions)
     else:
-        experts = learn_rows_without_glitches(ensemble, state, x, y, predictions)
+        experts = learn_rows_without_glitches(ensemble, state, rows, predictions)
     _require_sound(ensemble, state, experts)
-    return completed(ensemble, experts, y, predictions, level)
+    return completed(ensemble, experts, rows.y, predictions, level)
 
 
-def _learn_chunk(ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions) -> Predictions:
+def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, options: PassOptions) -> Predictions:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    if len(x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
-        return _learn_few(ensemble, state, x, y, options.level)
-    labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(x))
-    rows = with_lags(ensemble.lags, state.recent, x, y)
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, y, ensemble.n_classes)
+    if len(rows.x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
+        return _learn_few(ensemble, state, rows, options.level)
+    labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(rows.x))
+    lagged = lagged_rows(ensemble, state, rows)
+    work = workspace_for(ensemble, active_experts(ensemble, state), lagged, ensemble.n_classes)
     sweep_blocks(ensemble, state, labels, work, options.n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
     _require_sound(ensemble, state, experts)
-    return completed(ensemble, experts, y, predictions, options.level)
+    return completed(ensemble, experts, rows.y, predictions, options.level)
 
 
 def _require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
@@ -329,12 +363,11 @@ def expert_predictions(work: Workspace) -> ExpertPredictions:
 
 @compiled
 def learn_rows(
-    ensemble: Ensemble, state: State, labels: LabelModel | None, x: Float, y: Float, predictions: Predictions
+    ensemble: Ensemble, state: State, labels: LabelModel | None, rows: Rows, predictions: Predictions
 ) -> ExpertPredictions:
     """A handful of rows in one compiled call: quick, and never interrupted halfway."""
     active = active_experts(ensemble, state)
-    rows = with_lags(ensemble.lags, state.recent, x, y)
-    work = allocate_workspace(ensemble, active, rows, y, predictions.proba.shape[1])
+    work = workspace_for(ensemble, active, lagged_rows(ensemble, state, rows), predictions.proba.shape[1])
     sweep_rows(ensemble, state, labels, work)
     weigh(ensemble, state, labels, work, predictions)
     return expert_predictions(work)
@@ -342,16 +375,17 @@ def learn_rows(
 
 @compiled
 def learn_rows_without_glitches(
-    ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions
+    ensemble: Ensemble, state: State, rows: Rows, predictions: Predictions
 ) -> ExpertPredictions:
     """The same for Gaussian labels, where a glitch is predicted and scored but not learned."""
+    x, y, steps = rows
     n = x.shape[0]
     active = active_experts(ensemble, state)
-    work = allocate_workspace(ensemble, active, x, y, n - n)
+    work = workspace_for(ensemble, active, rows, n - n)
     experts = expert_predictions(work)
     for t in range(n):
-        x_t = with_lags(ensemble.lags, state.recent, x[t : t + 1], y[t : t + 1])
-        row = allocate_workspace(ensemble, active, x_t, y[t : t + 1], n - n)
+        one = Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1])
+        row = workspace_for(ensemble, active, lagged_rows(ensemble, state, one), n - n)
         own = some_rows(predictions, t, t + 1)
         if state.rows[1] > 0.0:
             sweep_rows(ensemble, state, None, row)
@@ -376,7 +410,7 @@ def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPrediction
 @compiled
 def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
     """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
-    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances), 1)
+    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances), row.steps)
     aside = State(
         state.matrix,
         state.vector,
@@ -395,14 +429,20 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
         return
-    skip_row(ensemble, state)
+    skip_row(ensemble, state, row.steps[0])
     see_prediction(ensemble, state, own.mean)
 
 
 @compiled
-def skip_row(ensemble: Ensemble, state: State) -> None:
-    """A glitch: beliefs take their step of the walk and learn nothing."""
-    walk(ensemble, state, 1)
+def lagged_rows(ensemble: Ensemble, state: State, rows: Rows) -> Rows:
+    """Consecutive rows with the labels that they see as further columns."""
+    return Rows(with_lags(ensemble.lags, state.recent, rows.x, rows.y), rows.y, rows.steps)
+
+
+@compiled
+def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
+    """A glitch so many steps after the row before: beliefs walk and learn nothing."""
+    walk(ensemble, state, steps)
     state.rows[0] += 1.0
     state.rows[1] = 1.0
 
@@ -418,16 +458,16 @@ def see_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
 
 
 @compiled
-def walk(ensemble: Ensemble, state: State, n_steps: int) -> None:
-    """So many rows pass, of which nothing is learned."""
-    if n_steps == 0:
+def walk(ensemble: Ensemble, state: State, steps: float) -> None:
+    """So many steps pass, in which nothing is learned."""
+    if steps == 0.0:
         return
     for b in range(ensemble.prior_ratio.size):
         drift, belief_b = drift_at(ensemble, b), belief_at(ensemble.layout, state, b)
         for i in range(drift.size):
             # Zero for a static belief, of which the matrix is no covariance.
-            belief_b.matrix[i, i] += n_steps * drift[i]
-    state.log_weights[:] = weights_ahead(ensemble, state, n_steps)
+            belief_b.matrix[i, i] += steps * drift[i]
+    state.log_weights[:] = weights.diffuse_over(weight_rule(ensemble), state.log_weights, steps)
 
 
 @compiled
@@ -440,7 +480,8 @@ def weigh(
     else:
         score_labels(ensemble, work)
     rule, log_score = weight_rule(ensemble), predictions.log_score
-    weights.weigh_rows(rule, work.log_scores, state.log_weights, predictions.weights, log_score)
+    used = predictions.weights
+    weights.weigh_spaced_rows(rule, work.log_scores, work.steps, state.log_weights, used, log_score)
     if labels is None:
         summarise(work, predictions)
     else:

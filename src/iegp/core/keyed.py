@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
@@ -20,11 +22,12 @@ from iegp.core.ensemble import (
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
+    rows_ahead,
     see_prediction,
     skip_row,
     weigh,
 )
-from iegp.core.expert.sweep import Span, allocate_workspace, sweep_kernel, sweep_rows
+from iegp.core.expert.sweep import Rows, Span, allocate_workspace, sweep_kernel, sweep_rows
 from iegp.core.lags import with_lags
 from iegp.core.predictions import Predictions, allocate_like, some_rows
 from iegp.core.predictive.components import Components
@@ -71,7 +74,7 @@ def predict_keys(ensemble: Ensemble, page: State, rows: RowsByKey, mixture: Comp
         a, b = rows.edges[i], rows.edges[i + 1]
         # A copy only where beliefs are float32; float64 ones are copied too, which is little beside predicting.
         state = copied(_state_at(page, rows.slots[i]))
-        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), 1)
+        predict_into(ensemble, state, rows.x[a:b], _some_components(mixture, a, b), rows_ahead(b - a, 1))
 
 
 @compiled
@@ -98,7 +101,7 @@ def _learn_without_glitches(
     """As :func:`_learn_chunk`, but glitches are not learned: again up to the first, if there is one."""
     n = x.shape[0]
     if n <= FEW_ROWS:
-        return learn_rows_without_glitches(ensemble, state, x, y, predictions)
+        return learn_rows_without_glitches(ensemble, state, Rows(x, y, np.ones(n)), predictions)
     work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, n - n)
     experts = expert_predictions(work)
     start, span = n - n, n
@@ -118,7 +121,7 @@ def _learn_without_glitches(
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state)
+        skip_row(ensemble, state, 1.0)
         see_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts

@@ -24,15 +24,14 @@ from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead, drifting_row, is_moving, static_row, walked
 from iegp.core.expert.delayed import look_ahead
 from iegp.core.expert.laplace_block import drifting_site_row, score_rows, static_site_row
-from iegp.core.expert.sweep import Workspace, allocate_workspace, kernel_features, sweep_rows
+from iegp.core.expert.sweep import Rows, Workspace, kernel_features, sweep_rows, workspace_for
 from iegp.core.lags import repeat_newest, with_known_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import LabelModel, of_belief
 from iegp.core.predictive.classes import mix_classes
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
-from iegp.core.state import Active, Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
-from iegp.core.weights import diffuse
+from iegp.core.state import Active, Ensemble, State, active_experts, belief_at, drift_at, label_model
 from iegp.typing import Float
 
 
@@ -45,6 +44,8 @@ class Asked(NamedTuple):
     """(n_beliefs, n, D): of labels, or of latent values where labels are not Gaussian."""
     variances: Float
     """(n_beliefs, n): likewise, Gaussian labels in units of the noise."""
+    steps: Float
+    """(n,): of the noise, up to each row."""
     noise_shape: Float
     """(n_noise,): as it was then."""
     noise_scale: Float
@@ -58,7 +59,7 @@ class Asked(NamedTuple):
 
     def row(self, i: int) -> Asked:
         """That of a single row, which shares nothing with the others."""
-        of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1]
+        of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1], self.steps[i : i + 1]
         of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link
         return Asked(*(array.copy() for array in (*of_row, *of_all)))
 
@@ -75,6 +76,7 @@ def asked_shapes(ensemble: Ensemble, n_labels: int) -> list[tuple[int, ...]]:
         (1, n_experts),
         (n_beliefs, 1, n_outputs),
         (n_beliefs, 1),
+        (1,),
         (n_noise,),
         (n_experts, n_outputs),
         (1, ensemble.lags.n_columns),
@@ -91,20 +93,20 @@ def asked_from(flat: Float, ensemble: Ensemble, n_labels: int) -> Asked:
     return Asked(*(part.reshape(shape).copy() for part, shape in zip(parts, shapes, strict=True)))
 
 
-def ask_rows(ensemble: Ensemble, state: State, x: Float, n_steps: int, units: Float) -> Asked:
-    """Predict consecutive rows, the first of them ``n_steps`` rows after the last that was learned. Changes nothing."""
+def ask_rows(ensemble: Ensemble, state: State, x: Float, lead: ens.Lead, units: Float) -> Asked:
+    """Predict rows, each so far ahead of the last that was learned. Changes nothing."""
     shape = ensemble.n_beliefs, len(x)
     ahead = Ahead(np.zeros((*shape, ensemble.noise_var.shape[1])), np.ones(shape))
     used = np.empty((len(x), ensemble.n_experts))
-    rows = with_known_lags(ensemble.lags, state.recent, x, 1)
+    rows = with_known_lags(ensemble.lags, state.recent, x, lead.n_rows)
     with one_blas_thread():
-        _ask(ensemble, state, rows, n_steps, ahead, used)
+        _ask(ensemble, state, rows, lead.walk, ahead, used)
     noise_then = state.noise_shape.copy(), state.noise_scale.copy()
-    return Asked(used, *ahead, *noise_then, rows[:, x.shape[1] :], units, ensemble.link)
+    return Asked(used, *ahead, lead.noise, *noise_then, rows[:, x.shape[1] :], units, ensemble.link)
 
 
 @compiled
-def _ask(ensemble: Ensemble, state: State, x: Float, n_steps: int, ahead: Ahead, used: Float) -> None:
+def _ask(ensemble: Ensemble, state: State, x: Float, steps: Float, ahead: Ahead, used: Float) -> None:
     layout, active = ensemble.layout, active_experts(ensemble, state)
     for kernel in range(layout.beliefs.size - 1):
         phi = kernel_features(ensemble, kernel, x)
@@ -112,12 +114,8 @@ def _ask(ensemble: Ensemble, state: State, x: Float, n_steps: int, ahead: Ahead,
             if active.beliefs[b]:
                 own = Ahead(ahead.means[b], ahead.variances[b])
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
-                look_ahead(belief, drift, phi, n_steps, own, ensemble.likelihood == GAUSSIAN)
-    weights, rule = ens.weights_ahead(ensemble, state, n_steps), weight_rule(ensemble)
-    for i in range(used.shape[0]):
-        used[i] = np.exp(weights)
-        if ensemble.transitions.shape[0] > 1:
-            weights = diffuse(rule, weights)
+                look_ahead(belief, drift, phi, steps, own, ensemble.likelihood == GAUSSIAN)
+    ens.weights_ahead(ensemble, state, steps, used)
 
 
 def mixture(ensemble: Ensemble, asked: Asked) -> Mixture:
@@ -125,7 +123,8 @@ def mixture(ensemble: Ensemble, asked: Asked) -> Mixture:
     _, n, n_outputs = asked.means.shape
     shape = n, asked.used.shape[1], n_outputs
     components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-    ens.mix_into(ensemble, _noise_of(asked), Ahead(asked.means, asked.variances), components, 1)
+    ahead, lead = Ahead(asked.means, asked.variances), ens.lead(n, 1, asked.steps)
+    ens.mix_into(ensemble, _noise_of(asked), ahead, components, lead)
     centre, scale = asked.units
     loc, scales = centre + scale * components.loc, scale * components.scale
     return Mixture.unchecked(asked.used, loc, scales, components.dof, single_output=n_outputs == 1)
@@ -165,21 +164,25 @@ class Label(NamedTuple):
     """Rows from the last that was learned to this one; from 0 down if that was a later row, or a row as old."""
     is_far: bool = False
     """Whether it is too far from the answer to be believed."""
+    walk: float = 1.0
+    """Steps of the walk from the last row learned to this one, or from this one if that was a later row."""
+    noise: float = 1.0
+    """Steps of the noise between them."""
 
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     """Learn a standardised row now that its label has come; rows before it have passed. Updates the state in place."""
     if label.is_far and state.rows[1] == 0.0:
-        _skip(ensemble, state, label.n_steps)
+        _skip(ensemble, state, label)
     else:
         state.rows[1] = float(label.is_far)
         _learn(ensemble, state, x, y, label)
 
 
-def _skip(ensemble: Ensemble, state: State, n_steps: int) -> None:
+def _skip(ensemble: Ensemble, state: State, label: Label) -> None:
     repeat_newest(ensemble.lags, state.recent)
-    if n_steps > 0:
-        ens.skip_row(ensemble, state)
+    if label.n_steps > 0:
+        ens.skip_row(ensemble, state, label.walk)
         return
     state.rows[0] += 1.0
     state.rows[1] = 1.0
@@ -188,17 +191,18 @@ def _skip(ensemble: Ensemble, state: State, n_steps: int) -> None:
 def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     labels = ens.labels_of(ensemble)
     if label.asked is None:
-        rows = with_known_lags(ensemble.lags, state.recent, x, 1)
+        x = with_known_lags(ensemble.lags, state.recent, x, 1)
     else:
-        rows = np.concatenate([x, label.asked.lags], axis=1)
-    work = allocate_workspace(ensemble, active_experts(ensemble, state), rows, y, ensemble.n_classes)
+        x = np.concatenate([x, label.asked.lags], axis=1)
+    rows = Rows(x, y, np.array([label.walk if label.n_steps > 0 else label.noise]))
+    work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
     answers = answer_scores(ensemble, label)
     with one_blas_thread():
         if label.n_steps > 0:
             sweep_rows(ensemble, state, labels, work)
             arrive_all(ensemble, state, labels, work, answers)
         else:
-            learn_old_row(ensemble, state, labels, work, -label.n_steps)
+            learn_old_row(ensemble, state, labels, work, label.walk)
             still = ensemble._replace(transitions=np.eye(len(ensemble.transitions)))
             arrive_all(still, state, labels, work, answers)
     if labels is not None:
@@ -208,13 +212,13 @@ def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -
 def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     """How well every expert had answered; see :class:`iegp.core.delay.Waiting`."""
     n_beliefs, n_experts, n_outputs = ensemble.n_beliefs, ensemble.n_experts, ensemble.noise_var.shape[1]
-    answers = Answers(0, np.zeros((1, n_experts)), np.full((1, n_beliefs, n_outputs), np.nan))
+    answers = Answers(np.empty(0), np.zeros((1, n_experts)), np.full((1, n_beliefs, n_outputs), np.nan))
     asked = label.asked
     if asked is None:
         return answers
     y = (label.y - asked.units[0]) / asked.units[1]
     everyone = Active(np.ones(n_experts, dtype=bool), np.ones(n_beliefs, dtype=bool))
-    work = allocate_workspace(ensemble, everyone, np.empty((1, 0)), y, ensemble.n_classes)
+    work = workspace_for(ensemble, everyone, Rows(np.empty((1, 0)), y, asked.steps), ensemble.n_classes)
     work.means[:], work.variances[:] = asked.means, asked.variances
     labels = ens.labels_of(ensemble._replace(link=asked.link))
     if labels is None:
@@ -236,8 +240,8 @@ def log_score(ensemble: Ensemble, label: Label) -> float:
 
 
 @compiled
-def learn_old_row(ensemble: Ensemble, state: State, labels: LabelModel | None, work: Workspace, age: int) -> None:
-    """Learn a row so many rows older than the last that was learned, as an observation of the present coefficients."""
+def learn_old_row(ensemble: Ensemble, state: State, labels: LabelModel | None, work: Workspace, age: float) -> None:
+    """Learn a row so many steps older than the last that was learned, as an observation of the present coefficients."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
         phi = kernel_features(ensemble, kernel, work.x)[0]

@@ -19,6 +19,7 @@ import numpy as np
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.batch_view import BatchView, batch_view
+from iegp.core.clock import Clock, checked_times, new_clock, times_to_predict
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     FARTHEST_USUAL,
@@ -30,6 +31,7 @@ from iegp.core.compute.tolerances import (
     PREDICT_ROWS,
 )
 from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
+from iegp.core.expert.sweep import Rows
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.lags import lags_from, with_lags
@@ -67,6 +69,8 @@ class Online:
     """Rows of the warm-up that beliefs hold and weights do not: these started anew after it."""
     waiting: Waiting | None = None
     """With a delay: rows whose labels have not arrived, in the user's units."""
+    clock: Clock | None = None
+    """Where drift is per unit of time: when rows came."""
     batch: BatchView | None = None
     """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
     n_passed: int = 0
@@ -114,6 +118,7 @@ def begin(
     scaling = scale.identity(n_columns, n_labels)
     lags = lags_from(settings.lags, settings.likelihood, np.empty((0, n_labels)), n_outputs)
     experts = default_experts(settings, Inputs.of(keys, scaling.x_scale, lags), n_outputs)
+    warms_up = settings.warmup > 0 and not settings.has_nothing_to_fit
     return Online(
         settings=settings,
         scaling=scaling,
@@ -121,10 +126,11 @@ def begin(
         state=ens.start(experts.ensemble),
         kept_x=np.empty((0, n_columns)),
         kept_y=np.empty((0, n_labels)),
-        is_warming_up=settings.warmup > 0 and not settings.has_nothing_to_fit,
+        is_warming_up=warms_up,
         column_keys=keys,
         fills_gaps=fills_gaps,
         waiting=none_waiting(experts.ensemble, n_columns, n_labels) if settings.delay else None,
+        clock=new_clock(warms_up) if settings.drift_per == "time" else None,
     )
 
 
@@ -133,9 +139,19 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 
     ``n_outputs`` is the number of classes, if labels are classes.
     """
-    model = _refit(begin(settings, x.shape[1], n_outputs or y.shape[1]), x, y, fit=True)
+    return warm_up(begin(settings, x.shape[1], n_outputs or y.shape[1]), x, y)
+
+
+def warm_up(model: Online, x: Float, y: Float, time: Float | None = None) -> Online:
+    """The same for a model that has seen nothing."""
+    settings, times = model.settings, checked_times(model.clock, time, len(x))
+    _move_clock(model, times)
+    model = _refit(model, x, y, fit=True)
     if not settings.learn_warmup:
         model = replace(model, state=ens.start(model.experts.ensemble))
+    if model.clock is not None:
+        was = model.clock if settings.learn_warmup else new_clock(warms_up=True)._replace(unit=model.clock.unit)
+        model.clock = was.holding(0)
     empty = np.empty((0, x.shape[1])), np.empty((0, y.shape[1]))
     n_learned = len(x) if settings.learn_warmup else 0
     model = replace(model, kept_x=empty[0], kept_y=empty[1], is_warming_up=False, n_warmup_learned=n_learned)
@@ -155,91 +171,125 @@ def latest_state(model: Online) -> State:
 
 
 def _standardised(model: Online, waiting: Waiting) -> Waiting:
-    return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y))
+    steps = waiting.steps
+    if model.clock is not None:
+        held = model.clock.held
+        steps = model.clock.steps(held[len(held) - len(waiting.x) :], model.clock.last)
+    return waiting._replace(x=_x(model, waiting.x), y=model.scaling.standardise_y(waiting.y), steps=steps)
 
 
-def _view(model: Online, horizon: int | None) -> tuple[State, int]:
-    """The state that predicts, and how many rows ahead."""
-    state = latest_state(model)
+def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -> tuple[State, int, Float | None]:
+    """The state that predicts, how many rows ahead, and how much time (n,) if it is known."""
+    if horizon is not None and time is not None:
+        raise InputError(
+            f"horizon={horizon!r} and times are given (time, or the column that time_column names), which both say how "
+            "far ahead rows are; leave one of them out"
+        )
+    elapsed = _elapsed(model, time, n_rows)
     if horizon is not None:
         check_whole("horizon", horizon, 1)
-        return state, int(horizon)
+        return latest_state(model), int(horizon), None
     if model.batch is not None:
-        return model.batch.of(state), model.batch.n_steps
-    return state, model.settings.delay + 1
+        return model.batch.of(latest_state(model)), model.batch.n_steps, None
+    return latest_state(model), model.settings.delay + 1, elapsed
 
 
-def predict(model: Online, x: Float, horizon: int | None = None) -> Mixture:
-    """Predictive distribution of each row, were it so many rows ahead. Changes nothing.
+def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
+    """(n,): steps from the last row to those that are to be predicted; None if these come as rows do."""
+    if time is None:
+        return None
+    times = times_to_predict(model.clock, time, n_rows)
+    assert model.clock is not None
+    return model.clock.steps_since(np.full(n_rows, model.clock.newest), times)
+
+
+def predict(model: Online, x: Float, horizon: int | None = None, time: Float | None = None) -> Mixture:
+    """Predictive distribution of each row, were it so many rows ahead, or came at its ``time`` (n,). Changes nothing.
 
     By default it is the next one whose label can be known; after a fit, one of many rows that are predicted at once.
     """
     _check_shapes(model, x)
-    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
-        return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps))
+        return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps, elapsed))
     with one_blas_thread():
         parts = [
-            ens.predict(ensemble, state, _x(model, x[i : i + PREDICT_ROWS]), n_steps)
-            for i in range(0, len(x), PREDICT_ROWS)
+            ens.predict(ensemble, state, _x(model, x[some]), n_steps, None if elapsed is None else elapsed[some])
+            for some in _parts(len(x))
         ]
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
-def predict_classes(model: Online, x: Float, horizon: int | None = None) -> Float:
+def _parts(n: int) -> list[slice]:
+    return [slice(i, i + PREDICT_ROWS) for i in range(0, n, PREDICT_ROWS)]
+
+
+def predict_classes(model: Online, x: Float, horizon: int | None = None, time: Float | None = None) -> Float:
     """Class probabilities (n, K) of each row, as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
-        return ens.predict_classes(ensemble, state, _x(model, x), n_steps)
+        return ens.predict_classes(ensemble, state, _x(model, x), n_steps, elapsed)
     with one_blas_thread():
-        return np.concatenate(
-            [
-                ens.predict_classes(ensemble, state, _x(model, x[i : i + PREDICT_ROWS]), n_steps)
-                for i in range(0, len(x), PREDICT_ROWS)
-            ]
-        )
+        parts = [
+            ens.predict_classes(
+                ensemble, state, _x(model, x[some]), n_steps, None if elapsed is None else elapsed[some]
+            )
+            for some in _parts(len(x))
+        ]
+    return np.concatenate(parts)
 
 
 def predict_counts(
-    model: Online, x: Float, exposure: Float, horizon: int | None = None
+    model: Online, x: Float, exposure: Float, horizon: int | None = None, time: Float | None = None
 ) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, (state, n_steps) = model.experts.ensemble, _view(model, horizon)
+    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
     found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
-        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
+        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps, elapsed)
         return found
     with one_blas_thread():
-        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps)
+        found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps, elapsed)
         return found
 
 
-def learn(model: Online, x: Float, y: Float, n_threads: int = 1, level: float | None = None) -> Predictions:
+def learn(
+    model: Online,
+    x: Float,
+    y: Float,
+    n_threads: int = 1,
+    level: float | None = None,
+    time: Float | None = None,
+) -> Predictions:
     """Predict every row, then learn it, in order. ``model`` is changed only if every row went well.
 
-    ``level`` asks for central intervals.
+    ``level`` asks for central intervals. ``time`` (n,) is needed where drift is per unit of time.
     """
-    return Predictions.concatenate(list(_pass(model, x, y, n_threads, level)))
+    return Predictions.concatenate(list(_pass(model, x, y, n_threads, level, time)))
 
 
-def fit(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
-    """Learn the first rows of a model in order, and how well it predicts many rows at once."""
-    absorb(model, x, y, n_threads)
-    model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
+def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
+    """Learn the first rows of a model in order, and how well it predicts many rows at once.
+
+    Where drift is per unit of time, ``time`` says how far ahead a row is that is predicted, and there is no such view.
+    """
+    absorb(model, x, y, n_threads, time)
+    if model.clock is None:
+        model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
 
 
-def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
+def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
+    if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
         model.batch = None
         return
-    if not model.is_warming_up or model.waiting is not None:
-        for _ in _pass(model, x, y, n_threads, None):
+    if not model.is_warming_up or model.waiting is not None or model.clock is not None:
+        for _ in _pass(model, x, y, n_threads, None, time):
             pass
         return
     _check_shapes(model, x, y)
@@ -248,32 +298,50 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1) -> None:
     n_kept = _rows_to_last_refit(draft, len(x))
     if n_kept:
         _keep(draft, x[:n_kept], y[:n_kept])
-    for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None):
+    for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None, time):
         pass
     model.__dict__.update(draft.__dict__)
 
 
-def _pass(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
+def _is_quick(model: Online, n_rows: int) -> bool:
+    """Whether rows are learned in one compiled call, which cannot fail halfway."""
+    return n_rows <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None
+
+
+def _pass(
+    model: Online, x: Float, y: Float, n_threads: int, level: float | None, time: Float | None
+) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
-    if len(x) <= FEW_ROWS and not model.is_warming_up and _cannot_fail(model) and model.waiting is None:
-        # One compiled call, which cannot fail halfway: no copy is needed.
-        yield from _learn_rows(model, x, y, n_threads, level)
-        model.batch = None
+    times = checked_times(model.clock, time, len(x))
+    if _is_quick(model, len(x)):
+        n_before = model.state.rows[0]
+        try:
+            # No copy is needed.
+            yield from _learn_rows(model, x, y, n_threads, level, times)
+        finally:
+            # An interruption comes before the call or after it, and the clock follows.
+            if model.state.rows[0] > n_before:
+                model.batch = None
+                _move_clock(model, times)
+                _let_go_of_times(model)
         return
     draft = replace(model, state=model.state.copy(), batch=None)
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
         rows_x, rows_y = x[position:stop], y[position:stop]
+        rows_time = None if times is None else times[position:stop]
         if draft.waiting is None:
-            yield from _learn_rows(draft, rows_x, rows_y, n_threads, level)
+            yield from _learn_rows(draft, rows_x, rows_y, n_threads, level, rows_time)
         else:
-            predictions, rows_x, rows_y = _learn_late(draft, rows_x, rows_y, level)
+            predictions, rows_x, rows_y = _learn_late(draft, rows_x, rows_y, level, rows_time)
             yield predictions
         position = stop
+        _move_clock(draft, rows_time)
         if draft.is_warming_up:
             _keep(draft, rows_x, rows_y)
+        _let_go_of_times(draft)
         if position >= len(x):
             break
     model.__dict__.update(draft.__dict__)
@@ -284,19 +352,43 @@ def _cannot_fail(model: Online) -> bool:
     return model.settings.likelihood == "gaussian" or named(model.settings.likelihood).is_trusted
 
 
-def _learn_rows(model: Online, x: Float, y: Float, n_threads: int, level: float | None) -> Iterator[Predictions]:
+def _move_clock(model: Online, times: Float | None) -> None:
+    """The clock after rows were learned, or wait for their labels."""
+    if model.clock is not None and times is not None:
+        model.clock = model.clock.after(times, 0 if model.waiting is None else len(model.waiting.x))
+
+
+def _let_go_of_times(model: Online) -> None:
+    """Only rows that are kept or wait have times that are needed again."""
+    if model.clock is not None:
+        n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+        model.clock = model.clock.holding(len(model.kept_x) + n_waiting)
+
+
+def _steps(model: Online, times: Float | None) -> Float | None:
+    """(n,): steps between the next rows; None where they are one each."""
+    return None if model.clock is None or times is None else model.clock.steps(times, model.clock.newest)
+
+
+def _learn_rows(
+    model: Online, x: Float, y: Float, n_threads: int, level: float | None, times: Float | None
+) -> Iterator[Predictions]:
     x, y = _x(model, x), model.scaling.standardise_y(y)
     options = ens.PassOptions(n_threads, level, is_live=not model.is_warming_up)
-    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options):
+    steps = _steps(model, times)
+    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
 
 
-def _learn_late(model: Online, x: Float, y: Float, level: float | None) -> tuple[Predictions, Float, Float]:
+def _learn_late(
+    model: Online, x: Float, y: Float, level: float | None, times: Float | None
+) -> tuple[Predictions, Float, Float]:
     """Predict rows whose labels come late; also returns the rows that arrived meanwhile, in the user's units."""
     assert model.waiting is not None
     ensemble, before = model.experts.ensemble, model.waiting
-    new = _x(model, x), model.scaling.standardise_y(y)
-    options = ens.PassOptions(level=level)
+    steps = _steps(model, times)
+    new = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
+    options = ens.PassOptions(level=level, is_timed=steps is not None)
     found, after = learn_delayed(
         ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
     )
@@ -306,29 +398,63 @@ def _learn_late(model: Online, x: Float, y: Float, level: float | None) -> tuple
     return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]
 
 
-def ask(model: Online, x: Float, n_steps: int) -> Asked:
-    """Predict consecutive rows, the first of them so many rows after the last that was learned. Changes nothing."""
+def ask(model: Online, x: Float, n_steps: int, time: Float | None = None) -> Asked:
+    """Predict consecutive rows, the first of them so many rows after the last that was learned. Changes nothing.
+
+    ``time`` (n,) is needed where drift is per unit of time.
+    """
     _check_shapes(model, x)
     units = np.stack([model.scaling.y_mean, model.scaling.y_scale])
-    return ask_rows(model.experts.ensemble, model.state, _x(model, x), n_steps, units)
+    n, times = len(x), checked_times(model.clock, time, len(x))
+    lead = ens.Lead(n_steps + np.arange(float(n)), np.ones(n), 1)
+    if model.clock is not None and times is not None:
+        elapsed = model.clock.steps_since(np.full(n, model.clock.last), times)
+        lead = lead._replace(walk=elapsed, noise=elapsed)
+    return ask_rows(model.experts.ensemble, model.state, _x(model, x), lead, units)
 
 
-def learn_asked(model: Online, x: Float, label: Label) -> None:
-    """Learn a row (1, d) that was asked before, now that its label has come. ``model`` is changed if all went well."""
+def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None) -> None:
+    """Learn a row (1, d) that was asked before, now that its label has come. ``model`` is changed if all went well.
+
+    ``time`` (1,) is needed where drift is per unit of time.
+    """
     _check_shapes(model, x, label.y)
     draft = replace(model, state=model.state.copy())
-    if label.n_steps > 1:
+    if draft.clock is not None:
+        label, time = _spaced(draft.clock, label, time)
+    elif label.n_steps > 0:
         pass_rows(draft, label.n_steps - 1)
+    else:
+        label = label._replace(walk=float(-label.n_steps))
     learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+    _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
+    _let_go_of_times(draft)
     model.__dict__.update(draft.__dict__)
 
 
+def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:
+    """A label with the steps between its row and the last that was learned, and the time to which the clock moves."""
+    newest = np.array([clock.newest])
+    times = checked_times(clock, None if time is None else np.fmax(time, newest), 1)
+    assert time is not None
+    assert times is not None
+    if label.n_steps > 0:
+        steps = float(clock.steps_since(newest, times)[0])
+        return label._replace(walk=steps, noise=steps), times
+    # The noise is of now, and no time has passed since the last row.
+    return label._replace(walk=float(clock.steps_since(time, newest)[0]), noise=0.0), times
+
+
 def pass_rows(model: Online, n_rows: int) -> None:
-    """So many rows pass without labels: what is learned next lies behind them. Changes the state in place."""
-    ens.walk(model.experts.ensemble, model.state, n_rows)
-    model.n_passed += n_rows
+    """So many rows pass without labels: what is learned next lies behind them. Changes the state in place.
+
+    Where drift is per unit of time, the time of that row says so.
+    """
+    if model.clock is None and n_rows > 0:
+        ens.walk(model.experts.ensemble, model.state, float(n_rows))
+        model.n_passed += n_rows
 
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
@@ -413,14 +539,19 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
     equal_weights = state.log_weights.copy()
+    clock, steps = model.clock, None
+    if clock is not None:
+        times = clock.held[: len(x)]
+        clock = clock.fitted(times)
+        steps = clock.steps(times, np.nan)
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     steady = experts.ensemble._replace(shutdown=0.0)
-    for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False)):
+    for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False), steps):
         pass
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
-    return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting)
+    return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting, clock=clock)
 
 
 def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:

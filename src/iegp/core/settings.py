@@ -19,6 +19,9 @@ from iegp.typing import Float
 # A variance of the standardised target per row, or a share of a term's initial prior variance per row.
 DRIFT_UNITS = ("target", "prior")
 
+# What makes experts drift: every row, or the time that elapses between rows.
+DRIFT_PER = ("row", "time")
+
 # A noise model: fixed, a forgetting factor, or a forgetting factor with degrees of freedom.
 NoiseSetting = float | tuple[float, float] | None
 
@@ -50,6 +53,7 @@ class Settings:
     robust: bool = False
     delay: int = 0
     lags: tuple[int, ...] = ()
+    drift_per: str = "row"
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
@@ -58,6 +62,7 @@ class Settings:
         if self.likelihood != "gaussian":
             named(self.likelihood)
         check_choice("drift_units", self.drift_units, DRIFT_UNITS)
+        check_choice("drift_per", self.drift_per, DRIFT_PER)
         check_choice("integration", self.integration, INTEGRATIONS)
         check_whole("n_frequencies", self.n_frequencies, 1)
         check_whole("warmup", self.warmup, 0)

@@ -18,14 +18,19 @@ from iegp.core.compute.threads import n_threads_from
 from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
-from iegp.errors import ModelFileError
+from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
+from iegp.estimators.times import as_times, place_of, with_numbers
 from iegp.labels import ClassLabels, Codec, Labels
 from iegp.storage import ensemble_state, model_file
+from iegp.storage.schema import count
 from iegp.typing import Arrays, Float
+
+# Rows, labels as columns of numbers, and times.
+Checked = tuple[Float, Float, Float | None]
 
 
 class ModelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -35,6 +40,12 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
     # Key of the model in the header of a model file, and the module that converts models to and from arrays.
     _part: str
     _storage: Any
+    # Place of the column of X that holds times, if there is one.
+    _time_place: int | None = None
+
+    @property
+    def _n_time_columns(self) -> int:
+        return 0 if self._time_place is None else 1
 
     @property
     def n_samples_seen_(self) -> int:
@@ -51,7 +62,7 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         feature_names : sequence of str, default=None
             Names of the columns.
         """
-        self.model_, self.n_features_in_ = model, model.n_columns
+        self.model_, self.n_features_in_ = model, model.n_columns + self._n_time_columns
         if feature_names is not None:
             self.feature_names_in_ = np.array(feature_names, dtype=object)
 
@@ -103,8 +114,9 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         model, names = self._storage.restore(header[self._part], arrays), header["feature_names"]
         self._restore_own(model, header)
         is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if names is not None and not (is_list and len(names) == model.n_columns):
-            raise ModelFileError(f"feature_names is not a list of {model.n_columns} names")
+        n_columns = model.n_columns + self._n_time_columns
+        if names is not None and not (is_list and len(names) == n_columns):
+            raise ModelFileError(f"feature_names is not a list of {n_columns} names")
         self.adopt(model, names)
 
     def _own_header(self) -> dict[str, Any]:
@@ -134,6 +146,8 @@ class StreamEstimator(ModelEstimator):
     model_: Online
     labels_: Codec
     n_jobs: int | None
+    drift_per: str
+    time_column: str | int | None
     _part, _storage = "online", ensemble_state
     _likelihoods: tuple[str, ...]
     """Names of the likelihoods that a model of this class may have."""
@@ -173,57 +187,78 @@ class StreamEstimator(ModelEstimator):
     # -- learning --------------------------------------------------------------------------------------------------
 
     @one_writer
-    def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
+    def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
-            rows, columns = self._begin(X, y, extra)
-            online.fit(self.model_, rows, columns, n_threads_from(self.n_jobs))
+            rows, columns, times = self._begin(X, y, extra, time)
+            online.fit(self.model_, rows, columns, n_threads_from(self.n_jobs), times)
         return self
 
     @one_writer
-    def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> Self:
+    def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
-            self._absorb(*self._continue(X, y, extra, check_input))
+            self._absorb(*self._continue(X, y, extra, check_input, time))
         return self
 
     @one_writer
-    def _warm_up(self, X: ArrayLike, y: ArrayLike, extra: Any = None) -> Self:
+    def _warm_up(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
-            rows, columns = self._begin(X, y, extra)
-            self.model_ = online.warmed_up(self.model_.settings, rows, columns, self.model_.n_outputs)
+            rows, columns, times = self._begin(X, y, extra, time)
+            self.model_ = online.warm_up(self.model_, rows, columns, times)
         return self
 
-    def _absorb(self, rows: Float, columns: Float) -> None:
-        online.absorb(self.model_, rows, columns, n_threads_from(self.n_jobs))
+    def _absorb(self, rows: Float, columns: Float, times: Float | None) -> None:
+        online.absorb(self.model_, rows, columns, n_threads_from(self.n_jobs), times)
 
-    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any) -> tuple[Float, Float]:
+    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None = None) -> Checked:
         """Check the first rows, and start a new model in place of any that was there."""
         rows, labels = self._check(X, y, extra, reset=True)
+        if self.time_column is not None and self.drift_per != "time":
+            raise InputError(f"time_column={self.time_column!r} is for drift_per='time'; set that too, or leave it out")
+        self._time_place = place_of(self.time_column, getattr(self, "feature_names_in_", None), rows.shape[1])
+        rows, times = self._split(rows, time)
         self.labels_ = self._first_codec(labels, extra)
         columns = self._encode(labels, extra)
         n_outputs = self.labels_.n_outputs
         self.model_ = online.begin(self.settings(n_outputs), rows.shape[1], n_outputs)
-        return rows, columns
+        return rows, columns, times
 
-    def _continue(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool) -> tuple[Float, Float]:
+    def _continue(
+        self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool, time: ArrayLike | None = None
+    ) -> Checked:
         """Check further rows; the first call starts a model."""
         if not self.__sklearn_is_fitted__():
-            return self._begin(X, y, extra)
+            return self._begin(X, y, extra, time)
         if not check_input:
-            return np.asarray(X), self._encode(np.asarray(y), extra, unchecked=True)
+            rows, times = self._split(np.asarray(X), time)
+            return rows, self._encode(np.asarray(y), extra, unchecked=True), times
         rows, labels = self._check(X, y, extra, reset=False)
-        return rows, self._encode(labels, extra)
+        rows, times = self._split(rows, time)
+        return rows, self._encode(labels, extra), times
+
+    def _split(self, rows: Float, time: ArrayLike | None) -> tuple[Float, Float | None]:
+        """Rows without the column of times, and the times."""
+        place = self._time_place
+        if place is None:
+            return rows, None if time is None else as_times(time)
+        if time is not None:
+            raise InputError(f"time is given, but it is column {place} of X (time_column); leave one of them out")
+        return np.delete(rows, place, axis=1), rows[:, place].copy()
 
     def _check(self, X: ArrayLike, y: ArrayLike, extra: Any, reset: bool) -> tuple[Float, Labels]:
         """Rows (n, d) and as many labels; the codec checks the values of the labels."""
         require_y(self, y, self._label)
-        rows = check_x(self, X, reset)
+        rows = check_x(self, with_numbers(X, self.time_column), reset)
         labels = self._read(y, extra, reset)
         check_consistent_length(rows, labels)
         return rows, labels
 
-    def _rows_to_predict(self, X: ArrayLike, check_input: bool) -> Float:
+    def _rows_to_predict(
+        self, X: ArrayLike, check_input: bool, time: ArrayLike | None = None
+    ) -> tuple[Float, Float | None]:
+        """Rows and their times, if these are known."""
         self._fitted()
-        return check_x(self, X) if check_input else np.asarray(X)
+        rows = check_x(self, with_numbers(X, self.time_column)) if check_input else np.asarray(X)
+        return self._split(rows, time)
 
     # -- for subclasses --------------------------------------------------------------------------------------------
 
@@ -252,9 +287,12 @@ class StreamEstimator(ModelEstimator):
         return takes_users and named(likelihood).has_classes == issubclass(self._codec, ClassLabels)
 
     def _own_header(self) -> dict[str, Any]:
-        return self.labels_.to_config()
+        header = self.labels_.to_config()
+        return header if self._time_place is None else header | {"time_place": self._time_place}
 
     def _restore_own(self, model: Online, header: dict[str, Any]) -> None:
         if not self._may_have(model.settings.likelihood):
             raise ModelFileError(f"a {type(self).__name__} cannot have the likelihood {model.settings.likelihood!r}")
         self.labels_ = self._codec.from_config(header, model.n_outputs)
+        if "time_place" in header:
+            self._time_place = count("time_place", header["time_place"], high=model.n_columns)

@@ -35,6 +35,14 @@ class IEGPClassifier(LabelEstimator):
     drift_units : {"target", "prior"}, default="target"
         Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
         variance, per row.
+    drift_per : {"row", "time"}, default="row"
+        Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
+        median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
+        time do not drift apart. The learning methods need times: ``time=`` or ``time_column``.
+    time_column : str or int, default=None
+        With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
+        pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
+        input too, pass ``time=`` and keep it in X.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob, stacking_rate, shutdown
@@ -101,6 +109,8 @@ class IEGPClassifier(LabelEstimator):
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
+        drift_per: str = "row",
+        time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = CLASS_STACKING_RATE,
@@ -123,6 +133,8 @@ class IEGPClassifier(LabelEstimator):
         self.features = features
         self.drift_var = drift_var
         self.drift_units = drift_units
+        self.drift_per = drift_per
+        self.time_column = time_column
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate

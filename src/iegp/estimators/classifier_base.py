@@ -38,7 +38,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The labels, in the order of the columns of :meth:`predict_proba`."""
         return self.labels_.array
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order. The classes are those of y.
 
         Parameters
@@ -47,13 +47,16 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, None, time)
 
     def partial_fit(
         self,
@@ -61,6 +64,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         y: ArrayLike,
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
@@ -78,13 +82,16 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             a float64 array (n,) of class *numbers* (indices into ``classes_``).
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, classes, check_input)
+        return self._partial_fit(X, y, classes, check_input, time)
 
     @one_writer
     def prequential(
@@ -93,6 +100,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         y: ArrayLike,
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
+        time: ArrayLike | None = None,
     ) -> ClassificationRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -109,6 +117,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             As in :meth:`partial_fit`.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
@@ -129,12 +140,18 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         ((300, 2), True)
         """
         with unchanged_on_error(self):
-            rows, numbers = self._continue(X, y, classes, check_input)
-            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs))
+            rows, numbers, times = self._continue(X, y, classes, check_input, time)
+            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs), time=times)
         truth = self.labels_.decode(numbers)
         return ClassificationRun.of_predictions(predictions, truth, self.classes_)
 
-    def warm_up(self, X: ArrayLike, y: ArrayLike, classes: Sequence[Any] | ArrayLike | None = None) -> Self:
+    def warm_up(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: Sequence[Any] | ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
@@ -147,15 +164,20 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._warm_up(X, y, classes)
+        return self._warm_up(X, y, classes, time)
 
-    def predict(self, X: ArrayLike, check_input: bool = True) -> Labels:
+    def predict(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Labels:
         """Predict the most probable class of each row. Changes nothing.
 
         Parameters
@@ -164,16 +186,24 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray (n,)
             Labels.
         """
-        best = np.argmax(self.predict_proba(X, check_input), axis=1)
+        best = np.argmax(self.predict_proba(X, check_input, time, horizon=horizon), axis=1)
         return self.labels_.decode(best)
 
-    def predict_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
+    def predict_proba(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Float:
         """Predict the probability of every class, each row as if it came next. Changes nothing.
 
         Parameters
@@ -182,16 +212,24 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray (n, K)
             Probabilities, in the order of ``classes_``.
         """
-        rows = self._rows_to_predict(X, check_input)
-        return online.predict_classes(self.model_, rows)
+        rows, times = self._rows_to_predict(X, check_input, time)
+        return online.predict_classes(self.model_, rows, horizon, times)
 
-    def predict_log_proba(self, X: ArrayLike, check_input: bool = True) -> Float:
+    def predict_log_proba(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Float:
         """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
 
         Parameters
@@ -200,6 +238,12 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -207,7 +251,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             Log probabilities, in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, check_input)))
+            return np.asarray(np.log(self.predict_proba(X, check_input, time, horizon=horizon)))
 
     # -- private ---------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class IEGPCountRegressor(NumberEstimator):
         How frequencies are drawn; ``"random"`` is the paper's.
     drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
         Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
-    drift_units, weights, switch_prob, stacking_rate, shutdown
+    drift_units, drift_per, time_column, weights, switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
@@ -87,6 +87,8 @@ class IEGPCountRegressor(NumberEstimator):
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = COUNT_DRIFT_VAR,
         drift_units: str = "target",
+        drift_per: str = "row",
+        time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = 0.1,
@@ -108,6 +110,8 @@ class IEGPCountRegressor(NumberEstimator):
         self.features = features
         self.drift_var = drift_var
         self.drift_units = drift_units
+        self.drift_per = drift_per
+        self.time_column = time_column
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate
@@ -124,7 +128,7 @@ class IEGPCountRegressor(NumberEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order.
 
         Parameters
@@ -135,16 +139,24 @@ class IEGPCountRegressor(NumberEstimator):
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
             Exposure of each row; ``None`` is 1.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._fit(X, y, exposure)
+        return self._fit(X, y, exposure, time)
 
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        exposure: ArrayLike | None = None,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
@@ -159,13 +171,16 @@ class IEGPCountRegressor(NumberEstimator):
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             and exposure float64 arrays (n,).
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, exposure, check_input)
+        return self._partial_fit(X, y, exposure, check_input, time)
 
     def prequential(
         self,
@@ -174,6 +189,7 @@ class IEGPCountRegressor(NumberEstimator):
         exposure: ArrayLike | None = None,
         level: float = LEVEL,
         check_input: bool = True,
+        time: ArrayLike | None = None,
     ) -> PrequentialRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -191,6 +207,9 @@ class IEGPCountRegressor(NumberEstimator):
             Probability of the central interval. Its ends are whole numbers, so that it covers at least as much.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
@@ -198,9 +217,11 @@ class IEGPCountRegressor(NumberEstimator):
             With ``mean``, ``std``, ``lower``, ``upper`` and ``log_score`` (log probability of the count), all (n,), and
             ``weights`` (n, n_experts).
         """
-        return self._run(X, y, exposure, level, check_input)
+        return self._run(X, y, exposure, level, check_input, time)
 
-    def warm_up(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None) -> Self:
+    def warm_up(
+        self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, time: ArrayLike | None = None
+    ) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
@@ -213,13 +234,16 @@ class IEGPCountRegressor(NumberEstimator):
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
             Exposure of each row; ``None`` is 1.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._warm_up(X, y, exposure)
+        return self._warm_up(X, y, exposure, time)
 
     @overload
     def predict(
@@ -228,13 +252,30 @@ class IEGPCountRegressor(NumberEstimator):
         exposure: ArrayLike | None = ...,
         return_std: Literal[False] = ...,
         check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
     ) -> Float: ...
     @overload
     def predict(
-        self, X: ArrayLike, exposure: ArrayLike | None = ..., *, return_std: Literal[True], check_input: bool = ...
+        self,
+        X: ArrayLike,
+        exposure: ArrayLike | None = ...,
+        *,
+        return_std: Literal[True],
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        horizon: int | None = ...,
     ) -> tuple[Float, Float]: ...
     def predict(
-        self, X: ArrayLike, exposure: ArrayLike | None = None, return_std: bool = False, check_input: bool = True
+        self,
+        X: ArrayLike,
+        exposure: ArrayLike | None = None,
+        return_std: bool = False,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
     ) -> Float | tuple[Float, Float]:
         """Predict the count of each row under its exposure. Changes nothing.
 
@@ -248,17 +289,29 @@ class IEGPCountRegressor(NumberEstimator):
             Also return the standard deviation of the count.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray (n,), or a pair of them
             Mean counts, and standard deviations if ``return_std``.
         """
-        dist = self.predict_dist(X, exposure, check_input)
+        dist = self.predict_dist(X, exposure, check_input, time, horizon=horizon)
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def predict_dist(
-        self, X: ArrayLike, exposure: ArrayLike | None = None, check_input: bool = True
+        self,
+        X: ArrayLike,
+        exposure: ArrayLike | None = None,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
     ) -> CountMixture | LatentMixture:
         """Predict the whole distribution of each row's count. Changes nothing.
 
@@ -270,6 +323,12 @@ class IEGPCountRegressor(NumberEstimator):
             Exposure of each row; ``None`` is 1.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -277,8 +336,8 @@ class IEGPCountRegressor(NumberEstimator):
             One distribution per row, with mean, std, pmf, cdf, quantile, interval and sample; with a user-defined
             likelihood a ``LatentMixture``, with mean, std and logpdf.
         """
-        rows = self._rows_to_predict(X, check_input)
-        return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)))
+        rows, times = self._rows_to_predict(X, check_input, time)
+        return online.predict_counts(self.model_, rows, as_exposure(exposure, len(rows)), horizon, times)
 
     # -- private ---------------------------------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
+from iegp.estimators.base import Checked
 from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
 from iegp.labels import ClassLabels
-from iegp.typing import Float
 
 
 class IEGPOrdinalClassifier(LabelEstimator):
@@ -29,7 +29,9 @@ class IEGPOrdinalClassifier(LabelEstimator):
         The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
         otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
         scorers that take probabilities expect sorted classes: number the levels for them.
-    kernels, n_frequencies, features, drift_var, drift_units, weights, switch_prob, stacking_rate, shutdown, prior_var
+    kernels, n_frequencies, features, drift_var, drift_units, drift_per, time_column
+        As for :class:`IEGPClassifier`.
+    weights, switch_prob, stacking_rate, shutdown, prior_var
         As for :class:`IEGPClassifier`.
     sharpness
         As for :class:`IEGPClassifier`.
@@ -67,6 +69,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
         features: str = "orthogonal",
         drift_var: float | Sequence[float] = DRIFT_VARS["target"],
         drift_units: str = "target",
+        drift_per: str = "row",
+        time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = CLASS_STACKING_RATE,
@@ -89,6 +93,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
         self.features = features
         self.drift_var = drift_var
         self.drift_units = drift_units
+        self.drift_per = drift_per
+        self.time_column = time_column
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate
@@ -109,11 +115,11 @@ class IEGPOrdinalClassifier(LabelEstimator):
         del n_outputs
         return f"ordinal-{self._checked_link()}"
 
-    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any) -> tuple[Float, Float]:
+    def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None = None) -> Checked:
         categories = getattr(y, "cat", None)
         if extra is None and self.order is None and getattr(categories, "ordered", False):
             extra = categories.categories.tolist()  # type: ignore[union-attr]
-        return super()._begin(X, y, extra)
+        return super()._begin(X, y, extra, time)
 
     def _declared(self, classes: Any) -> ClassLabels | None:
         given = {"order": self.order, "classes": classes}

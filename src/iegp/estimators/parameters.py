@@ -48,6 +48,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         robust=_robust(parameters.get("robust", False), parameters["weights"]),
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
+        drift_per=parameters.get("drift_per", "row"),
     )
 
 

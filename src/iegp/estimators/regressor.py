@@ -54,6 +54,14 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
         variance, per row. ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else
         ``"target"``.
+    drift_per : {"row", "time"}, default="row"
+        Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
+        median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
+        time do not drift apart. The learning methods need times: ``time=`` or ``time_column``.
+    time_column : str or int, default=None
+        With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
+        pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
+        input too, pass ``time=`` and keep it in X.
     weights : {"stacking", "bayes", "switching"}, default="stacking"
         How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
     switch_prob : float or matrix, default=0.01
@@ -136,6 +144,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         features: str = "orthogonal",
         drift_var: float | Sequence[float] | None = None,
         drift_units: str | None = None,
+        drift_per: str = "row",
+        time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = STACKING_RATE,
@@ -157,6 +167,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.features = features
         self.drift_var = drift_var
         self.drift_units = drift_units
+        self.drift_per = drift_per
+        self.time_column = time_column
         self.weights = weights
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate
@@ -175,7 +187,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- learning --------------------------------------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order.
 
         Parameters
@@ -184,15 +196,18 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, None, time)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
         Constructor arguments are read when a model starts: ``set_params`` afterwards takes effect at the next ``fit``.
@@ -206,15 +221,20 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             a float64 array (n,) or (n, D), all finite.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, None, check_input)
+        return self._partial_fit(X, y, None, check_input, time)
 
-    def prequential(self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True) -> PrequentialRun:
+    def prequential(
+        self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True, time: ArrayLike | None = None
+    ) -> PrequentialRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
         The prediction of a row does not use its label. The first rows of a new model are predicted before the units of
@@ -231,6 +251,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Probability of the central interval.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
@@ -250,9 +273,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         >>> run.mean.shape, run.nmse < 0.1
         ((400,), True)
         """
-        return self._run(X, y, None, level, check_input)
+        return self._run(X, y, None, level, check_input, time)
 
-    def warm_up(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def warm_up(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
@@ -263,13 +286,16 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
+            ``time_column`` names them.
 
         Returns
         -------
         self
             This model.
         """
-        return self._warm_up(X, y)
+        return self._warm_up(X, y, None, time)
 
     # -- histories -------------------------------------------------------------------------------------------------
 
@@ -322,7 +348,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             This model.
         """
         model = self._fitted()
-        rows, labels = self._continue(X, y, None, check_input=True)
+        rows, labels, _ = self._continue(X, y, None, check_input=True)
         self.model_ = unlearned(model, rows, labels)
         return self
 
@@ -367,7 +393,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
         ladders = {name: getattr(wanted, name) for name in changes}
-        live.labels_ = self.labels_
+        live.labels_, live._time_place = self.labels_, self._time_place
         live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
         return live
 
@@ -401,10 +427,34 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     # -- predicting ------------------------------------------------------------------------------------------------
 
     @overload
-    def predict(self, X: ArrayLike, return_std: Literal[False] = ..., check_input: bool = ...) -> Float: ...
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = ...,
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
+    ) -> Float: ...
     @overload
-    def predict(self, X: ArrayLike, return_std: Literal[True], check_input: bool = ...) -> tuple[Float, Float]: ...
-    def predict(self, X: ArrayLike, return_std: bool = False, check_input: bool = True) -> Float | tuple[Float, Float]:
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: Literal[True],
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
+    ) -> tuple[Float, Float]: ...
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
+    ) -> Float | tuple[Float, Float]:
         """Predict the targets, each row as if it came next. Changes nothing.
 
         Parameters
@@ -415,16 +465,24 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Also return the standard deviation *of y*, observation noise included.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
         ndarray, or a pair of them
             Predictive means in the shape and units of y, and standard deviations if ``return_std``.
         """
-        dist = self.predict_dist(X, check_input)
+        dist = self.predict_dist(X, check_input, time, horizon=horizon)
         return (dist.mean, dist.std) if return_std else dist.mean
 
-    def predict_dist(self, X: ArrayLike, check_input: bool = True) -> Mixture:
+    def predict_dist(
+        self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
+    ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
         Parameters
@@ -433,6 +491,12 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Rows of finite numbers.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
+            it, or the column that ``time_column`` names.
+        horizon : int, default=None
+            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
+            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 
         Returns
         -------
@@ -451,8 +515,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         >>> bool((lower < upper).all())
         True
         """
-        rows = self._rows_to_predict(X, check_input)
-        dist = online.predict(self.model_, rows)
+        rows, times = self._rows_to_predict(X, check_input, time)
+        dist = online.predict(self.model_, rows, horizon, times)
         return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
 
     # -- private ---------------------------------------------------------------------------------------------------

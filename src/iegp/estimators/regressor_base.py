@@ -25,12 +25,14 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     labels_: NumberLabels | CountLabels
 
     @one_writer
-    def _run(self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool) -> PrequentialRun:
+    def _run(
+        self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool, time: ArrayLike | None
+    ) -> PrequentialRun:
         check_level(level)
         with unchanged_on_error(self):
-            rows, columns = self._continue(X, y, extra, check_input)
+            rows, columns, times = self._continue(X, y, extra, check_input, time)
             n_blind = 1 if self.model_.n_seen == 0 and self.model_.is_warming_up else 0
-            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level))
+            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         return PrequentialRun.of_predictions(predictions, targets, single, level=float(level), n_blind=n_blind)

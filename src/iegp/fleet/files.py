@@ -17,7 +17,7 @@ from iegp.fleet.pages import BELIEFS
 from iegp.storage import ensemble_schema
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage import model_file as modelfile
-from iegp.storage.schema import Field, check_arrays, count, under
+from iegp.storage.schema import Field, check_arrays, count, part_of, under
 from iegp.typing import Arrays, Float
 
 KIND = "Fleet"
@@ -133,15 +133,18 @@ def _check_page(stored: Stored, number: int) -> int:
 
 def waiting_arrays(waiting: list[Waiting]) -> Arrays:
     """Rows of all keys that wait for their labels, one key after another."""
-    arrays = {f"late.{name}": np.concatenate([getattr(rows, name) for rows in waiting]) for name in Waiting._fields}
+    stored = [rows.stored() for rows in waiting]
+    arrays = {f"late.{name}": np.concatenate([rows[name] for rows in stored]) for name in stored[0]}
     return arrays | {"late.count": np.array([len(rows.x) for rows in waiting], dtype=np.int64)}
 
 
 def waiting_from(stored: Stored) -> list[Waiting]:
     """The inverse, of arrays that were checked."""
     ends = np.cumsum(stored.arrays["late.count"])
-    parts = [np.split(stored.arrays[f"late.{name}"], ends[:-1]) for name in Waiting._fields]
-    return [Waiting(*(array.copy() for array in rows)) for rows in zip(*parts, strict=True)]
+    arrays = {name: array for name, array in part_of(stored.arrays, "late").items() if name != "count"}
+    parts = [np.split(array, ends[:-1]) for array in arrays.values()]
+    rows_of = (dict(zip(arrays, (array.copy() for array in rows), strict=True)) for rows in zip(*parts, strict=True))
+    return [Waiting.restored(rows) for rows in rows_of]
 
 
 def _check_waiting(stored: Stored) -> None:

@@ -41,6 +41,11 @@ def take(template: Template, what: str, instead: str, knows_delay: bool = False)
             f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their "
             "labels; use delay=0, an iegp.Fleet, or one estimator per key"
         )
+    if model.settings.drift_per == "time":
+        raise InputError(
+            f"{what} of a model with drift_per='time' is not possible: its rows have no times, one is a step after "
+            "another; use drift_per='row', or one estimator per key"
+        )
     if model.is_warming_up:
         raise InputError(
             f"the template's warm-up is not over ({len(model.kept_x)} of {model.settings.warmup} rows), so scaling "

@@ -205,7 +205,7 @@ class ProcessEnsemble:
         components = Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
         with self._one_at_a_time, delayed_interrupts():
             self._pool.predict(x, active_experts(ensemble, state).beliefs, ahead)
-            ens.mix_into(ensemble, state, ahead, components, 1)
+            ens.mix_into(ensemble, state, ahead, components, ens.rows_ahead(len(x), 1))
         return Mixture.unchecked(*components, single_output=False)
 
     # -- ending ----------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class Shard(NamedTuple):
         """The same for rows each of which might come next; nothing is learned."""
         n_beliefs, n_outputs = self.ensemble.noise_var.shape
         ahead = Ahead(np.zeros((n_beliefs, len(x), n_outputs)), np.ones((n_beliefs, len(x))))
-        predict_rows(self.ensemble, self.state, active, x, ahead, 1)
+        predict_rows(self.ensemble, self.state, active, x, ahead, np.ones(len(x)))
         return ahead.means[active], ahead.variances[active]
 
 

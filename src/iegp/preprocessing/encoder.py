@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.time_features import PARTS, read_time, seconds_since_1970, time_columns
+from iegp.preprocessing.time_features import PARTS, TREND, read_time, seconds_since_1970, time_columns
 from iegp.readers import Batch, is_missing
 from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
@@ -61,6 +61,8 @@ class Encoder:
     counts: Float = field(default_factory=lambda: np.zeros(0))
     origin: float | None = None
     """Time of the first row, in seconds since 1970."""
+    newest: float | None = None
+    """Time of the newest row so far, in days since the first."""
     n_filled: dict[str, int] = field(default_factory=dict)
     """Gaps that were filled, by column."""
     n_unknown: dict[str, int] = field(default_factory=dict)
@@ -226,7 +228,19 @@ class Encoder:
                 name = self.columns[place].source
                 self.n_filled[name] = self.n_filled.get(name, 0) + int(gaps[:, place].sum())
         self.sums, self.counts = running[-1], seen[-1]
+        if self.time is not None and len(x):
+            self.newest = max(float(x[:, TREND].max()), -math.inf if self.newest is None else self.newest)
         return x
+
+    def backwards(self, x: Float, in_order: bool) -> Int:
+        """Rows (n, d) with a time before that of rows so far; with ``in_order`` also of those before them."""
+        if self.time is None or not len(x):
+            return np.zeros(0, dtype=np.int64)
+        times = x[:, TREND]
+        newest = np.full(len(x), -math.inf if self.newest is None else self.newest)
+        if in_order:
+            newest[1:] = np.maximum(newest[1:], np.maximum.accumulate(times)[:-1])
+        return np.flatnonzero(times < newest)
 
     def count_unknown(self, batch: Batch) -> None:
         """Remember what came too late to be used."""
@@ -251,6 +265,7 @@ class Encoder:
             "refuses_gaps": self.refuses_gaps,
             "columns": [list(column) for column in self.columns],
             "origin": self.origin,
+            "newest": self.newest,
             "n_filled": self.n_filled,
             "n_unknown": self.n_unknown,
         }
@@ -259,7 +274,8 @@ class Encoder:
         """That a stored encoder is made of the right things."""
         is_good = self.time is None or isinstance(self.time, str)
         is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open])
-        is_good &= self.origin is None or (isinstance(self.origin, float) and math.isfinite(self.origin))
+        for moment in (self.origin, self.newest):
+            is_good &= moment is None or (isinstance(moment, float) and math.isfinite(moment))
         for tallies in (self.n_filled, self.n_unknown):
             is_good &= _are_texts(tallies) and _are_counts(tallies.values())
         has_clock = any(column.kind == CLOCK for column in self.columns)

@@ -10,6 +10,8 @@ import numpy as np
 from iegp.typing import Float
 
 PARTS = ("time of day, sine", "time of day, cosine", "day of week, sine", "day of week, cosine", "days since the start")
+TREND = len(PARTS) - 1
+"""Place of the trend among the parts, and so among the columns of a model: those of the time are the first."""
 _DAY = 86_400.0
 # Seconds since 1970 stay below this until the year 5138; larger numbers are milliseconds, microseconds or nanoseconds.
 _LARGEST_SECONDS = 1e11

@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.compute.tolerances import FARTHEST_LINEAR, LARGEST_FREQUENCY, LARGEST_SQUARE, MAX_LAG, N_DRAWS
+from iegp.core.compute.tolerances import (
+    FARTHEST_LINEAR,
+    LARGEST_FREQUENCY,
+    LARGEST_SQUARE,
+    LONGEST_GAP,
+    MAX_LAG,
+    N_DRAWS,
+)
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
@@ -127,8 +134,25 @@ def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
     n_rows = float(arrays["state.rows"][0])
     basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
     described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
-    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_passed=n_passed)), arrays)
+    n_more = n_passed if settings.drift_per == "row" else _steps_of(arrays)
+    schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_passed=n_more)), arrays)
     return own
+
+
+def clock_schema(n_held: int) -> dict[str, Field]:
+    """Times of the first and the last row and the unit, NaN if unknown; and of the rows that are held."""
+    return {
+        "clock.times": Field((3,), (-LARGEST_FLOAT, -LARGEST_FLOAT, _TINY), gaps=True),
+        "clock.held": Field((n_held,), rules=(Rule("be in order", lambda times: bool(np.all(np.diff(times) >= 0.0))),)),
+    }
+
+
+def _steps_of(arrays: Arrays) -> float:
+    """Steps between the first row and the last."""
+    schema.check_arrays({"clock.times": clock_schema(0)["clock.times"]}, arrays)
+    first, last, unit = arrays["clock.times"]
+    steps = (last - first) / unit
+    return float(steps) if steps > 0.0 else 0.0
 
 
 ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 1.0), whole=True)
@@ -231,10 +255,10 @@ class Described(NamedTuple):
         return np.array(squares)[layout.kernel_of]
 
 
-def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n_passed: int = 0) -> dict[str, Field]:
+def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n_passed: float = 0) -> dict[str, Field]:
     """A state after ``n_rows`` rows; or ``n_keys`` states, one more axis in front, after at most so many.
 
-    ``n_passed`` rows passed without a label: steps of the walk.
+    ``n_passed`` are steps of the walk beside those of the rows: rows without a label, or elapsed time.
     """
     own, settings = experts.sizes, experts.settings
     front = () if n_keys is None else (n_keys,)
@@ -253,10 +277,11 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
 
 
 def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int, ...]) -> Field:
-    """It depends on the number of rows alone: half a row each, or where it settles."""
+    """It depends on the number of rows alone, half a row each, or where it settles; and on elapsed time."""
     models = _noise_models(settings, own)
     start = noise.start(models[:, 0], models[:, 1], np.arange(own.n_noise), np.ones((own.n_noise, 1))).shape
-    grown = start * (1.0 + 1e-6) + np.where(models[:, 0] == 1.0, 0.5 * n_rows, 0.0)
+    grows = (models[:, 0] == 1.0) | (settings.drift_per == "time")
+    grown = start * (1.0 + 1e-6) + np.where(grows, 0.5 * n_rows, 0.0)
     return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 
@@ -348,6 +373,7 @@ def asked_schema(model: Online, n_waiting: int) -> Field:
         "means": (-largest, largest),
         # In units of the noise, which is one of them.
         "variances": (1.0 - _SLACK if gaussian else 0.0, LARGEST_FLOAT),
+        "steps": (0.0, LONGEST_GAP),
         "noise_shape": (_TINY, np.inf),
         "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
         "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from iegp.core.batch_view import BatchView
+from iegp.core.clock import Clock
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
@@ -23,7 +24,7 @@ from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import check_arrays, count, flag, with_floats
+from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -52,7 +53,10 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         arrays |= {"ensemble.lags.offsets": ensemble.lags.offsets, "ensemble.lags.table": ensemble.lags.table}
     arrays |= {f"state.{name}": array for name, array in model.state._asdict().items()}
     if model.waiting is not None:
-        arrays |= {f"waiting.{name}": array for name, array in model.waiting._asdict().items()}
+        arrays |= {f"waiting.{name}": array for name, array in model.waiting.stored().items()}
+    if model.clock is not None:
+        first, last, unit, held = model.clock
+        arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
@@ -82,6 +86,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         if settings.delay:
             model.waiting = _waiting(model, sizes, arrays)
             check_label_range(model, model.waiting.y)
+        if settings.drift_per == "time":
+            model.clock = _clock(model, arrays)
         if "batch_steps" in config:
             model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
@@ -140,7 +146,18 @@ def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
     if n > model.settings.delay or (n < model.settings.delay and model.state.rows[0] > model.n_warmup_learned):
         raise ValueError(f"{n} rows wait for labels that come {model.settings.delay} rows late")
     check_arrays(ensemble_schema.waiting_schema(model.settings, sizes, n, model.fills_gaps), arrays)
-    return Waiting(*(arrays[f"waiting.{name}"] for name in Waiting._fields))
+    return Waiting.restored(part_of(arrays, "waiting"))
+
+
+def _clock(model: Online, arrays: Arrays) -> Clock:
+    """When rows came."""
+    n_held = len(model.kept_x) + (0 if model.waiting is None else len(model.waiting.x))
+    check_arrays(ensemble_schema.clock_schema(n_held), arrays)
+    first, last, unit = arrays["clock.times"].tolist()
+    clock = Clock(first, last, unit, arrays["clock.held"])
+    if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
+        raise ValueError("the times of rows are not in order")
+    return clock
 
 
 def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:

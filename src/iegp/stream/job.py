@@ -20,6 +20,7 @@ from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import Column, Encoder, Problem
+from iegp.preprocessing.time_features import TREND
 from iegp.readers import Batch, is_missing, object_array
 from iegp.storage import ensemble_state as snapshot
 from iegp.storage.schema import count, flag, part_of, prefixed
@@ -37,6 +38,7 @@ BLOCK = 1024
 KEYED_BLOCK = 8192
 NO_KEY = "no key: every row needs one, because each key has a model of its own"
 _TOO_FAR = "too far from all values before it for arithmetic; remove or clip it"
+_BACKWARDS = "time goes backwards: the row comes before one so far, and --drift-per time needs rows in order; sort them"
 _LATE_WITH_DELAY = (
     "a label that comes after its row, in a stream whose --delay says when labels come: leave --delay out"
 )
@@ -178,7 +180,8 @@ class Job:
         usable = np.ones(len(batch), dtype=bool)
         found = [*self._without_key(self.plan.keys_of(batch), usable), *self.encoder.problems(features, usable)]
         usable[[problem.place for problem in found]] = False
-        return found + self._far_values(self.encoder.raw(features.where(usable)), usable)
+        raw = self.encoder.raw(features.where(usable))
+        return [*found, *self._far_values(raw, usable), *self._backwards(raw, usable, in_order=False)]
 
     def _learner(self) -> AnyLearner:
         if self.learner is None:
@@ -244,12 +247,20 @@ class Job:
         return min(found, key=lambda problem: problem.place, default=None)
 
     def _too_far(self, part: _Part, raw: Float) -> Problem | None:
-        """The first record with a number that is too large for the arithmetic."""
-        found = self._far_values(raw, part.is_row)
+        """The first record with a number that is too large for the arithmetic, or a time that cannot be."""
+        found = [*self._far_values(raw, part.is_row), *self._backwards(raw, part.is_row, in_order=True)]
         if not self.plan.has_classes:
             for record in np.flatnonzero(self._learner().label_too_far(part.labels))[:1]:
                 found.append(Problem(int(record), self.plan.target, f"{part.labels[record]:g}", _TOO_FAR))
         return min(found, key=lambda problem: problem.place, default=None)
+
+    def _backwards(self, raw: Float, is_row: Bool, in_order: bool) -> list[Problem]:
+        """Rows among the records that come before rows so far, where drift is per unit of time."""
+        if self.settings.drift_per == "row":
+            return []
+        records = np.flatnonzero(is_row)
+        places = self.encoder.backwards(raw, in_order)
+        return [Problem(int(records[row]), self.plan.time, f"{raw[row, TREND]:g} days", _BACKWARDS) for row in places]
 
     def _far_values(self, raw: Float, is_row: Bool) -> list[Problem]:
         """Values of the rows among the records that lie too far from all before."""

@@ -23,6 +23,7 @@ from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 from iegp.labels import ClassLabels, Codec, CountLabels, NumberLabels, grow
+from iegp.preprocessing.time_features import TREND
 from iegp.readers import object_array
 from iegp.stream.answers import NUMBERS, predictions_of
 from iegp.stream.pending import Clock, Waiting
@@ -123,24 +124,24 @@ class Learner:
                 # A class that is not known cannot be predicted: the row is answered with what is known, then learned.
                 predictions = self.predict(x_part)
                 self._grow(y_part[0])
-                online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads)
+                online.absorb(self.model, x_part, self.labels.encode(y_part), self.n_threads, self._times(x_part))
             else:
                 predictions = self._predict_and_learn(x_part, self.labels.encode(y_part))
             yield predictions, classes
 
     def predict(self, x: Float, _keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next; nothing is learned."""
-        n, model = len(x), self.model
+        n, model, times = len(x), self.model, self._times(x)
         if self._has_no_units:
             return _nothing(n)
         if self.clock.behind:
             model = replace(model, state=model.state.copy())
             online.pass_rows(model, self.clock.behind)
         if self._has_classes:
-            return self._class_predictions(online.predict_classes(model, x))
+            return self._class_predictions(online.predict_classes(model, x, time=times))
         if self.task == "count":
-            return self.of_numbers(online.predict_counts(model, x, np.ones(n)))
-        return self.of_numbers(online.predict(model, x))
+            return self.of_numbers(online.predict_counts(model, x, np.ones(n), time=times))
+        return self.of_numbers(online.predict(model, x, time=times))
 
     def ask(self, x: Float, wanted: Sequence[bool], _keys: tuple[str, ...] | None = None, /) -> Answered:
         """Predict each row, which comes next and has no label yet."""
@@ -148,7 +149,7 @@ class Learner:
         if self._has_no_units:
             answered = Answered(_nothing(n), [None] * n, places)
         else:
-            asked = online.ask(self.model, x, steps_ahead(self.model, self.clock))
+            asked = online.ask(self.model, x, steps_ahead(self.model, self.clock), self._times(x))
             rows = [asked.row(i) if wanted[i] else None for i in range(n)]
             answered = Answered(self.answered(asked), rows, places)
         if not self.model.settings.delay:
@@ -169,7 +170,8 @@ class Learner:
         if label is not None and isinstance(self.labels, ClassLabels) and label not in self.labels.classes:
             self._grow(label)
         late_label, scored = self.scored(waiting, label)
-        online.learn_asked(self.model, x, late_label._replace(n_steps=self.clock.arrived(waiting.place)))
+        late_label = late_label._replace(n_steps=self.clock.arrived(waiting.place))
+        online.learn_asked(self.model, x, late_label, None if self.model.clock is None else x[:, TREND])
         return scored
 
     def scored(self, waiting: Waiting, label: Any) -> tuple[Label, Predictions]:
@@ -200,6 +202,14 @@ class Learner:
         return None, {}
 
     # -- private ---------------------------------------------------------------------------------------------------
+
+    def _times(self, x: Float) -> Float | None:
+        """(n,): days since the start, where drift is per unit of time; none before what was learned."""
+        clock = self.model.clock
+        if clock is None:
+            return None
+        times = x[:, TREND]
+        return times.copy() if np.isnan(clock.newest) else np.maximum(times, clock.newest)
 
     def _class_predictions(self, proba: Float) -> Predictions:
         return predictions_of(np.full(len(proba), np.nan), proba=proba[:, : len(self.classes)])
@@ -244,7 +254,7 @@ class Learner:
     def _predict_and_learn(self, x: Float, y: Float) -> Predictions:
         has_no_units = self._has_no_units
         level = None if self.cheap_intervals or self._has_classes else self.level
-        predictions = online.learn(self.model, x, y, self.n_threads, level)
+        predictions = online.learn(self.model, x, y, self.n_threads, level, self._times(x))
         if has_no_units:
             return _nothing(len(x))._replace(weights=predictions.weights)
         if self._has_classes:

@@ -120,7 +120,7 @@ class Pending:
             "names": list(self.rows),
             "rows": [row.row for row in waiting],
             "places": [row.place for row in waiting],
-            "current": [row.experts is not None and row.experts is experts for row in waiting],
+            "current": [row.asked is not None and row.experts is experts for row in waiting],
             "known": [list(names) for names in known],
             "classes": [known.index(row.classes) for row in waiting],
             "seen": list(self.seen),

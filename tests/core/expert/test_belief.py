@@ -39,7 +39,8 @@ def step(beliefs, drift, phi, y):
 def look(beliefs, drift, phi, n_outputs):
     means, variances = np.empty((len(phi), n_outputs)), np.empty(len(phi))
     if drift > 0.0:
-        belief.predict_drifting(beliefs, np.full(phi.shape[1], drift), phi, belief.Ahead(means, variances), 1)
+        ahead, steps = belief.Ahead(means, variances), np.ones(len(phi))
+        belief.predict_drifting(beliefs, np.full(phi.shape[1], drift), phi, ahead, steps)
     else:
         belief.predict_static(beliefs, phi, belief.Ahead(means, variances))
     return means, variances

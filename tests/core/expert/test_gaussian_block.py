@@ -25,9 +25,11 @@ def block(beliefs, drift, phi, y):
     means, variances = np.empty_like(y), np.empty(len(y))
     ahead, trail = belief.Ahead(means, variances), belief.no_trail(y.shape[1])
     if drift > 0.0:
-        blocks.drifting_block(beliefs, np.full(phi.shape[1], drift), belief.Block(phi, y), ahead, trail)
+        blocks.drifting_block(
+            beliefs, np.full(phi.shape[1], drift), belief.Block(phi, y, np.ones(len(y))), ahead, trail
+        )
     else:
-        blocks.static_block(beliefs, belief.Block(phi, y), ahead, trail)
+        blocks.static_block(beliefs, belief.Block(phi, y, np.ones(len(y))), ahead, trail)
     return means, variances
 
 

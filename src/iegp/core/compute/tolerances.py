@@ -93,6 +93,10 @@ FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
 QUARTILES = 1.3489795003921634
 # Rows that wait for their labels are kept in memory, with the scores of every expert.
 MAX_DELAY = 100_000
+# Steps that a gap between two rows counts at most: nothing that drifts is known after so many.
+LONGEST_GAP = 1e9
+# Roundings of a time that a gap may be off and still be whole.
+TIME_ROUNDING = 4.0
 # Parts of a fit that are predicted whole; fewer rows than the least are too few for it.
 BATCH_PARTS, LEAST_BATCH = 8, 64
 # Parts before this one are only learned: errors after so few rows say little of those after all of them.

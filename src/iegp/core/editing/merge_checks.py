@@ -53,6 +53,11 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} with lags={settings.lags}: the inputs of a row are labels of the rows before it, so that "
             "their order matters. Use lags=None"
         )
+    if settings.drift_per == "time":
+        raise InputError(
+            f"cannot {verb} with drift_per='time': a model knows when its last row came, and two models have two such "
+            "times. Use drift_per='row', which is the same for static experts"
+        )
     if settings.robust:
         raise InputError(
             f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"

@@ -40,6 +40,8 @@ class Block(NamedTuple):
     """(B, F)"""
     y: Float
     """(B, columns of y)"""
+    steps: Float
+    """(B,): steps of the walk between a row and the one before it: one, or the time that has elapsed."""
 
 
 class Ahead(NamedTuple):
@@ -109,6 +111,12 @@ def walked(drift: Float, phi: Float) -> float:
 
 
 @compiled
+def walk_over(drift: Float, steps: float) -> Float:
+    """Variances that so many steps of the walk add, per feature (F,)."""
+    return drift if steps == 1.0 else steps * drift
+
+
+@compiled
 def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
     """Predictive mean (n, D) and variance over noise (n,) of rows ``phi`` (n, F), eq:26. O(F²) per row."""
     variances = ahead.variances
@@ -120,14 +128,14 @@ def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
 
 
 @compiled
-def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, n_steps: int) -> None:
-    """The same for a random-walk expert, the next steps of the walk included (eq:p_theta_pre)."""
+def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float) -> None:
+    """The same for a random-walk expert, the steps of the walk up to each row (n,) included (eq:p_theta_pre)."""
     variances = ahead.variances
     weighted = np.empty_like(phi)
     matmul(phi, belief.matrix, weighted)
     matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
-        variances[t] = 1.0 + n_steps * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
+        variances[t] = 1.0 + steps[t] * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
 
 
 @compiled
@@ -164,7 +172,10 @@ def static_row(belief: Belief, phi: Float, y: Float, mean: Float) -> float:
 
 @compiled_fast_sums
 def drifting_row(belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
-    """The same for a random-walk expert: one step of the walk (eq:theta_s), predict, then learn."""
+    """The same for a random-walk expert: walk (eq:theta_s), predict, then learn.
+
+    ``drift`` is what the walk since the row before adds (:func:`walk_over`).
+    """
     covariance, vector = belief
     n, n_outputs = vector.shape
     gain = np.empty(n)

@@ -37,6 +37,10 @@ class Queue(NamedTuple):
     delay: int
     n_waiting: int
     """At most ``delay``, fewer at the beginning of a stream."""
+    clock: Float
+    """(n_waiting + n,): steps from the last row that was learned before the call to each row that waits or is new."""
+    ahead: Float
+    """(n,): steps from the last row that is learned before each new one is predicted."""
 
 
 @compiled
@@ -60,21 +64,23 @@ def sweep_delayed_kernel(
         for b in range(first, end):
             if new.active.beliefs[b]:
                 own = Ahead(new.means[b, :n_first], new.variances[b, :n_first])
-                look_ahead(
-                    belief_at(layout, state, b), drift_at(ensemble, b), phi, queue.n_waiting + 1, own, labels is None
-                )
+                steps = queue.ahead[:n_first]
+                look_ahead(belief_at(layout, state, b), drift_at(ensemble, b), phi, steps, own, labels is None)
     for start in range(0, n_arrived, size):
         stop = min(n_arrived, start + size)
-        block = Block(kernel_features(ensemble, kernel, arrived.x[start:stop]), arrived.y[start:stop])
-        phi = kernel_features(ensemble, kernel, new.x[n_first + start : n_first + stop])
+        block_x, block_y = arrived.x[start:stop], arrived.y[start:stop]
+        block = Block(kernel_features(ensemble, kernel, block_x), block_y, arrived.steps[start:stop])
+        rows = slice(n_first + start, n_first + stop)
+        phi = kernel_features(ensemble, kernel, new.x[rows])
+        learned = queue.clock[start - 1] if start > 0 else 0.0
+        steps = queue.clock[queue.n_waiting + rows.start : queue.n_waiting + rows.stop] - learned
         for b in range(first, end):
             if new.active.beliefs[b]:
-                rows = slice(n_first + start, n_first + stop)
                 both = Both(
                     Ahead(arrived.means[b, start:stop], arrived.variances[b, start:stop]),
                     Ahead(new.means[b, rows], new.variances[b, rows]),
                 )
-                _learn_block(ensemble, state, labels, block, phi, Place(b, queue.delay + 1, both))
+                _learn_block(ensemble, state, labels, block, phi, Place(b, steps, queue.ahead[rows], both))
     if labels is not None:
         for b in range(first, end):
             if new.active.beliefs[b]:
@@ -100,10 +106,13 @@ class Both(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A belief, how many steps of the walk ahead of it the first new row lies, and where predictions go."""
+    """A belief, how many steps of the walk ahead of it new rows lie, and where predictions go."""
 
     belief: int
-    n_steps: int
+    steps: Float
+    """(B,): from the start of the block."""
+    ahead: Float
+    """(B,): from the last row that is learned before each of them."""
     both: Both
 
 
@@ -115,11 +124,11 @@ def _learn_block(
     drift, belief = drift_at(ensemble, place.belief), belief_at(ensemble.layout, state, place.belief)
     n, n_features = phi.shape
     if n == 1:
-        look_ahead(belief, drift, phi, place.n_steps, place.both.new, labels is None)
+        look_ahead(belief, drift, phi, place.ahead, place.both.new, labels is None)
         _learn_rows(ensemble, labels, belief, block, place)
         return
     before = Belief(belief.matrix.copy(), belief.vector.copy())
-    seen = look_ahead(belief, drift, phi, place.n_steps, place.both.new, labels is None)
+    seen = look_ahead(belief, drift, phi, place.steps, place.both.new, labels is None)
     trail = Trail(np.empty((n, n_features)), np.empty((n, belief.vector.shape[1])), np.empty(n))
     if labels is None:
         learn_gaussian_block(belief, drift, block, place.both.arrived, trail)
@@ -138,13 +147,14 @@ def _learn_block(
             Ahead(both.arrived.means[t : t + 1], both.arrived.variances[t : t + 1]),
             Ahead(both.new.means[t : t + 1], both.new.variances[t : t + 1]),
         )
-        look_ahead(belief, drift, phi[t : t + 1], place.n_steps, one.new, labels is None)
+        ahead = place.ahead[t : t + 1]
+        look_ahead(belief, drift, phi[t : t + 1], ahead, one.new, labels is None)
         _learn_rows(
             ensemble,
             labels,
             belief,
-            Block(block.phi[t : t + 1], block.y[t : t + 1]),
-            Place(place.belief, place.n_steps, one),
+            Block(block.phi[t : t + 1], block.y[t : t + 1], block.steps[t : t + 1]),
+            Place(place.belief, ahead, ahead, one),
         )
 
 
@@ -152,14 +162,14 @@ def _learn_block(
 def _learn_rows(ensemble: Ensemble, labels: LabelModel | None, belief: Belief, block: Block, place: Place) -> None:
     drift = drift_at(ensemble, place.belief)
     if labels is None:
-        learn_gaussian_rows(belief, drift, block.phi, block.y, place.both.arrived)
+        learn_gaussian_rows(belief, drift, block, place.both.arrived)
     else:
         learn_other_rows(of_belief(labels, place.belief), belief, drift, block, place.both.arrived)
 
 
 @compiled
-def look_ahead(belief: Belief, drift: Float, phi: Float, n_steps: int, ahead: Ahead, with_noise: bool) -> Float:
-    """Predict rows from one belief: row i after ``n_steps + i`` steps of its walk. Returns them in its coordinates."""
+def look_ahead(belief: Belief, drift: Float, phi: Float, steps: Float, ahead: Ahead, with_noise: bool) -> Float:
+    """Predict rows from one belief, each after so many ``steps`` of its walk. Returns them in its coordinates."""
     means, variances = ahead
     noise = 1.0 if with_noise else 0.0
     if is_moving(drift):
@@ -168,7 +178,7 @@ def look_ahead(belief: Belief, drift: Float, phi: Float, n_steps: int, ahead: Ah
         matmul(phi, belief.vector, means)
         for i in range(phi.shape[0]):
             latent = max(0.0, np.dot(weighted[i], phi[i]))
-            variances[i] = noise + latent + (n_steps + i) * walked(drift, phi[i])
+            variances[i] = noise + latent + steps[i] * walked(drift, phi[i])
         return phi
     whitened = phi.copy()
     solve_from_right(belief.matrix, whitened)
@@ -198,7 +208,7 @@ def _floor(drift: Float, phi: Float, place: Place, noise: float) -> None:
     """A variance is at least that of the steps that no label has followed."""
     variances = place.both.new.variances
     for i in range(phi.shape[0]):
-        variances[i] = max(variances[i], noise + place.n_steps * walked(drift, phi[i]))
+        variances[i] = max(variances[i], noise + place.ahead[i] * walked(drift, phi[i]))
 
 
 def sweep_delayed(

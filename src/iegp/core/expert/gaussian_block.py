@@ -6,7 +6,9 @@ regression of row t on the rows before it. So one factorisation yields all one-s
 they are those of the row-by-row recursion, with no look ahead and no approximation.
 
     static:    K = U U'          with U = Phi inv(R)
-    drifting:  K = Phi S Phi' + min(s, t) Phi diag(q) Phi'      (q per row and feature, rows counted from 1)
+    drifting:  K = Phi S Phi' + min(s, t) Phi diag(q) Phi'      (q per step and feature)
+
+s and t count steps of the walk since the start of the block: rows, counted from 1, or the time that has elapsed.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from iegp.core.compute.linalg import (
     subtract_gram_of_columns,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import Ahead, Belief, Block, Trail, drifting_row, static_row
+from iegp.core.expert.belief import Ahead, Belief, Block, Trail, drifting_row, static_row, walk_over
 from iegp.typing import Float
 
 
@@ -60,7 +62,7 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> No
     is learned row by row instead, so that the condition number of R is never squared.
     """
     factor, vector = belief
-    phi, y = block
+    phi, y, _ = block
     means, variances = ahead
     n, n_features = phi.shape
     whitened_phi = phi.copy()
@@ -98,17 +100,17 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> No
 def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
     """The same for a random-walk expert."""
     covariance, vector = belief
-    phi, y = block
+    phi, y, steps = block
     means, variances = ahead
     n, n_features = phi.shape
     cross = np.empty((n, n_features))
     lower = np.empty((n, n))
-    latent_covariance(covariance, drift, phi, cross, lower)
+    latent_covariance(covariance, drift, phi, steps, cross, lower)
     for t in range(n):
         lower[t, t] += 1.0
     if cholesky_lower(lower) != 0:
         for t in range(n):
-            variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
+            variances[t] = drifting_row(belief, walk_over(drift, steps[t]), phi[t], y[t], means[t])
         trail.weights[:] = np.nan
         return
     matmul(phi, vector, means)
@@ -120,29 +122,33 @@ def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, tra
         trail.pulls[:] = whitened
         trail.weights[:] = 1.0
     add_transposed_matmul(cross, whitened, vector)
-    walk_and_subtract(covariance, drift, cross)
+    walk_and_subtract(covariance, drift, steps, cross)
 
 
 @compiled
-def latent_covariance(covariance: Float, drift: Float, phi: Float, cross: Float, joint: Float) -> None:
+def latent_covariance(covariance: Float, drift: Float, phi: Float, steps: Float, cross: Float, joint: Float) -> None:
     """Covariances of a block's latent values with the parameters, ``cross`` (B, F), and with each other, ``joint``.
 
-    Of ``joint`` (B, B) the lower triangle holds: row s has walked s + 1 steps when it comes, and no more when a later
-    row looks back at it.
+    Of ``joint`` (B, B) the lower triangle holds: row s has walked the sum of its ``steps`` (B,) and those before when
+    it comes, and no more when a later row looks back at it.
     """
     matmul(phi, covariance, cross)
+    elapsed = 0.0
     for s in range(phi.shape[0]):
+        elapsed += steps[s]
         for i in range(phi.shape[1]):
-            cross[s, i] += (s + 1) * drift[i] * phi[s, i]
+            cross[s, i] += elapsed * drift[i] * phi[s, i]
     matmul_transposed(phi, cross, joint)
 
 
 @compiled
-def walk_and_subtract(covariance: Float, drift: Float, cross: Float) -> None:
+def walk_and_subtract(covariance: Float, drift: Float, steps: Float, cross: Float) -> None:
     """The covariance after a block: the walk of its rows, less what was learned, ``cross' cross``."""
-    n, n_features = cross.shape
+    elapsed = 0.0
+    for step in steps:
+        elapsed += step
     subtract_gram_of_columns(cross, covariance)
-    for i in range(n_features):
-        covariance[i, i] += drift[i] * n
+    for i in range(cross.shape[1]):
+        covariance[i, i] += drift[i] * elapsed
         for j in range(i):
             covariance[i, j] = covariance[j, i]

@@ -78,7 +78,7 @@ def assimilate(labels: LabelModel, y: Float, floors: Float, joint: Float, ahead:
 def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> None:
     """Predict then learn a block with a static expert; ``[R; sqrt(H) Phi]`` is factored as in ``static_block``."""
     factor, vector = belief
-    phi, y = block
+    phi, y, _ = block
     means, variances = ahead
     n, n_features = phi.shape
     whitened = phi.copy()
@@ -126,13 +126,13 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead,
 def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
     """The same for a random-walk expert."""
     covariance, vector = belief
-    phi, y = block
+    phi, y, steps = block
     means = ahead.means
     n, n_features = phi.shape
     cross, joint, floors = np.empty((n, n_features)), np.empty((n, n)), np.empty(n)
-    latent_covariance(covariance, drift, phi, cross, joint)
+    latent_covariance(covariance, drift, phi, steps, cross, joint)
     for t in range(n):
-        floors[t] = walked(drift, phi[t])
+        floors[t] = steps[t] * walked(drift, phi[t])
     matmul(phi, vector, means)
     slopes, curvatures = np.empty_like(means), np.empty(n)
     assimilate(labels, y, floors, joint, ahead, Sites(slopes, curvatures))
@@ -146,7 +146,7 @@ def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Bloc
     add_transposed_matmul(cross, slopes, vector)
     for t in range(n):
         cross[t] *= math.sqrt(squares[t])
-    walk_and_subtract(covariance, drift, cross)
+    walk_and_subtract(covariance, drift, steps, cross)
 
 
 @compiled
@@ -222,7 +222,7 @@ def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: flo
 
 @compiled_fast_sums
 def drifting_site_row(labels: LabelModel, belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
-    """The same for a random-walk expert: one step of the walk, predict, then learn."""
+    """The same for a random-walk expert: walk by ``drift`` (:func:`walk_over`), predict, then learn."""
     covariance, vector = belief
     n, n_latents = vector.shape
     gain = np.empty(n)

@@ -6,8 +6,8 @@ several cost no linear algebra.
 
 - *fixed*: the noise stays where it started (the paper); a Gaussian predictive.
 - *conjugate*: ``noise ~ InverseGamma(shape, scale)``. Before each row both are multiplied by the forgetting factor (1
-  is exact Bayes, less lets the noise drift); the predictive is a Student-t with 2 shape degrees of freedom. The shape
-  depends on the row count alone.
+  is exact Bayes, less lets the noise drift), or by what elapsed time makes of it (:func:`share_kept`); the predictive
+  is a Student-t with 2 shape degrees of freedom. The shape depends on the row count alone, and on elapsed time.
 - *heavy-tailed*: the noise itself is Student-t with a given number of degrees of freedom ``nu``. Its squared scale
   follows the rows by one step of expectation-maximisation with forgetting: a row far out counts little,
   ``(nu + 1) / (nu + e²/(v scale))``, so single outliers neither widen the intervals nor are a surprise.
@@ -58,11 +58,24 @@ def squared_scale(scale: float, shape: float) -> float:
 
 
 @compiled
-def next_dof(shape: float, forgetting: float, tail: float) -> float:
-    """Degrees of freedom of the next prediction; ``inf`` is Gaussian."""
+def next_dof(shape: float, forgetting: float, tail: float, steps: float = 1.0) -> float:
+    """Degrees of freedom of a prediction so many steps ahead; ``inf`` is Gaussian."""
     if not math.isnan(tail):
         return tail
-    return shape if math.isinf(shape) else 2.0 * shape * forgetting
+    return shape if math.isinf(shape) else 2.0 * shape * share_kept(shape, forgetting, steps)
+
+
+@compiled
+def share_kept(shape: float, forgetting: float, steps: float) -> float:
+    """What is left of the confidence in a noise level, its shape, after so many steps; the level itself stays.
+
+    ``forgetting`` to the power of ``steps``, but a long gap leaves no less than what the first row starts from:
+    otherwise the tails would widen without end.
+    """
+    if steps == 1.0:
+        return forgetting
+    first = 0.5 * forgetting / (1.0 - forgetting) if forgetting < 1.0 else shape
+    return max(math.pow(forgetting, steps), min(1.0, first / shape))
 
 
 def level(noise: Noise, tails: Float, noise_of: Int) -> Float:
@@ -88,11 +101,12 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
     forgetting, tails, shape, scale = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
     n, n_outputs = y.shape
     n_noise = shape.size
-    normaliser = np.empty(n_noise)
+    normaliser, kept = np.empty(n_noise), np.empty(n_noise)
     for t in range(n):
         for k in range(n_noise):
             if not math.isinf(shape[k]):
-                shape[k] *= forgetting[k]
+                kept[k] = share_kept(shape[k], forgetting[k], work.steps[t])
+                shape[k] *= kept[k]
             dof[t, k] = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
             normaliser[k] = student_log_normaliser(dof[t, k])
         for e in range(alive.size):
@@ -103,7 +117,7 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
                     scales[t, e, d] = 1.0
                     continue
                 if not math.isinf(shape[k]):
-                    scale[e, d] *= forgetting[k]
+                    scale[e, d] *= kept[k]
                     noise = scale[e, d] / shape[k]
                 else:
                     noise = scale[e, d]
@@ -121,14 +135,14 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
 
 @compiled
 def score_ahead(ensemble: Ensemble, state: State, work: Workspace, t: int, log_scores: Float, squares: Float) -> None:
-    """Score every expert's prediction of row ``t`` without learning from it.
+    """Score every expert's prediction of row ``t``, ``work.steps[t]`` ahead, without learning from it.
 
     Writes the log scores (experts,) and the squared errors over their variances (beliefs, D), and the predictive scales
     and degrees of freedom to ``work``.
     """
     n_noise, n_outputs = ensemble.forgetting.size, work.y.shape[1]
     for k in range(n_noise):
-        work.dof[t, k] = next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
+        work.dof[t, k] = next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k], work.steps[t])
     for e in range(log_scores.size):
         b, k = e // n_noise, e % n_noise
         if not work.active.experts[e]:
@@ -155,9 +169,11 @@ def learn_arrived(ensemble: Ensemble, state: State, work: Workspace, t: int, ans
     """
     forgetting, tails, shape, scale = ensemble.forgetting, ensemble.tails, state.noise_shape, state.noise_scale
     n_noise = shape.size
+    kept = np.empty(n_noise)
     for k in range(n_noise):
         if not math.isinf(shape[k]):
-            shape[k] *= forgetting[k]
+            kept[k] = share_kept(shape[k], forgetting[k], work.steps[t])
+            shape[k] *= kept[k]
     for e in range(work.active.experts.size):
         b, k = e // n_noise, e % n_noise
         work.log_scores[t, e] = 0.0 if work.active.experts[e] else -math.inf
@@ -166,7 +182,7 @@ def learn_arrived(ensemble: Ensemble, state: State, work: Workspace, t: int, ans
         dof = 2.0 * shape[k] if math.isnan(tails[k]) else tails[k]
         for d in range(work.y.shape[1]):
             if not math.isinf(shape[k]):
-                scale[e, d] *= forgetting[k]
+                scale[e, d] *= kept[k]
             residual, variance = work.y[t, d] - work.means[b, t, d], work.variances[b, t]
             spread = math.sqrt(squared_scale(scale[e, d], shape[k]) * variance)
             work.log_scores[t, e] += student_log_normaliser(dof) + student_log_kernel(residual, spread, dof)

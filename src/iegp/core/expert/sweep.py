@@ -25,6 +25,7 @@ from iegp.core.expert.belief import (
     predict_drifting,
     predict_static,
     static_row,
+    walk_over,
 )
 from iegp.core.expert.gaussian_block import drifting_block, static_block
 from iegp.core.expert.laplace_block import (
@@ -41,6 +42,17 @@ from iegp.core.state import Active, Ensemble, State, basis_at, belief_at, drift_
 from iegp.typing import Bool, Float
 
 
+class Rows(NamedTuple):
+    """Rows to learn, standardised."""
+
+    x: Float
+    """(n, d)"""
+    y: Float
+    """(n, D), or the columns of the likelihood."""
+    steps: Float
+    """(n,): steps between a row and the one before it; see :class:`iegp.core.expert.belief.Block`."""
+
+
 class Workspace(NamedTuple):
     """A chunk of n rows, and what is found out about them on the way to their predictions.
 
@@ -51,6 +63,8 @@ class Workspace(NamedTuple):
     """(n, d), standardised."""
     y: Float
     """(n, D), standardised, or the columns of the likelihood."""
+    steps: Float
+    """(n,): steps between a row and the one before it."""
     active: Active
     means: Float
     """(n_beliefs, n, D): one-step-ahead means; of beliefs that are not active, 0."""
@@ -70,14 +84,21 @@ class Workspace(NamedTuple):
 
 @compiled
 def allocate_workspace(ensemble: Ensemble, active: Active, x: Float, y: Float, n_classes: int) -> Workspace:
+    """A workspace for rows that come at equal distances."""
+    return workspace_for(ensemble, active, Rows(x, y, np.ones(x.shape[0])), n_classes)
+
+
+@compiled
+def workspace_for(ensemble: Ensemble, active: Active, rows: Rows, n_classes: int) -> Workspace:
     """A workspace for these rows."""
-    n, n_outputs = x.shape[0], ensemble.noise_var.shape[1]
+    n, n_outputs = rows.x.shape[0], ensemble.noise_var.shape[1]
     n_beliefs, n_experts, n_noise = ensemble.prior_ratio.size, active.experts.size, ensemble.forgetting.size
     n_gaussian = n if ensemble.likelihood == GAUSSIAN else 0
     n_other = n - n_gaussian
     return Workspace(
-        x,
-        y,
+        rows.x,
+        rows.y,
+        rows.steps,
         active,
         np.zeros((n_beliefs, n, n_outputs)),
         np.ones((n_beliefs, n)),
@@ -138,7 +159,7 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
     for start in range(span.begin, span.stop, size):
         stop = min(span.stop, start + size)
         phi = kernel_features(ensemble, kernel, work.x[start:stop])
-        block = Block(phi, work.y[start:stop])
+        block = Block(phi, work.y[start:stop], work.steps[start:stop])
         for b in range(first, end):
             if work.active.beliefs[b]:
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
@@ -174,25 +195,26 @@ def sweep_rows(ensemble: Ensemble, state: State, labels: LabelModel | None, work
     """The same for a handful of rows through all kernels, row by row: no factorisations."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
-        phi = kernel_features(ensemble, kernel, work.x)
+        block = Block(kernel_features(ensemble, kernel, work.x), work.y, work.steps)
         for b in range(layout.beliefs[kernel], layout.beliefs[kernel + 1]):
             if work.active.beliefs[b]:
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b], work.variances[b])
                 if labels is None:
-                    learn_gaussian_rows(belief, drift, phi, work.y, ahead)
+                    learn_gaussian_rows(belief, drift, block, ahead)
                 else:
                     own = of_belief(labels, b)
-                    learn_other_rows(own, belief, drift, Block(phi, work.y), ahead)
+                    learn_other_rows(own, belief, drift, block, ahead)
                     score_rows(own, work.y, ahead, work.belief_scores[b], work.outcomes[b])
 
 
 @compiled
-def learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahead: Ahead) -> None:
+def learn_gaussian_rows(belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
     means, variances = ahead
+    phi, y, steps = block
     for t in range(phi.shape[0]):
         if is_moving(drift):
-            variances[t] = drifting_row(belief, drift, phi[t], y[t], means[t])
+            variances[t] = drifting_row(belief, walk_over(drift, steps[t]), phi[t], y[t], means[t])
         else:
             variances[t] = static_row(belief, phi[t], y[t], means[t])
 
@@ -200,17 +222,18 @@ def learn_gaussian_rows(belief: Belief, drift: Float, phi: Float, y: Float, ahea
 @compiled
 def learn_other_rows(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead) -> None:
     means, variances = ahead
-    phi, y = block
+    phi, y, steps = block
     for t in range(phi.shape[0]):
         if is_moving(drift):
-            variances[t] = drifting_site_row(labels, belief, drift, phi[t], y[t], means[t])
+            walk = walk_over(drift, steps[t])
+            variances[t] = drifting_site_row(labels, belief, walk, phi[t], y[t], means[t])
         else:
             variances[t] = static_site_row(labels, belief, phi[t], y[t], means[t])
 
 
 @compiled
-def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead: Ahead, n_steps: int) -> None:
-    """Predict rows with every active belief, each row as if it came so many rows later; nothing is changed."""
+def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead: Ahead, steps: Float) -> None:
+    """Predict rows with every active belief, each as if it came so many steps (n,) later; nothing is changed."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
         phi = kernel_features(ensemble, kernel, x)
@@ -219,7 +242,7 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 own = Ahead(ahead.means[b], ahead.variances[b])
                 if is_moving(drift):
-                    predict_drifting(belief, drift, phi, own, n_steps)
+                    predict_drifting(belief, drift, phi, own, steps)
                 else:
                     predict_static(belief, phi, own)
 

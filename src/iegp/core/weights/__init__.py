@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from iegp.core.weights.learning import diffuse, is_dropped, transition_matrix, weigh_rows
+from iegp.core.weights.learning import (
+    diffuse,
+    diffuse_over,
+    is_dropped,
+    transition_matrix,
+    weigh_rows,
+    weigh_spaced_rows,
+)
 from iegp.core.weights.logs import log_add_exp, log_sum_exp
 from iegp.core.weights.protocol import Rule, WeightRule
 from iegp.core.weights.table import RULES, TABLE, rule_named
@@ -19,10 +26,12 @@ __all__ = [
     "Rule",
     "WeightRule",
     "diffuse",
+    "diffuse_over",
     "is_dropped",
     "log_add_exp",
     "log_sum_exp",
     "rule_named",
     "transition_matrix",
     "weigh_rows",
+    "weigh_spaced_rows",
 ]

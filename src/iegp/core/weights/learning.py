@@ -10,6 +10,7 @@ from iegp._compile import compiled
 from iegp.core.compute.tolerances import TRANSITION_SLACK
 from iegp.core.weights.logs import log_sum_exp
 from iegp.core.weights.protocol import WeightRule
+from iegp.core.weights.switching import transitions_over
 from iegp.core.weights.table import drops, learn_row, step_between
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -47,6 +48,15 @@ def diffuse(rule: WeightRule, log_weights: Float) -> Float:
 
 
 @compiled
+def diffuse_over(rule: WeightRule, log_weights: Float, steps: float) -> Float:
+    """The same so many steps ahead; steps need not be whole."""
+    if steps == 1.0 or rule.transitions.shape[0] == 1:
+        return diffuse(rule, log_weights)
+    over = transitions_over(rule.transitions, steps)
+    return diffuse(WeightRule(rule.rule, over, rule.rate, rule.shutdown), log_weights)
+
+
+@compiled
 def is_dropped(rule: int, log_weight: float) -> bool:
     """Whether an expert with this weight is out for good."""
     return bool(drops[rule]) and log_weight == -math.inf
@@ -58,10 +68,18 @@ def weigh_rows(rule: WeightRule, log_scores: Float, log_weights: Float, used: Fl
 
     Writes the weights each row was predicted with (n, experts) to ``used`` and the log score of the mixture (n,).
     """
+    weigh_spaced_rows(rule, log_scores, np.ones(log_scores.shape[0]), log_weights, used, log_score)
+
+
+@compiled
+def weigh_spaced_rows(
+    rule: WeightRule, log_scores: Float, steps: Float, log_weights: Float, used: Float, log_score: Float
+) -> None:
+    """The same where rows come so many ``steps`` (n,) after one another."""
     n, n_experts = log_scores.shape
     joint = np.empty(n_experts)
     for t in range(n):
-        ahead = diffuse(rule, log_weights)
+        ahead = diffuse_over(rule, log_weights, steps[t])
         for e in range(n_experts):
             used[t, e] = math.exp(ahead[e])
             joint[e] = ahead[e] + log_scores[t, e] if ahead[e] > -math.inf else -math.inf

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core.compute.linalg import matmul
 from iegp.core.compute.tolerances import LEAST_SAFE
 from iegp.core.weights.logs import log_add_exp
 from iegp.core.weights.protocol import Rule, WeightRule, posterior
@@ -35,6 +36,47 @@ def switch(rule: WeightRule, log_weights: Float, ahead: Float) -> None:
             for i in range(n):
                 if i != j:
                     ahead[j] = log_add_exp(ahead[j], _log(transitions[i, j]) + log_weights[i])
+
+
+@compiled
+def transitions_over(transitions: Float, steps: float) -> Float:
+    """The chain over so many steps, whole or not: its matrix to that power.
+
+    In closed form where one probability leads to every other expert; otherwise ``A^floor(g) ((1-f) I + f A)``, with f
+    the fraction of g.
+    """
+    n = transitions.shape[0]
+    other = transitions[0, 1]
+    same = transitions[0, 0] - other
+    if same >= 0.0 and _has_one_probability(transitions):
+        share = (1.0 - same**steps) / n
+        power = np.full((n, n), share)
+        for i in range(n):
+            power[i, i] += same**steps
+        return power
+    whole = math.floor(steps)
+    power = (steps - whole) * transitions
+    for i in range(n):
+        power[i, i] += 1.0 - (steps - whole)
+    square, product = transitions.copy(), np.empty((n, n))
+    n_left = int(whole)
+    while n_left > 0:
+        if n_left % 2 == 1:
+            matmul(power, square, product)
+            power[:] = product
+        matmul(square, square, product)
+        square[:] = product
+        n_left //= 2
+    return power
+
+
+@compiled
+def _has_one_probability(transitions: Float) -> bool:
+    for i in range(transitions.shape[0]):
+        for j in range(transitions.shape[0]):
+            if transitions[i, j] != (transitions[0, 0] if i == j else transitions[0, 1]):
+                return False
+    return True
 
 
 @compiled
