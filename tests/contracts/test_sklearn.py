@@ -167,7 +167,7 @@ def test_time_series_split_equals_prequential_folds():
     past, future = next(iter(TimeSeriesSplit(2).split(X)))
     model = small()
     model.prequential(X[past], y[past])
-    expected = small().fit(X[past], y[past]).predict(X[future])
+    expected = small().fit(X[past], y[past]).predict(X[future], horizon=1)
     np.testing.assert_allclose(model.predict(X[future]), expected, rtol=1e-8, atol=1e-10)
 
 

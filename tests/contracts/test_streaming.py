@@ -49,7 +49,7 @@ def pieces(cuts: list[int], n: int) -> list[slice]:
 
 def assert_same_model(model: IEGPRegressor, reference: IEGPRegressor) -> None:
     probe = stream(20, seed=9)[0]
-    for mine, theirs in zip(model.predict(probe, True), reference.predict(probe, True), strict=True):
+    for mine, theirs in zip(*(own.predict(probe, True, horizon=1) for own in (model, reference)), strict=True):
         close(mine, theirs)
     close(model.expert_weights_, reference.expert_weights_)
     assert model.n_samples_seen_ == reference.n_samples_seen_
@@ -131,7 +131,7 @@ def test_prequential_predicts_what_predict_would_have():
     X, y = stream(100)
     run = small().prequential(X, y)
     for t in (1, 2, 5, 31, 32, 50, 64, 99):
-        dist = small().fit(X[:t], y[:t]).predict_dist(X[t : t + 1])
+        dist = small().fit(X[:t], y[:t]).predict_dist(X[t : t + 1], horizon=1)
         close(run.mean[t], dist.mean[0])
         close(run.std[t], dist.std[0])
         close(run.log_score[t], dist.logpdf(y[t : t + 1])[0])
@@ -419,7 +419,7 @@ def test_memory_is_flat_over_a_million_rows():
 
 def test_the_stored_model_does_not_grow():
     X, y = stream(2000)
-    model = small().fit(X[:64], y[:64])
+    model = small().partial_fit(X[:64], y[:64])
     size = len(state_bytes(model))
     model.partial_fit(X[64:], y[64:])
     assert abs(len(state_bytes(model)) - size) <= 16  # digits of the row count

@@ -75,10 +75,10 @@ def test_std_includes_the_observation_noise(noise):
     rows = rng.uniform(-2, 2, size=(3000, 1))
     labels = 10.0 * np.sin(rows[:, 0]) + noise * rng.standard_normal(3000)
     model = small(drift_var=0.0, n_frequencies=20, noise_forgetting=1.0, warmup=1000).fit(rows[:2000], labels[:2000])
-    mean, std = model.predict(rows[2000:], return_std=True)
+    mean, std = model.predict(rows[2000:], return_std=True, horizon=1)
     np.testing.assert_allclose(std.mean(), noise, rtol=0.15)
     assert np.std(mean - 10.0 * np.sin(rows[2000:, 0])) < 0.5 * noise
-    lower, upper = model.predict_dist(rows[2000:]).interval(0.95)
+    lower, upper = model.predict_dist(rows[2000:], horizon=1).interval(0.95)
     # 1000 labels: 0.95 ± 4.4 standard errors.
     assert 0.92 < np.mean((lower <= labels[2000:]) & (labels[2000:] <= upper)) < 0.98
 

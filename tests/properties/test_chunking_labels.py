@@ -65,8 +65,8 @@ def learn(kind: str, model: Any, cuts: list[int], method: str = "partial_fit") -
 def predicted(kind: str, model: Any) -> np.ndarray:
     x = DATA[kind][0]
     if kind == "counts":
-        return np.stack(model.predict(x, DATA[kind][2], return_std=True), axis=1)
-    return np.asarray(model.predict_proba(x))
+        return np.stack(model.predict(x, DATA[kind][2], return_std=True, horizon=1), axis=1)
+    return np.asarray(model.predict_proba(x, horizon=1))
 
 
 @cache

@@ -124,7 +124,7 @@ class RiverEnsemble(RiverModel):
                 "needs the name of the feature that holds the time, and drift per row has none"
             )
         for kernel in settings.kernels:
-            if isinstance(kernel.length_scale, tuple):
+            if any(isinstance(getattr(term, "length_scale", None), tuple) for term in kernel.terms):
                 raise InputError(
                     f"{kernel!r:.200} has a length scale per column, but in River features appear and vanish; give one "
                     "number, or 'per-dimension' to have them fitted"

@@ -24,11 +24,13 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
     lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
     drift_units = parameters.get("drift_units") or default.drift_units
     drift_var = parameters["drift_var"]
+    drift_var = DRIFT_VARS.get(drift_units, ()) if drift_var is None else _ladder(drift_var)
+    kernels = parameters["kernels"]
     return Settings(
-        kernels=_default_kernels(default, lags) if parameters["kernels"] is None else _kernels(parameters["kernels"]),
+        kernels=_default_kernels(default, lags, drift_var) if kernels is None else _kernels(kernels),
         n_frequencies=_plain(parameters["n_frequencies"]),
         features=parameters["features"],
-        drift_var=DRIFT_VARS.get(drift_units, ()) if drift_var is None else _ladder(drift_var),
+        drift_var=drift_var,
         weights=parameters["weights"],
         switch_prob=_switch(parameters["switch_prob"]),
         stacking_rate=_plain(parameters["stacking_rate"]),
@@ -124,9 +126,14 @@ def _seed(random_state: Any) -> int:
         ) from error
 
 
-def _default_kernels(default: Default, lags: tuple[int, ...]) -> tuple[Kernel, ...]:
-    """Those that can be used with these lags."""
-    return tuple(k for k in default.kernels if lags or all(term.lags != "only" for term in k.terms))
+def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
+    """Those that can be used with these lags; a static model has no level that wanders."""
+    kernels = default.kernels
+    if not lags:
+        kernels = tuple(k for k in kernels if all(term.lags != "only" for term in k.terms))
+    if drift_var == (0.0,):
+        kernels = tuple(k for k in kernels if all(term.drift_var is None for term in k.terms))
+    return kernels
 
 
 def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
