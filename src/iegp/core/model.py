@@ -23,12 +23,14 @@ from iegp.core.clock import Clock, checked_times, new_clock, times_to_predict
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     FARTHEST_USUAL,
+    FASTEST_REPLAY,
     FEW_ROWS,
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
     MOST_UNUSUAL,
     PREDICT_ROWS,
+    REPLAY_ROWS,
 )
 from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
 from iegp.core.expert.sweep import Rows
@@ -545,13 +547,20 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         clock = clock.fitted(times)
         steps = clock.steps(times, np.nan)
     # No expert may be shut down by rows that its hyperparameters were fitted to.
-    steady = experts.ensemble._replace(shutdown=0.0)
+    steady = experts.ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)))
     for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False), steps):
         pass
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
     return replace(model, scaling=scaling, experts=experts, state=state, waiting=waiting, clock=clock)
+
+
+def _replay_rate(settings: Settings, n_rows: int) -> float:
+    """How fast stacked weights move in the replay of so few rows that they would hardly leave their start otherwise."""
+    if settings.likelihood != "gaussian":
+        return settings.stacking_rate
+    return max(settings.stacking_rate, min(FASTEST_REPLAY, REPLAY_ROWS / n_rows))
 
 
 def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:

@@ -97,6 +97,8 @@ MAX_DELAY = 100_000
 LONGEST_GAP = 1e9
 # Roundings of a time that a gap may be off and still be whole.
 TIME_ROUNDING = 4.0
+# Stacked weights move at this rate over the number of rows when these are replayed, at most at the fastest.
+REPLAY_ROWS, FASTEST_REPLAY = 20.0, 0.5
 # Parts of a fit that are predicted whole; fewer rows than the least are too few for it.
 BATCH_PARTS, LEAST_BATCH = 8, 64
 # Parts before this one are only learned: errors after so few rows say little of those after all of them.
