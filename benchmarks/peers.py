@@ -39,6 +39,7 @@ RIVER = {
     "ARF": "ARFRegressor",
     "KNN": "KNNRegressor 5",
     "linear": "LinearRegression SGD 0.01",
+    "linear clipped": "LinearRegression SGD clipped",
     "HAT": "HoeffdingAdaptiveTree",
     "SRP": "SRPRegressor of 3",
 }
