@@ -1,0 +1,35 @@
+"""
+Labels that come later
+======================
+
+A forecast for the next day is made 24 times before the first of these labels is known. ``delay`` says so: row t is
+predicted from the labels of rows up to t - 1 - delay. Without it the scores would be too good to be true.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from iegp import IEGPRegressor
+from iegp.kernels import RBF, Constant, Periodic
+from iegp.plots import PrequentialDisplay
+
+rng = np.random.default_rng(0)
+hour = np.arange(700.0)
+level = np.cumsum(0.15 * rng.standard_normal(700))  # wanders from hour to hour
+demand = 10 + level + 2 * np.sin(2 * np.pi * hour / 24) + 0.3 * rng.standard_normal(700)
+
+# %%
+# The same model, told that labels are known at once, and that they are known 23 rows later.
+kernels = [Periodic(24.0) + Constant(drift_var=drift) + RBF("dimension") for drift in (1e-3, 1e-2)]
+settings: dict[str, Any] = {"n_frequencies": 20, "drift_var": 0.0, "warmup": 200, "random_state": 0}
+at_once = IEGPRegressor(kernels, **settings).prequential(hour[:, None], demand)
+next_day = IEGPRegressor(kernels, delay=23, **settings).prequential(hour[:, None], demand)
+print("labels at once     ", at_once)
+print("labels a day later ", next_day)
+
+# %%
+# The intervals with a delay are wider, because the level has had a day to wander.
+print("typical width at once     ", np.median(at_once.upper - at_once.lower).round(2))
+print("typical width a day later ", np.median(next_day.upper - next_day.lower).round(2))
+PrequentialDisplay.from_run(next_day).figure_
