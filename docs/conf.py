@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version as installed_version
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ html_theme_options = {
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections name the types
 autodoc_mock_imports = ["ray", "torch", "triton"]  # large, and not needed to read docstrings
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of a class lists them
 
 API = (
@@ -93,7 +95,8 @@ def public_names(module_name: str) -> list[str]:
     if exported is None:
         return [name for name, value in vars(module).items() if not name.startswith("_") and defines(module, value)]
     # Submodules have pages of their own.
-    return [name for name in exported if f"{module_name}.{name}" not in API and not name.startswith("_")]
+    pages = {part for entry in API for part in accumulate(entry.split("."), "{}.{}".format)}
+    return [name for name in exported if f"{module_name}.{name}" not in pages and not name.startswith("_")]
 
 
 def defines(module: Any, value: Any) -> bool:
@@ -136,6 +139,8 @@ def write_command_line(app: Sphinx) -> None:
     text = re.sub(r"^# `iegp`", "# Command line", text)
     text = re.sub(r"<span[^>]*bold[^>]*>(.*?)</span>", r"**\1**:", text)
     text = re.sub(r"<span[^>]*>(.*?)</span>", r"\1", text)
+    # Its summaries are cut short; the headings of the page are enough.
+    text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)
     # Examples are indented by two, code by four.
     text = re.sub(r"^  (?=\S)", "    $ ", text, flags=re.MULTILINE)
     page.write_text(text, encoding="utf-8")
