@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,13 +21,16 @@ Y = np.sin(X[:, 0]) + LEVEL + 0.1 * RNG.normal(size=N)
 FIXED = {"n_frequencies": 8, "prior_var": 1.0, "noise_var": 0.1, "warmup": 0, "standardize": False, "robust": False}
 
 
-def model(kernels=(RBF(1.0), RBF(3.0) + Linear()), **changes):
-    return iegp.IEGPRegressor(kernels, **(FIXED | {"noise_forgetting": None, "random_state": 0} | changes))
+KERNELS = [RBF(1.0), RBF(3.0) + Linear()]
+
+
+def model(**changes):
+    return iegp.IEGPRegressor(KERNELS, **(FIXED | {"noise_forgetting": None, "random_state": 0} | changes))
 
 
 def parts(n):
     edges = np.linspace(0, n, 9).astype(int)
-    return list(zip(edges[1:-1], edges[2:], strict=True)), int(edges[1]) // 2
+    return list(pairwise(edges[1:])), int(edges[1]) // 2
 
 
 def by_hand(y, drift_var):

@@ -109,11 +109,7 @@ def _in_order(config: dict[str, Any]) -> dict[str, Any]:
 
 def expert_rows(model: Online) -> list[ExpertRow]:
     """Experts in the order of their weights."""
-    rows = []
-    for expert in experts_of(model):
-        drift = "static" if expert.drift_var == 0.0 else f"{expert.drift_var:g}"
-        rows.append(ExpertRow(kernel=expert.kernel.short(), drift=drift))
-    return rows
+    return [ExpertRow(kernel=expert.kernel.short(), drift=expert.speed) for expert in experts_of(model)]
 
 
 def versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ from iegp.cli.printable import printable
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
 from iegp.estimators import load
-from iegp.estimators.experts_table import Expert, experts_of
+from iegp.estimators.experts_table import Expert, as_text, experts_of
 from iegp.estimators.latent import IEGPLVM
 from iegp.fleet import files as fleet_file
 from iegp.fleet.base import DTYPES
@@ -153,7 +153,8 @@ def _experts_table(experts: list[dict[str, Any]], heading: str) -> Table:
     table.add_column("kernel")
     for expert in ranked[:_SHOWN]:
         noise = "" if expert["noise_var"] is None else f"{expert['noise_var']:.3g}"
-        numbers = [f"{expert['weight']:.3f}", f"{expert['drift_var']:g}", noise, f"{expert['prior_var']:.3g}"]
+        drift = as_text(expert["drift_var"])
+        numbers = [f"{expert['weight']:.3f}", drift, noise, f"{expert['prior_var']:.3g}"]
         table.add_row(*numbers, printable(expert["kernel"]))
     return table
 

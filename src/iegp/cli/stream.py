@@ -209,7 +209,7 @@ def top_expert(job: Job) -> str:
     if fleet is not None:
         return f"{len(fleet):,} keys"
     best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
-    drift = "static" if best.drift_var == 0.0 else f"drift {best.drift_var:g}"
+    drift = best.speed if best.drift == 0.0 else f"drift {best.speed}"
     return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
 
 

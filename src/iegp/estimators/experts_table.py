@@ -33,12 +33,19 @@ class Expert(NamedTuple):
     weight: float
     sharpness: float = 1.0
     """Power to which class probabilities are raised."""
+    drift: float = 0.0
+    """The entry of the model's ``drift_var`` that this expert has, in the model's ``drift_units``."""
+
+    @property
+    def speed(self) -> str:
+        """``static``, or the entry of the model's ``drift_var``."""
+        return "static" if self.drift == 0.0 else f"{self.drift:g}"
 
     def __repr__(self) -> str:
         noise = "" if np.isnan(np.mean(self.noise_var)) else f", noise_var={np.mean(self.noise_var):.3g}"
         sharpness = "" if self.sharpness == 1.0 else f", sharpness={self.sharpness:g}"
         return (
-            f"Expert({self.kernel.short()}, weight={self.weight:.3g}, drift_var={_numbers(self.drift_var)}, "
+            f"Expert({self.kernel.short()}, weight={self.weight:.3g}, drift_var={as_text(self.drift_var)}, "
             f"prior_var={np.mean(self.prior_var):.3g}{noise}{sharpness}, {len(self.frequencies)} frequencies)"
         )
 
@@ -56,7 +63,7 @@ class ExpertTable(tuple[Expert, ...]):
             if labels:
                 noise = f"{e.sharpness:10.3g}"
             lines.append(
-                f"{e.weight:7.3f}  {_numbers(e.drift_var):>9}  {noise}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
+                f"{e.weight:7.3f}  {as_text(e.drift_var):>9}  {noise}  {np.mean(e.prior_var):9.3g}  {e.kernel.short()}"
             )
         if len(ranked) > 12:
             rest = sum(expert.weight for expert in ranked[12:])
@@ -91,6 +98,7 @@ def experts_of(model: Online) -> ExpertTable:
                 noise_forgetting=model.settings.noise_forgetting[k] if is_gaussian else None,
                 weight=float(weights[e]),
                 sharpness=float(ensemble.sharpness[k]),
+                drift=model.settings.drift_var[int(b) % ensemble.n_drifts],
             )
         )
     return ExpertTable(table)
@@ -110,7 +118,8 @@ def _drift_var(model: Online, b: int) -> float | tuple[float, ...]:
     return float(values[0]) if len(values) == 1 else tuple(values.tolist())
 
 
-def _numbers(values: float | tuple[float, ...]) -> str:
+def as_text(values: float | tuple[float, ...]) -> str:
+    """A number, or that of each term."""
     return f"{values:.3g}" if isinstance(values, float) else ", ".join(f"{value:.3g}" for value in values)
 
 

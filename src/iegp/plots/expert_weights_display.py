@@ -191,8 +191,7 @@ def expert_names(experts: Sequence[Any]) -> list[str]:
     ['RBF 2, static', 'RBF 2, drift 0.01']
     """
     parts = [
-        (e.kernel.short(), _drift(e.drift_var), _noise(e.noise_forgetting), f"sharpness {e.sharpness:g}")
-        for e in experts
+        (e.kernel.short(), _drift(e.speed), _noise(e.noise_forgetting), f"sharpness {e.sharpness:g}") for e in experts
     ]
     # The kernel is always named.
     named = [place for place in range(4) if place == 0 or len({part[place] for part in parts}) > 1]
@@ -200,8 +199,8 @@ def expert_names(experts: Sequence[Any]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} (#{i})" for i, name in enumerate(names)]
 
 
-def _drift(drift_var: float) -> str:
-    return "static" if drift_var == 0 else f"drift {drift_var:g}"
+def _drift(speed: str) -> str:
+    return speed if speed == "static" else f"drift {speed}"
 
 
 def _noise(forgetting: float | tuple[float, float] | None) -> str:

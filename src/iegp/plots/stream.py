@@ -53,7 +53,7 @@ def plot_run(
     """
     if not hasattr(run, "mean"):
         raise InputError(f"plot_run draws numbers, not {run!r}; use iegp.plots.PrequentialDisplay.from_run(run)")
-    groups = ["0 (static)" if expert.drift_var == 0 else f"{expert.drift_var:g}" for expert in experts]
+    groups = ["0 (static)" if expert.drift == 0.0 else expert.speed for expert in experts]
     shown = run.y, run.mean, run.lower, run.upper, run.weights
     return draw_run(*shown, groups, title=title, target=target, level=run.level, **options)
 
