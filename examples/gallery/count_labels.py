@@ -6,6 +6,8 @@ Visitors per hour are whole numbers that are never negative, and there are more 
 number of doors is the *exposure*: the expected count is proportional to it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from iegp import IEGPCountRegressor
@@ -31,6 +33,6 @@ PrequentialDisplay.from_run(run).figure_
 
 # %%
 # The distribution of a count in the next hour, with two doors.
-distribution = model.predict_dist([[500.0]], exposure=[2])
+distribution: Any = model.predict_dist([[500.0]], exposure=[2])
 print("mean", distribution.mean.round(1), " 90 % quantile", distribution.quantile(0.9))
 print("probability of at most 10 visitors", distribution.cdf(10).round(3))

@@ -25,5 +25,5 @@ plot_map(positions, digits, title="500 images of digits").get_figure(root=True)
 
 # %%
 # A position can be turned back into an image, and new rows can be placed without learning them.
-back = model.inverse_transform(positions[:3])
+back = np.asarray(model.inverse_transform(positions[:3]))
 print("images back from the map:", back.shape, " new positions:", model.transform(images[:3]).shape)

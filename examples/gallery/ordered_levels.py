@@ -18,8 +18,8 @@ quality = 3 - 0.3 * (X[:, 0] - 5) ** 2 + 0.2 * X[:, 1] + 0.5 * rng.standard_norm
 grade = np.array(["poor", "fair", "good"])[np.searchsorted([0.0, 2.5], quality)]
 
 model = IEGPOrdinalClassifier(
-    [RBF("dimension"), RBF("dimension", stretch=3.0)],
     order=["poor", "fair", "good"],
+    kernels=[RBF("dimension"), RBF("dimension", stretch=3.0)],
     n_frequencies=20,
     drift_var=0.0,
     random_state=0,
