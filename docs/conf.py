@@ -11,6 +11,7 @@ from importlib.metadata import version as installed_version
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from matplotlib.figure import Figure
 from sphinx.application import Sphinx
@@ -149,12 +150,16 @@ def write_command_line(app: Sphinx) -> None:
 # -- gallery ----------------------------------------------------------------------------------------------------------
 
 
+SAVED: WeakSet[Figure] = WeakSet()
+
+
 def figures_shown(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
     """Save the figure that a block of an example ends with. It need not be one of pyplot."""
     del block
-    shown = block_vars["example_globals"].pop("___", None)
-    if not isinstance(shown, Figure):
+    shown = block_vars["example_globals"].get("___")  # what the last block that ended with an expression showed
+    if not isinstance(shown, Figure) or shown in SAVED:
         return ""
+    SAVED.add(shown)
     path = next(block_vars["image_path_iterator"])
     shown.savefig(path, dpi=110)
     return str(figure_rst([path], gallery_conf["src_dir"]))
