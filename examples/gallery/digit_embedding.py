@@ -13,15 +13,15 @@ from iegp import IEGPLVM
 from iegp.plots import plot_map
 
 images, digits = load_digits(return_X_y=True)
-order = np.random.default_rng(0).permutation(len(images))[:500]
+order = np.random.default_rng(0).permutation(len(images))[:600]
 images, digits = images[order], digits[order]
 
-model = IEGPLVM(n_frequencies=30, warmup=150, random_state=0)
+model = IEGPLVM(warmup=200, random_state=0)
 positions = model.fit_transform(images)
 
 # %%
 # Colours are the digits, which the model has not seen.
-plot_map(positions, digits, title="500 images of digits").get_figure(root=True)
+plot_map(positions, digits, title="600 images of digits").get_figure(root=True)
 
 # %%
 # A position can be turned back into an image, and new rows can be placed without learning them.
