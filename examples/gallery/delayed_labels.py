@@ -12,7 +12,7 @@ import numpy as np
 
 from iegp import IEGPRegressor
 from iegp.kernels import RBF, Constant, Periodic
-from iegp.plots import PrequentialDisplay
+from iegp.plots import plot_run
 
 rng = np.random.default_rng(0)
 hour = np.arange(700.0)
@@ -24,7 +24,8 @@ demand = 10 + level + 2 * np.sin(2 * np.pi * hour / 24) + 0.3 * rng.standard_nor
 kernels = [Periodic(24.0) + Constant(drift_var=drift) + RBF("dimension") for drift in (1e-3, 1e-2)]
 settings: dict[str, Any] = {"n_frequencies": 20, "drift_var": 0.0, "warmup": 200, "random_state": 0}
 at_once = IEGPRegressor(kernels, **settings).prequential(hour[:, None], demand)
-next_day = IEGPRegressor(kernels, delay=23, **settings).prequential(hour[:, None], demand)
+late = IEGPRegressor(kernels, delay=23, **settings)
+next_day = late.prequential(hour[:, None], demand)
 
 # %%
 # Scores after the warm-up. The intervals with a delay are wider, because the level has had a day to wander.
@@ -35,5 +36,5 @@ for name, run in {"at once": at_once, "a day later": next_day}.items():
     print(f"labels {name:11}  error {error:.2f}  width of the interval {width:.2f}  labels inside {inside:.0%}")
 
 # %%
-# The first day is predicted before any label is known, not even the units of the demand.
-PrequentialDisplay.from_run(next_day).figure_
+# Each of these predictions was made a day before its label was known.
+plot_run(next_day, late.experts_, title="demand, a day ahead", target="demand", zoom=(300, 600))
