@@ -151,6 +151,7 @@ dist: $(READY)  ## wheel and sdist in dist/; the wheel is installed into an empt
 	cd build && clean/bin/python -W error -c "import iegp; print(iegp.__file__, len(iegp.datasets.list_datasets()), iegp.IEGPRegressor())"
 
 docs: $(DOCS)/.ready  ## the documentation site in build/docs/html: examples are run, a warning is an error
+	rm -rf docs/reference/generated  # pages of names that are gone
 	$(DOCS)/bin/sphinx-build -W --keep-going -d build/docs/doctrees docs build/docs/html
 
 docs-links: $(DOCS)/.ready  ## links of the site to the outside are tried; examples are not run
