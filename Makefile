@@ -7,6 +7,8 @@ BENCH_READY := $(VENV)/.bench-ready
 RAY_READY := $(VENV)/.ray-ready
 # A second environment, with the oldest version of every dependency that pyproject.toml allows.
 OLDEST := .venv-oldest
+# A third one, with what builds the documentation site.
+DOCS := .venv-docs
 # PyTorch, for the tests of fleets on a GPU and of some competitors: large, so `make test TORCH=` leaves it out and them too.
 TORCH ?= $(VENV)/.torch-ready
 # Tests that run by default; the others have targets of their own.
@@ -17,7 +19,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 export OPENBLAS_NUM_THREADS ?= 1
 export IEGP_SOAK_ROWS ?= 1e7
 
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +36,12 @@ $(OLDEST)/.ready: pyproject.toml tools/oldest.py
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --editable ".[plot,river]" --group test --constraint $(OLDEST)/constraints.txt
+	touch $@
+
+$(DOCS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[plot,river]" --group docs
 	touch $@
 
 $(BENCH_READY): $(READY)
@@ -145,6 +153,13 @@ dist: $(READY)  ## wheel and sdist in dist/; the wheel is installed into an empt
 	cd build && clean/bin/iegp --version && clean/bin/iegp demo --rows 2000 --out demo
 	cd build && clean/bin/python -W error -c "import iegp; print(iegp.__file__, len(iegp.datasets.list_datasets()), iegp.IEGPRegressor())"
 
+docs: $(DOCS)/.ready  ## the documentation site in build/docs/html: examples are run, a warning is an error
+	rm -rf docs/reference/generated  # pages of names that are gone
+	$(DOCS)/bin/sphinx-build -W --keep-going -d build/docs/doctrees docs build/docs/html
+
+docs-links: $(DOCS)/.ready  ## links of the site to the outside are tried; examples are not run
+	$(DOCS)/bin/sphinx-build -b linkcheck -D plot_gallery=False -d build/docs/links-doctrees docs build/docs/links
+
 bench-own: $(READY)  ## code of our own beside the library that offers the same
 	$(BIN)/python benchmarks/own_code.py
 
@@ -152,4 +167,5 @@ metrics: $(READY)  ## sizes of the code, for contributors to see; never fails
 	$(BIN)/python tools/metrics.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/gallery docs/reference/generated docs/sg_execution_times.rst
+	rm -rf $(VENV) $(OLDEST) $(DOCS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

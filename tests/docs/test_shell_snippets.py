@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("stream.md",)
+PAGES = ("stream.md", "tutorials/first-stream-shell.md")
 SNIPPET = re.compile(r"^```sh\n(?P<code>.*?)^```", re.M | re.S)
 
 

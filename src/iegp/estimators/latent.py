@@ -284,7 +284,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Returns
         -------
-        ndarray (n, n_features_in_), or a pair of them
+        ndarray (n, n_columns), or a pair of them
             Predicted rows in the units of the data, and standard deviations if ``return_std``.
         """
         self._fitted()

@@ -164,7 +164,7 @@ def lemma3(
 ) -> float:
     """Bound the regret of segments where every expert learns every row, as in SIE-GP; it holds in place of Lemma 3.
 
-    Segment j, rows a..b, belongs to expert m and is compared with a fixed ``theta_j``. Each segment costs
+    Segment j, rows a..b, belongs to expert m and is compared with a fixed ``theta_j``. Each segment costs::
 
         |theta_j|²/(2 prior_var) + n_RF log(1 + b c prior_var / (2 n_RF)) + past excess.
 
