@@ -172,11 +172,17 @@ def asked_classes(model: Any, X: np.ndarray) -> Arrays:
     return prefixed("after", found | {"weights": model.expert_weights_})
 
 
+def _length_scales(kernel: Any) -> np.ndarray:
+    """Those of all terms; empty where none has one."""
+    own = [np.atleast_1d(term.length_scale) for term in kernel.terms if hasattr(term, "length_scale")]
+    return np.concatenate([np.empty(0), *own])
+
+
 def experts(model: Any) -> Arrays:
     """What the warm-up decided."""
     table = model.experts_
     return {
-        "length_scales": np.concatenate([np.atleast_1d(expert.kernel.length_scale) for expert in table]),
+        "length_scales": np.concatenate([_length_scales(expert.kernel) for expert in table]),
         "prior_var": np.array([np.mean(expert.prior_var) for expert in table]),
         "noise_var": np.array([np.mean(expert.noise_var) for expert in table]),
         "frequencies": np.concatenate([expert.frequencies for expert in table[:8]]),
