@@ -137,7 +137,7 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
                 f"--lags {options.lags or parameters['lags']} is not available with --key: while all keys share a "
                 "model, the labels before a row are those of other keys. Leave out one of them"
             )
-        parameters["lags"] = None
+        parameters["lags"] = 0
     return parameters
 
 
@@ -152,10 +152,10 @@ def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:
         )
 
 
-def _lags(text: str) -> int | tuple[int, ...] | None:
+def _lags(text: str) -> int | tuple[int, ...]:
     """A number of lags, or which they are."""
     if text == "none":
-        return None
+        return 0
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise UsageError(f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, or none")

@@ -51,7 +51,7 @@ def check_mergeable(model: Online, verb: str) -> None:
     if settings.lags:
         raise InputError(
             f"cannot {verb} with lags={settings.lags}: the inputs of a row are labels of the rows before it, so that "
-            "their order matters. Use lags=None"
+            "their order matters. Use lags=0"
         )
     if settings.drift_per == "time":
         raise InputError(

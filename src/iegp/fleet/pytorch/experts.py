@@ -107,7 +107,7 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
             "iegp.Fleet"
         )
     if len(ensemble.lags.offsets):
-        raise InputError("lags are not available on PyTorch; use lags=None, or iegp.Fleet")
+        raise InputError("lags are not available on PyTorch; use lags=0, or iegp.Fleet")
     is_static = ~ensemble.drifts
     if np.any(is_static.reshape(ensemble.n_kernels, -1) != is_static[: ensemble.n_drifts]):
         raise InputError(
