@@ -123,7 +123,7 @@ def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPC
 
 
 def light(**overrides: Any) -> IEGPRegressor:
-    """Make a small regressor: 12 beliefs of 50 frequencies and 6 smaller ones, warm-up of 256 rows; see docs/default-model.md.
+    """Make a small regressor: 18 beliefs, 12 of them of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
 
     It costs about a fifth of the default per row, and its refits are short. ``RiverRegressor.light`` is the same for
     River.

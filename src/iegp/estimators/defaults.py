@@ -44,7 +44,8 @@ STACKING_RATE = 0.05
 # light ones.
 NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 
-# The light model: 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those above.
+# The light model: 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those
+# above.
 # The warm-up is short: on a short stream its refits cost most of the time.
 LIGHT: dict[str, Any] = {
     "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11]),

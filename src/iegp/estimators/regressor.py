@@ -86,7 +86,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     robust : bool, default=None
         Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
         predicted and scored but not learned, unless the row before has one too, which is a change. ``None`` is true
-        with ``weights="stacking"`` and false with the paper's weights. With a ``delay`` the answer that was given is judged.
+        with ``weights="stacking"`` and false with the paper's weights. With a ``delay`` the answer that was
+        given is judged.
     learn_warmup : bool, default=True
         Whether :meth:`warm_up` also learns its rows (the paper does not).
     delay : int, default=0
