@@ -299,6 +299,9 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
     # A refit replays all rows of the warm-up: what a refit before it finds is of use only where rows are predicted.
     n_kept = _rows_to_last_refit(draft, len(x))
     if n_kept:
+        # Values that cannot be learned are refused before anything is fitted to them.
+        _x(draft, x[:n_kept])
+        draft.scaling.standardise_y(y[:n_kept])
         _keep(draft, x[:n_kept], y[:n_kept])
     for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None, time):
         pass

@@ -68,7 +68,7 @@ def test_each_row_is_the_oracle_s_for_the_prediction_before_it(likelihood, drift
     x, y = drawn(ensemble, likelihood, 30)
     state = ens.start(ensemble)
     for t in range(0, 30, 3):
-        used, ahead = ens._predict_latent(ensemble, state, x[t : t + 1], 1)
+        used, ahead = ens._predict_latent(ensemble, state, x[t : t + 1], ens.lead(1))
         if likelihood == "poisson":
             log_mean = ahead.means[:, 0, 0] + OFFSET + np.log(y[t, 1])
             wanted = oracle.of_counts(used[0], log_mean, np.minimum(ahead.variances[:, 0], PRIOR_VAR), y[t, 0])
