@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import subprocess
@@ -18,6 +17,9 @@ from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import figure_rst
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent / "tools"))
+
+from check_docstrings import MODULES, public_names  # noqa: E402 - a script beside this folder
 
 # -- project ----------------------------------------------------------------------------------------------------------
 
@@ -69,47 +71,20 @@ autodoc_mock_imports = ["ray", "torch", "triton"]  # large, and not needed to re
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of a class lists them
 
-API = (
-    "iegp",
-    "iegp.adapters",
-    "iegp.datasets",
-    "iegp.errors",
-    "iegp.evaluate.classification",
-    "iegp.evaluate.metrics",
-    "iegp.evaluate.naive",
-    "iegp.evaluate.regret",
-    "iegp.evaluate.runs",
-    "iegp.fleet",
-    "iegp.history",
-    "iegp.kernels",
-    "iegp.likelihoods",
-    "iegp.parallel",
-    "iegp.plots",
-    "iegp.presets",
-)
+# Modules have pages of their own, and are left out where another exports them.
+PAGES = {part for entry in MODULES for part in accumulate(entry.split("."), "{}.{}".format)}
 
 
-def public_names(module_name: str) -> list[str]:
-    """Return the names that a module exports; without ``__all__``, the classes and functions that it defines."""
-    module = importlib.import_module(module_name)
-    exported = getattr(module, "__all__", None)
-    if exported is None:
-        return [name for name, value in vars(module).items() if not name.startswith("_") and defines(module, value)]
-    # Submodules have pages of their own.
-    pages = {part for entry in API for part in accumulate(entry.split("."), "{}.{}".format)}
-    return [name for name in exported if f"{module_name}.{name}" not in pages and not name.startswith("_")]
+def names_of(module: str) -> list[str]:
+    """Return the public names of a module, sorted."""
+    return sorted((name for name in public_names(module) if f"{module}.{name}" not in PAGES), key=str.lower)
 
 
-def defines(module: Any, value: Any) -> bool:
-    """Whether a class or function is a module's own."""
-    return (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
-
-
-PUBLIC = {name: sorted(public_names(name), key=str.lower) for name in API}
+PUBLIC = {module: names_of(module) for module in MODULES}
 # For the templates: the names of each module, and those that ``iegp`` exports too, which are indexed there.
 autosummary_context = {
     "public": PUBLIC,
-    "again": [f"{module}.{name}" for module in API[1:] for name in PUBLIC[module] if name in PUBLIC["iegp"]],
+    "again": [f"{module}.{name}" for module in MODULES[1:] for name in PUBLIC[module] if name in PUBLIC["iegp"]],
 }
 
 

@@ -22,8 +22,11 @@ MODULES = (
     "iegp.adapters",
     "iegp.datasets",
     "iegp.errors",
-    "iegp.evaluate",
+    "iegp.evaluate.classification",
+    "iegp.evaluate.metrics",
+    "iegp.evaluate.naive",
     "iegp.evaluate.regret",
+    "iegp.evaluate.runs",
     "iegp.fleet",
     "iegp.history",
     "iegp.kernels",
@@ -36,10 +39,17 @@ MODULES = (
 CHECKS = {"GL08", "SS01", "PR01", "PR02", "PR03", "PR07", "PR10", "RT01", "RT03"}
 
 
+def public_names(module_name: str) -> list[str]:
+    """Return the names that a module exports; without ``__all__``, the classes and functions that it defines."""
+    module = importlib.import_module(module_name)
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module_name)
+    return [name for name in getattr(module, "__all__", own) if not name.startswith("_")]
+
+
 def exported(module_name: str) -> Iterator[tuple[str, Any]]:
     """Yield the public names of a module and what they stand for."""
     module = importlib.import_module(module_name)
-    for name in getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")]):
+    for name in public_names(module_name):
         try:
             value = getattr(module, name)
         except ImportError:

@@ -19,14 +19,21 @@ SUM_TOLERANCE = 1e-5
 
 
 class Reliability(NamedTuple):
-    """Rows grouped by confidence, one entry per group that has rows, least confident first."""
+    """Rows grouped by confidence, one entry per group that has rows, least confident first.
+
+    Parameters
+    ----------
+    confidence : ndarray
+        Mean probability given to the predicted class.
+    accuracy : ndarray
+        Share of rows with the right predicted class; equals the confidence if predictions are calibrated.
+    rows : ndarray of int
+        Number of rows.
+    """
 
     confidence: Float
-    """Mean probability given to the predicted class."""
     accuracy: Float
-    """Share of rows with the right predicted class; equals the confidence if predictions are calibrated."""
     rows: Int
-    """Number of rows."""
 
 
 def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:

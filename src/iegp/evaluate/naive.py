@@ -14,7 +14,15 @@ from iegp.typing import Float
 
 
 class NaiveRun(NamedTuple):
-    """Gaussian predictions of each row from the rows before it."""
+    """Gaussian predictions of each row from the rows before it.
+
+    Parameters
+    ----------
+    mean, std : ndarray (n,)
+        Mean and standard deviation of the prediction.
+    log_score : ndarray (n,)
+        Log density of each label under its prediction.
+    """
 
     mean: Float
     std: Float
@@ -32,7 +40,15 @@ class NaiveRun(NamedTuple):
 
 
 class NaiveCounts(NamedTuple):
-    """Predicted counts of each row from the rows before it: negative binomial, or Poisson if ``variance == mean``."""
+    """Predicted counts of each row from the rows before it: negative binomial, or Poisson if ``variance == mean``.
+
+    Parameters
+    ----------
+    mean, variance : ndarray (n,)
+        Mean and variance of the prediction.
+    log_score : ndarray (n,)
+        Log probability of each count under its prediction.
+    """
 
     mean: Float
     variance: Float
