@@ -150,6 +150,7 @@ BAD_PARAMETERS = {
     "n_frequencies": [0, -3, 2.5, 8.0, True, "8", None],
     "features": ["sobol", "", None, 3, ["random"]],
     "drift_var": [-1, -1e-9, (), [], np.nan, np.inf, "slow", (0.0, -1.0), (0.0, None), True, [[0.0]]],
+    "drift_units": ["", "rows", 0, True],
     "weights": ["foo", None, 1, "Bayes", ["bayes"]],
     "switch_prob": [2, -0.1, np.nan, "often", None, [0.1, 0.9], np.eye(3), np.full((8, 8), 0.2), -np.eye(8), [[0.5]]],
     "stacking_rate": [0, -0.1, 1.5, np.nan, "fast", None, True],

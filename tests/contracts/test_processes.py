@@ -116,7 +116,7 @@ def _twice(x: float) -> float:
     return 2.0 * x
 
 
-@pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
+@pytest.mark.skipif(not _compile.COMPILED, reason="nothing is compiled, so no cache is written")
 def test_a_full_disk_does_not_stop_what_was_compiled(monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -129,7 +129,7 @@ def test_a_full_disk_does_not_stop_what_was_compiled(monkeypatch):
         assert twice(3.0) == 6.0
 
 
-@pytest.mark.skipif(not _compile.COMPILED, reason="compilation is off")
+@pytest.mark.skipif(not _compile.COMPILED, reason="nothing is compiled, so no cache is written")
 def test_where_nothing_is_writable_code_is_compiled_and_one_warning_says_so(tmp_path):
     copy = tmp_path / "iegp"
     shutil.copytree(Path(iegp.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles import ensemble as oracle
 
+import iegp
 from iegp.core import ensemble as ens
 from iegp.core import weights
 from iegp.core.ensemble import Ensemble, State
@@ -29,6 +30,19 @@ def stream(n: int, d: int = 2, n_outputs: int = 1, seed: int = 0, spread: float 
     x = rng.normal(size=(n, d))
     y = np.sin(x @ rng.normal(size=(d, n_outputs))) + spread * rng.normal(size=(n, n_outputs))
     return x, np.ascontiguousarray(y)
+
+
+def labels_of_every_kind(x: Array, y: Array) -> dict[str, tuple[type, Array]]:
+    """Estimators, each with labels made of the inputs ``x`` (n, d) and the numbers ``y`` (n,)."""
+    levels = np.digitize(y, [-0.5, 0.5])
+    return {
+        "numbers": (iegp.IEGPRegressor, y),
+        "two outputs": (iegp.IEGPRegressor, np.column_stack([y, x[:, 0] + y])),
+        "classes": (iegp.IEGPClassifier, (y > 0).astype(int)),
+        "three classes": (iegp.IEGPClassifier, levels),
+        "levels": (iegp.IEGPOrdinalClassifier, levels),
+        "counts": (iegp.IEGPCountRegressor, np.floor(np.exp(y)).astype(int)),
+    }
 
 
 def skewed_matrix(n_experts: int, seed: int = 3) -> Array:

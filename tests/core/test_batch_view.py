@@ -197,3 +197,10 @@ def test_intervals_of_many_rows_cover_a_level_that_wanders():
             found.model_.batch = None
     assert np.mean(covered["batch"]) > 0.85
     assert np.mean(covered["batch"]) > np.mean(covered["stream"]) + 0.1
+
+
+def test_a_label_of_no_density_says_nothing_about_the_weights():
+    far = Y.copy()
+    far[300] = 1e200
+    view = model().fit(X, far).model_.batch
+    assert np.isfinite(view.log_weights).all()

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from core.builders import labels_of_every_kind
 from numpy.testing import assert_allclose
 
 import iegp
@@ -19,14 +20,7 @@ N = 130
 X = RNG.normal(size=(N, 2))
 F = np.sin(X[:, 0]) + 0.5 * X[:, 1]
 Y = F + 0.1 * RNG.normal(size=N)
-LABELS = {
-    "numbers": (iegp.IEGPRegressor, Y),
-    "two outputs": (iegp.IEGPRegressor, np.column_stack([Y, X[:, 0] + Y])),
-    "classes": (iegp.IEGPClassifier, (Y > 0).astype(int)),
-    "three classes": (iegp.IEGPClassifier, np.digitize(Y, [-0.5, 0.5])),
-    "levels": (iegp.IEGPOrdinalClassifier, np.digitize(Y, [-0.5, 0.5])),
-    "counts": (iegp.IEGPCountRegressor, np.floor(np.exp(Y)).astype(int)),
-}
+LABELS = labels_of_every_kind(X, Y)
 DELAYS = [1, 3, 24, 60]
 
 
@@ -193,3 +187,11 @@ def test_switching_weights_move_while_labels_are_not_known():
 def test_bad_delays_are_named(wrong):
     with pytest.raises(InputError, match="delay="):
         iegp.IEGPRegressor(delay=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 4), (9, 1)])
+def test_rows_before_the_first_label_are_not_scored(first, second):
+    model = iegp.IEGPRegressor([RBF(1.0)], n_frequencies=6, warmup=40, delay=5)
+    before = model.prequential(X[:first], Y[:first])
+    after = model.prequential(X[first : first + second], Y[first : first + second])
+    assert (before.n_blind, after.n_blind) == (min(first, 6), min(max(6 - first, 0), second))

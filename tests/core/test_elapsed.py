@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from core.builders import Kind, build, twin_rule, twins
+from core.builders import Kind, build, labels_of_every_kind, twin_rule, twins
 from core.expert.test_laplace_block import LINK, TABLE, any_labels, inputs, start
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import elapsed as oracle
@@ -29,14 +29,7 @@ Y = F + 0.1 * RNG.normal(size=N)
 # Bursts, ties, fractions, and gaps of many steps.
 GAPS = np.where(RNG.uniform(size=N) < 0.1, 0.0, RNG.choice([0.3, 1.0, 1.0, 1.0, 2.5, 40.0], size=N))
 TIME = 1000.0 + 60.0 * np.cumsum(GAPS)
-LABELS = {
-    "numbers": (iegp.IEGPRegressor, Y),
-    "two outputs": (iegp.IEGPRegressor, np.column_stack([Y, X[:, 0] + Y])),
-    "classes": (iegp.IEGPClassifier, (Y > 0).astype(int)),
-    "three classes": (iegp.IEGPClassifier, np.digitize(Y, [-0.5, 0.5])),
-    "levels": (iegp.IEGPOrdinalClassifier, np.digitize(Y, [-0.5, 0.5])),
-    "counts": (iegp.IEGPCountRegressor, np.floor(np.exp(Y)).astype(int)),
-}
+LABELS = labels_of_every_kind(X, Y)
 
 
 def model_of(labels, drift_var=(0.0, 0.02), drift_per="time", **changes):

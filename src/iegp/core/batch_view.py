@@ -30,13 +30,14 @@ from iegp.core.compute.tolerances import (
 from iegp.core.ensemble import PassOptions, labels_of, learn_chunks, rows_ahead, score_labels, start
 from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead
+from iegp.core.expert.laplace_block import score_rows
 from iegp.core.expert.sweep import Workspace, allocate_workspace, predict_rows
 from iegp.core.lags import with_known_lags
 from iegp.core.likelihoods import GAUSSIAN
-from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
+from iegp.core.likelihoods.sites import of_belief
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.core.state import Ensemble, State, active_experts
-from iegp.core.weights import RULES
+from iegp.core.weights import STACKING
 from iegp.typing import Float
 
 
@@ -55,7 +56,7 @@ class BatchView(NamedTuple):
 
 def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     """From all rows (standardised) of a stream; None for few rows, and where weights are no mixture that is fitted."""
-    if len(x) < LEAST_BATCH or ensemble.rule != RULES.index("stacking"):
+    if len(x) < LEAST_BATCH or ensemble.rule != STACKING:
         return None
     edges = np.linspace(0, len(x), BATCH_PARTS + 1).astype(int)
     n_steps, stride = max(1, int(edges[1]) // 2), -(-len(x) // MOST_BATCH_ROWS)
@@ -83,22 +84,13 @@ def _predict_part(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps:
     ahead = Ahead(work.means, work.variances)
     predict_rows(ensemble, state, active.beliefs, rows, ahead, rows_ahead(len(x), n_steps).walk)
     if labels is not None:
-        _score_latent(labels, work)
+        # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
+        latent = Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
+        for b in np.flatnonzero(active.beliefs).tolist():
+            own = Ahead(latent.means[b], latent.variances[b])
+            score_rows(of_belief(labels, b), y, own, work.belief_scores[b], work.outcomes[b])
         score_labels(ensemble, work)
     return work
-
-
-@compiled
-def _score_latent(labels: LabelModel, work: Workspace) -> None:
-    """Log predictive density of every label under every belief, from means and variances with unit noise."""
-    for b in range(work.variances.shape[0]):
-        if work.active.beliefs[b]:
-            own = of_belief(labels, b)
-            for t in range(work.y.shape[0]):
-                variance = max(work.variances[b, t] - 1.0, 0.0)
-                work.belief_scores[b, t] = log_predictive(
-                    own, work.y[t], work.means[b, t], variance, work.outcomes[b, t]
-                )
 
 
 def _fit_noise(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Float:
@@ -138,8 +130,12 @@ def _level(squares: Float, tail: float) -> float:
 
 def _stacked(scores: Float) -> Float:
     """Weights (n_experts,) of the mixture under which labels with these log scores (n, n_experts) are most probable."""
-    density = np.exp(scores - scores.max(axis=1, keepdims=True))
+    best = scores.max(axis=1, keepdims=True)
+    # A label so far off that every density underflows says nothing about the weights.
+    density = np.exp(scores - best)[np.isfinite(best[:, 0])]
     weights = np.full(scores.shape[1], 1.0 / scores.shape[1])
+    if not len(density):
+        return weights
     for _ in range(BATCH_ITERATIONS):
         weights *= (density / (density @ weights)[:, None]).mean(axis=0)
     return np.asarray(np.maximum(weights, LEAST_BATCH_WEIGHT))

@@ -279,7 +279,7 @@ def _learn_without_glitches(
             again = _learn_chunk(ensemble, state, _part(rows, start, end), options._replace(level=None))
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, float(steps[end]))
-        see_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
+        remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
@@ -430,7 +430,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.recent[:] = aside.recent
         return
     skip_row(ensemble, state, row.steps[0])
-    see_prediction(ensemble, state, own.mean)
+    remember_prediction(ensemble, state, own.mean)
 
 
 @compiled
@@ -448,7 +448,7 @@ def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
 
 
 @compiled
-def see_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
+def remember_prediction(ensemble: Ensemble, state: State, mean: Float) -> None:
     """Later rows see the prediction ``mean`` (1, D) in place of a glitch.
 
     Even at the limit beyond which it is a glitch, a label would mislead the rows that see it: they would be far from

@@ -22,8 +22,8 @@ from iegp.core.ensemble import (
     learn_rows_without_glitches,
     note_outliers,
     predict_into,
+    remember_prediction,
     rows_ahead,
-    see_prediction,
     skip_row,
     weigh,
 )
@@ -122,7 +122,7 @@ def _learn_without_glitches(
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, 1.0)
-        see_prediction(ensemble, state, own.mean[n_good : n_good + 1])
+        remember_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
 

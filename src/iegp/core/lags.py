@@ -19,7 +19,7 @@ from iegp.core.likelihoods import Likelihood, named
 from iegp.typing import Float, Int
 
 # How a label becomes numbers.
-NUMBER, CLASS, RATE, LATENT_NUMBER = range(4)
+STANDARDISED, CLASS, RATE, NUMBER = range(4)
 
 
 class Lags(NamedTuple):
@@ -28,7 +28,7 @@ class Lags(NamedTuple):
     offsets: Int
     """(k,): how many rows back each of them is, increasing."""
     kind: int
-    """One of NUMBER (standardised already), CLASS, RATE and LATENT_NUMBER."""
+    """One of STANDARDISED (a number that is standardised already), CLASS, RATE and NUMBER."""
     table: Float
     """(rows, V): of classes the V numbers of each; else the mean and the scale of the number, if it has any."""
 
@@ -48,7 +48,7 @@ class Lags(NamedTuple):
         return tuple(column_key(("lag", v, int(o))) for v in range(self.table.shape[1]) for o in self.offsets)
 
 
-NO_LAGS = Lags(np.empty(0, dtype=np.int64), NUMBER, np.empty((0, 0)))
+NO_LAGS = Lags(np.empty(0, dtype=np.int64), STANDARDISED, np.empty((0, 0)))
 
 
 def lags_from(offsets: tuple[int, ...], likelihood: str, y: Float, n_outputs: int) -> Lags:
@@ -57,11 +57,11 @@ def lags_from(offsets: tuple[int, ...], likelihood: str, y: Float, n_outputs: in
         return NO_LAGS
     places = np.array(offsets, dtype=np.int64)
     if likelihood == "gaussian":
-        return Lags(places, NUMBER, np.empty((0, n_outputs)))
+        return Lags(places, STANDARDISED, np.empty((0, n_outputs)))
     model = named(likelihood)
     if model.has_classes:
         return Lags(places, CLASS, _class_table(model, y, n_outputs))
-    kind = RATE if model.label_low >= 0.0 else LATENT_NUMBER
+    kind = RATE if model.label_low >= 0.0 else NUMBER
     plain = Lags(places, kind, np.array([[0.0], [1.0]]))
     mean, scale = _moments(label_numbers(plain, y))
     return plain._replace(table=np.stack([mean, scale]))
@@ -88,7 +88,7 @@ def label_numbers(lags: Lags, y: Float) -> Float:
     values = np.empty((y.shape[0], lags.table.shape[1]))
     for t in range(y.shape[0]):
         for v in range(values.shape[1]):
-            if lags.kind == NUMBER:
+            if lags.kind == STANDARDISED:
                 value = y[t, v]
             elif lags.kind == CLASS:
                 value = lags.table[int(y[t, 0]), v]

@@ -54,7 +54,7 @@ from iegp.typing import Bool, Float
 class Online:
     """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up.
 
-    ``column_keys`` says who the columns are: their frequencies are drawn by these numbers (0, 1, ... by default). With
+    ``column_keys`` identify the columns: their frequencies are drawn by these numbers (0, 1, ... by default). With
     ``fills_gaps`` a NaN in x is a value that is absent: it counts as the centre of its column, zero once standardised.
     """
 
@@ -160,6 +160,13 @@ def warm_up(model: Online, x: Float, y: Float, time: Float | None = None) -> Onl
     if model.waiting is not None:
         model.waiting = model.waiting.forgotten(model.experts.ensemble)
     return model
+
+
+def rows_before_a_label(model: Online, n_rows: int) -> int:
+    """How many of the next ``n_rows`` rows are predicted before any label is known."""
+    if not model.is_warming_up:
+        return 0
+    return min(max(model.settings.delay + 1 - model.n_seen, 0), n_rows)
 
 
 def latest_state(model: Online) -> State:
@@ -295,7 +302,7 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
             pass
         return
     _check_shapes(model, x, y)
-    draft = replace(model, state=model.state.copy())
+    draft = replace(model, state=model.state.copy(), batch=None)
     # A refit replays all rows of the warm-up: what a refit before it finds is of use only where rows are predicted.
     n_kept = _rows_to_last_refit(draft, len(x))
     if n_kept:
@@ -303,8 +310,9 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
         _x(draft, x[:n_kept])
         draft.scaling.standardise_y(y[:n_kept])
         _keep(draft, x[:n_kept], y[:n_kept])
-    for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None, time):
-        pass
+    if n_kept < len(x):
+        for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None, time):
+            pass
     model.__dict__.update(draft.__dict__)
 
 
@@ -527,7 +535,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
 
 
 def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
-    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs by replaying them, weights started anew."""
+    """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs and stacked weights by replaying them."""
     settings = model.settings
     scaling = model.scaling
     if settings.standardize:

@@ -22,7 +22,8 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         # Posterior probabilities, and kernels of the user, are of models without lags unless they are asked for.
         default = Default(default.kernels)
     lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
-    drift_units = parameters.get("drift_units") or default.drift_units
+    drift_units = parameters.get("drift_units")
+    drift_units = default.drift_units if drift_units is None else drift_units
     drift_var = parameters["drift_var"]
     drift_var = DRIFT_VARS.get(drift_units, ()) if drift_var is None else _ladder(drift_var)
     kernels = parameters["kernels"]

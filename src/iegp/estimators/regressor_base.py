@@ -31,7 +31,7 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         check_level(level)
         with unchanged_on_error(self):
             rows, columns, times = self._continue(X, y, extra, check_input, time)
-            n_blind = 1 if self.model_.n_seen == 0 and self.model_.is_warming_up else 0
+            n_blind = online.rows_before_a_label(self.model_, len(rows))
             predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output

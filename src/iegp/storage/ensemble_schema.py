@@ -26,7 +26,7 @@ from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
 from iegp.core.kernels import Inputs, Kernel
-from iegp.core.lags import CLASS, LATENT_NUMBER, RATE, Lags, lags_from
+from iegp.core.lags import CLASS, NUMBER, RATE, Lags, lags_from
 from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
@@ -111,7 +111,7 @@ def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
         return plain
     n_values = None if plain.kind == CLASS else plain.table.shape[1]
     table = Field((len(plain.table), n_values), -FARTHEST_LINEAR, FARTHEST_LINEAR)
-    if plain.kind in (RATE, LATENT_NUMBER):
+    if plain.kind in (RATE, NUMBER):
         table = table._replace(low=[[-LARGEST_FLOAT], [_TINY]], high=LARGEST_FLOAT)
     offsets = Field(plain.offsets.shape, 1, MAX_LAG, np.int64, rules=(schema.equals(plain.offsets),))
     schema.check_arrays({"ensemble.lags.offsets": offsets, "ensemble.lags.table": table}, arrays)

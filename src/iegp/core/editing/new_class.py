@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from iegp.core.lags import Lags
+from iegp.core.lags import CLASS, Lags
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State
@@ -75,7 +75,9 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
 
 def _with_mean_class(lags: Lags) -> Lags:
     """As an input of later rows the new class counts as the mean label, until experts are fitted anew."""
-    return lags._replace(table=np.concatenate([lags.table, np.zeros((1, lags.table.shape[1]))])) if lags.kind else lags
+    if lags.kind != CLASS:
+        return lags
+    return lags._replace(table=np.concatenate([lags.table, np.zeros((1, lags.table.shape[1]))]))
 
 
 def _one_more_row(nodes: Float) -> Float:
