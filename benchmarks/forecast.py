@@ -4,8 +4,8 @@
 
 Series, origins and scores are those of ``forecast_series.py``, peers those of ``forecast_peers.py``. IEGPForecaster
 learns each row once, in order, and forecasts at the origins. Seconds per forecast are processor time for everything
-from the first row (or fit) on, learning included, over the number of origins. The last table is of every origin after the first, 95 % coverage
-per horizon. Each result is printed on stderr when it is there.
+from the first row (or fit) on, learning included, over the number of origins. The last table is of every origin after
+the first, 95 % coverage per horizon. Each result is printed on stderr when it is there.
 """
 
 from __future__ import annotations

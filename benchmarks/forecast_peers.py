@@ -27,7 +27,7 @@ REFIT = 20
 N_LAGS = 6
 
 
-def repeated(y: Float, origin: int, ahead: int, season: int) -> int:
+def repeated(origin: int, ahead: int, season: int) -> int:
     """Row whose value is the naive forecast: the newest known one in phase with the target."""
     return origin - 1 + ahead - season * -(-ahead // season)
 
@@ -36,9 +36,9 @@ def naive(series: Series, y: Float, season: int) -> Float:
     found = np.empty((len(series.origins), len(LEVELS), series.horizon))
     for i, origin in enumerate(series.origins):
         for k in range(1, series.horizon + 1):
-            back = k + (origin - 1 - repeated(y, origin, k, season))
+            back = k + (origin - 1 - repeated(origin, k, season))
             errors = (y[back:origin] - y[: origin - back])[-WINDOW:]
-            found[i, :, k - 1] = y[repeated(y, origin, k, season)] + np.quantile(errors, LEVELS)
+            found[i, :, k - 1] = y[repeated(origin, k, season)] + np.quantile(errors, LEVELS)
     return found
 
 
@@ -77,7 +77,7 @@ def mstl(series: Series, y: Float) -> Float:
 
 
 def inputs(series: Series, y: Float, ahead: int) -> tuple[Float, int]:
-    """Inputs (rows, columns) of the forecasts ``ahead`` rows after rows ``start``, ``start + 1``, ...; and ``start``."""
+    """Inputs (rows, columns) of forecasts ``ahead`` rows after rows ``start``, ``start + 1``, ...; and ``start``."""
     start = 2 * max(series.season)
     rows = np.arange(start, len(y))
     now = y[rows]
