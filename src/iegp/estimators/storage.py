@@ -8,6 +8,7 @@ from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
+from iegp.estimators.forecaster import IEGPForecaster
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
@@ -19,7 +20,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> Estimator:
+def load(path: str | os.PathLike[str]) -> Estimator | IEGPForecaster:
     """Load a model saved with ``model.save(path)``. Nothing in the file is executed.
 
     The model continues exactly where it was: the same predictions, bit by bit.
@@ -55,6 +56,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     if header.get("estimator") == "Fleet":
         raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")
     try:
+        if header["estimator"] == IEGPForecaster.__name__:
+            return IEGPForecaster.from_parts(header, arrays)
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
         model.restore(header, arrays)
