@@ -24,29 +24,32 @@ from forecast_peers import PEERS
 from forecast_series import LEVELS, SERIES, Scores, Series, scored
 
 from iegp import IEGPForecaster
+from iegp.evaluate.forecasts import ForecastRun
 from iegp.typing import Float
 
 OURS = "IEGP"
 
 
-def forecaster(series: Series) -> IEGPForecaster:
-    return IEGPForecaster(horizon=series.horizon, season=series.season, random_state=0)
-
-
-def ours(series: Series, y: Float) -> Float:
-    model, known, found = forecaster(series), 0, []
+def ours(series: Series, y: Float) -> tuple[Float, ForecastRun]:
+    """Quantiles (origins, levels, horizon), and the forecasts from every row."""
+    model = IEGPForecaster(horizon=series.horizon, season=series.season, random_state=0)
+    known, found, runs = 0, [], []
     for origin in series.origins:
-        model.partial_fit(y[known:origin])
+        runs.append(model.prequential(y[known:origin]))
         found.append(model.predict_quantile(LEVELS))
         known = origin
-    return np.array(found)
+    return np.array(found), ForecastRun.concatenate(runs)
 
 
-def run(name: str, method: str) -> Scores:
+def run(name: str, method: str, every: dict[str, ForecastRun]) -> Scores:
+    """Scores of a method; forecasts of ours from every row are added to ``every``."""
     series = SERIES[name]
     y = series.load()
     start = time.process_time()
-    quantiles = ours(series, y) if method == OURS else PEERS[method](series, y)
+    if method == OURS:
+        quantiles, every[name] = ours(series, y)
+    else:
+        quantiles = PEERS[method](series, y)
     seconds = time.process_time() - start
     truth = np.array([y[origin : origin + series.horizon] for origin in series.origins])
     scores = scored(quantiles, truth, series.scale(y), seconds)
@@ -72,20 +75,17 @@ def print_verdict(found: dict[tuple[str, str], Scores]) -> None:
         print(f"\n{measure}: lowest or within 3 % of the lowest on {n_close} of {len(names)} series.")
 
 
-def print_horizons(names: list[str]) -> None:
+def print_horizons(every: dict[str, ForecastRun]) -> None:
     """95 % coverage of every origin from the first on, by horizon."""
     print(
         "\n| every origin | origins | coverage | least, at horizon | largest, at horizon |\n|---|---:|---:|---:|---:|"
     )
-    for name in names:
-        series = SERIES[name]
-        y = series.load()[: series.origins[-1] + series.horizon]
-        run = forecaster(series).prequential(y)
-        scored_rows = run.origin >= series.first - 1
-        inside = np.mean((run.lower <= run.y) & (run.y <= run.upper), axis=0, where=scored_rows[:, None])
+    for name, run in every.items():
+        chosen = run.origin >= SERIES[name].first - 1
+        inside = np.mean(((run.lower <= run.y) & (run.y <= run.upper))[chosen], axis=0)
         least, largest = np.argmin(inside), np.argmax(inside)
         print(
-            f"| {name} | {np.sum(scored_rows)} | {np.mean(inside):.1%} | {inside[least]:.1%}, {least + 1} "
+            f"| {name} | {np.sum(chosen)} | {np.mean(inside):.1%} | {inside[least]:.1%}, {least + 1} "
             f"| {inside[largest]:.1%}, {largest + 1} |"
         )
 
@@ -97,12 +97,13 @@ def main() -> None:
     arguments = parser.parse_args()
     names, methods = arguments.series.split(","), arguments.methods.split(",")
     print(machine.describe())
-    found = {(name, method): run(name, method) for name in names for method in methods}
+    every: dict[str, ForecastRun] = {}
+    found = {(name, method): run(name, method, every) for name in names for method in methods}
     for measure, form in (("mase", ".3f"), ("crps", ".3f"), ("coverage", ".1%"), ("seconds", ".3f")):
         print_table(found, measure, form)
     if OURS in methods:
         print_verdict(found)
-        print_horizons(names)
+        print_horizons(every)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def air(column: str) -> Float:
     values = data["y_raw"] if column == "CO" else data["X_raw"][:, list(data["feature_names"]).index(column)]
     hours = data["timestamp"].astype("datetime64[h]").astype(np.int64)
     there = values > -200.0
-    return np.interp(np.arange(hours[0], hours[-1] + 1), hours[there], values[there])
+    return np.asarray(np.interp(np.arange(hours[0], hours[-1] + 1), hours[there], values[there]))
 
 
 def sea() -> Float:

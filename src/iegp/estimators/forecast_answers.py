@@ -77,7 +77,7 @@ def _adapted(width: Float, given: Float, level: float) -> Float:
     lower, upper = widened(given)
     outside = (given[:, LABEL] < lower) | (given[:, LABEL] > upper)
     step = np.exp(INTERVAL_STEP * (outside - (1.0 - level)))
-    return np.clip(width * step, 1.0 / MOST_WIDENING, MOST_WIDENING)
+    return np.asarray(np.clip(width * step, 1.0 / MOST_WIDENING, MOST_WIDENING))
 
 
 def widened(given: Float) -> tuple[Float, Float]:

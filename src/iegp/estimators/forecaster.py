@@ -36,6 +36,7 @@ from iegp.estimators.forecast_answers import (
 )
 from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
+from iegp.estimators.storage import naming_file
 from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
@@ -306,7 +307,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     @one_writer
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, atomically. :func:`iegp.load` restores it bit by bit.
+        """Write the model to a file, atomically. :meth:`load` restores it bit by bit.
 
         Parameters
         ----------
@@ -322,28 +323,24 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         model_file.write(path, header, arrays)
 
     @classmethod
-    def from_parts(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """Make a forecaster of the contents of its file.
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load a forecaster saved with :meth:`save`. Nothing in the file is executed.
 
         Parameters
         ----------
-        header, arrays : dict
-            Contents of the file.
+        path : str or path
+            The file.
 
         Returns
         -------
         IEGPForecaster
             As it was when it was saved.
         """
-        own = dict(header["parameters"])
-        if own["regressor"] is not None:
-            own["regressor"] = IEGPRegressor(**parameters.from_config(own["regressor"]))
-        for name in ("lags", "season"):
-            own[name] = tuple(own[name]) if isinstance(own[name], list) else own[name]
-        forecaster = cls(**own)
-        if header["forecast"] is not None:
-            forecaster._restore(header["forecast"], arrays)
-        return forecaster
+        header, arrays = model_file.read(path)
+        if header.get("estimator") != cls.__name__:
+            raise ModelFileError(f"{os.fspath(path)} holds no forecaster; try iegp.load")
+        with naming_file(path):
+            return cls._from_parts(header, arrays)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
@@ -356,7 +353,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         check_level(self.level)
         self._lookback = Lookback(_offsets("lags", self.lags, FORECAST_LAGS, 1), _lengths(self.season))
         template = self._template()
-        self._n_columns = 0 if X is None else np.ndim(X) and np.shape(X)[-1]
+        self._n_columns = 0 if X is None else _n_columns(X)
         self._n_seen, self._recent, self._answers = 0, np.empty(0), no_answers(self.horizon)
         # The newest time and the least distance between two.
         self._clock = None if time is None else np.array([-np.inf, np.inf])
@@ -372,7 +369,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "regressor has delay, lags or drift_per='time', which a forecaster sets itself; unset them"
             )
-        return clone(self.regressor).set_params(lags=0)
+        template: IEGPRegressor = clone(self.regressor).set_params(lags=0)
+        return template
 
     def _advance(self, y: ArrayLike, X: ArrayLike | None, time: ArrayLike | None) -> ForecastRun:
         """Learn rows; all is replaced at the end, so that an error changes nothing."""
@@ -483,6 +481,18 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         lookback = {name: list(value) for name, value in self._lookback._asdict().items()}
         return {"n_seen": self._n_seen, "n_columns": self._n_columns, "lookback": lookback, "models": headers}, arrays
 
+    @classmethod
+    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        own = dict(header["parameters"])
+        if own["regressor"] is not None:
+            own["regressor"] = IEGPRegressor(**parameters.from_config(own["regressor"]))
+        for name in ("lags", "season"):
+            own[name] = tuple(own[name]) if isinstance(own[name], list) else own[name]
+        forecaster = cls(**own)
+        if header["forecast"] is not None:
+            forecaster._restore(header["forecast"], arrays)
+        return forecaster
+
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         horizon = len(header["models"])
         if horizon != self.horizon:
@@ -507,6 +517,12 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             model.restore(own, part_of(arrays, f"model{k}"))
             models.append(model)
         self.models_ = models
+
+
+def _n_columns(X: ArrayLike) -> int:
+    if np.ndim(X) != 2:
+        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
+    return int(np.shape(X)[1])
 
 
 def _begun(model: IEGPRegressor) -> bool:

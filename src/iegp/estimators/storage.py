@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
-from iegp.estimators.forecaster import IEGPForecaster
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
@@ -20,7 +21,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> Estimator | IEGPForecaster:
+def load(path: str | os.PathLike[str]) -> Estimator:
     """Load a model saved with ``model.save(path)``. Nothing in the file is executed.
 
     The model continues exactly where it was: the same predictions, bit by bit.
@@ -55,16 +56,23 @@ def load(path: str | os.PathLike[str]) -> Estimator | IEGPForecaster:
         )
     if header.get("estimator") == "Fleet":
         raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")
-    try:
-        if header["estimator"] == IEGPForecaster.__name__:
-            return IEGPForecaster.from_parts(header, arrays)
+    if header.get("estimator") == "IEGPForecaster":
+        raise ModelFileError(f"{os.fspath(path)} holds a forecaster; use iegp.IEGPForecaster.load")
+    with naming_file(path):
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
         model.restore(header, arrays)
+    return model
+
+
+@contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors while a model is restored name its file."""
+    try:
+        yield
     except UnregisteredLikelihoodError as error:
         raise UnregisteredLikelihoodError(f"{os.fspath(path)} cannot be loaded: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"
         ) from error
-    return model

@@ -51,7 +51,7 @@ class ForecastRun:
     @property
     def coverage(self) -> Float:
         """(horizon,): share of labels inside their interval."""
-        return self._mean((self.lower <= self.y) & (self.y <= self.upper))
+        return self._mean(((self.lower <= self.y) & (self.y <= self.upper)).astype(np.float64))
 
     @property
     def interval_score(self) -> Float:

@@ -32,15 +32,20 @@ def render_report(digest: Digest, about: About) -> str:
     """Render the report of a run as the text of an HTML file; the same digest gives the same text."""
     results = digest.results()
     panels = _panels(results, about, digest.keys)
+    header = _header(about, results, digest.keys is not None)
+    main = f"{cards(results, about.experts, digest.keys)}{_notes(about)}{''.join(panels)}"
+    return document(about.title, header, main, _footer(about))
+
+
+def document(title: str, header: str, main: str, footer: str) -> str:
+    """Render an HTML file with style and script; all but the title are HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{esc(about.title)}</title><style>{_asset('style.css')}</style></head><body>"
-        f"{_header(about, results, digest.keys is not None)}"
-        f"<main>{cards(results, about.experts, digest.keys)}{_notes(about)}{''.join(panels)}</main>"
-        f"{_footer(about)}<script>{_asset('report.js')}</script></body></html>\n"
+        f"<title>{esc(title)}</title><style>{_asset('style.css')}</style></head><body>"
+        f"{header}<main>{main}</main>{footer}<script>{_asset('report.js')}</script></body></html>\n"
     )
 
 
