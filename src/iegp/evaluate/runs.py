@@ -187,13 +187,17 @@ class NumberRun(Run):
         Summary
             A dictionary that prints as a table: ``mae``, ``rmse`` and ``crps`` in the units of y, ``nmse``, the mean
             ``log_score`` in nats, and with intervals their ``coverage`` and mean ``width``; averages over outputs.
+            Of predictions without uncertainty only ``mae``, ``rmse`` and ``nmse``.
             ``crps`` is that of normal distributions with the same means and standard deviations; for that of the
             predictive mixture see ``predict_dist(X).crps(y)``.
         """
         rows = slice(self.n_blind, None)
         y, mean, std = self.y[rows], self.mean[rows], self.std[rows]
         found = Summary(mae=float(np.mean(np.abs(y - mean))), rmse=float(np.sqrt(np.mean((y - mean) ** 2))))
-        found |= {"nmse": self.nmse, "crps": mean_crps(normal_crps(y, mean, std)), "log_score": -self.pnll}
+        found["nmse"] = self.nmse
+        if np.isnan(std).all():
+            return found
+        found |= {"crps": mean_crps(normal_crps(y, mean, std)), "log_score": -self.pnll}
         if self.lower is not None and self.upper is not None:
             found |= {"coverage": self.coverage, "width": float(np.mean(self.upper[rows] - self.lower[rows]))}
         return found
