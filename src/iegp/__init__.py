@@ -22,6 +22,8 @@ if _TYPE_CHECKING:
         RandomFourierFeatures,
         load,
     )
+    from iegp.evaluate.comparison import compare
+    from iegp.evaluate.protocol import prequential
     from iegp.fleet import Fleet
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "RandomFourierFeatures",
     "__version__",
     "adapters",
+    "compare",
     "datasets",
     "evaluate",
     "fleet",
@@ -44,6 +47,7 @@ __all__ = [
     "load",
     "parallel",
     "plots",
+    "prequential",
     "presets",
 ]
 
@@ -77,7 +81,7 @@ _SUBMODULES = (
 __getattr__ = _lazy_names(
     __name__,
     dict.fromkeys(_ESTIMATORS, "iegp.estimators")
-    | {"Fleet": "iegp.fleet"}
+    | {"Fleet": "iegp.fleet", "compare": "iegp.evaluate.comparison", "prequential": "iegp.evaluate.protocol"}
     | {name: f"iegp.{name}" for name in _SUBMODULES},
 )
 
