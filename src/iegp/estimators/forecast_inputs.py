@@ -60,14 +60,14 @@ def of_season(rows: Int, season: tuple[int, ...]) -> Float:
         angle = 2.0 * np.pi * (rows % length) / length
         columns += [f(m * angle)[:, None] for m in range(1, SEASON_HARMONICS + 1) for f in (np.sin, np.cos)]
     # Rounding errors around zero would be standardised like numbers while few rows are known.
-    return np.round(np.hstack(columns), 12)
+    return np.asarray(np.round(np.hstack(columns), 12), dtype=np.float64)
 
 
 def of_calendar(times: Float) -> Float:
     """(n, 4): time of day and day of week on their circles; times are seconds since 1970."""
     day = times / _DAY
     angles = 2.0 * np.pi * np.column_stack([day % 1.0, (day + _FIRST_WEEKDAY) % 7.0 / 7.0])
-    return np.round(np.hstack([np.sin(angles), np.cos(angles)]), 12)
+    return np.asarray(np.round(np.hstack([np.sin(angles), np.cos(angles)]), 12), dtype=np.float64)
 
 
 def _back(values: Float, origins: Int, n: int) -> Float:
