@@ -65,9 +65,10 @@ class StreamOptions(RunOptions):
     missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"
     max_pending: Annotated[int, Option(help="Rows that may wait for labels.")] = 10_000
     delay: Annotated[int, Option(help="Later rows (of the key) predicted before a row's label is known.")] = 0
-    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
-        None
-    )
+    lags: Annotated[
+        str | None,
+        Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), auto (seasons), none."),
+    ] = None
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
@@ -113,9 +114,6 @@ class PredictOptions(Options):
     out: Annotated[str, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-"
     format: Format = None
     overwrite: Annotated[bool, Option("--overwrite", help="Replace --out if it exists.")] = False
-    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
-        None
-    )
     on_bad_row: Annotated[str, Option(help="stop, or skip.")] = "stop"
     guard_formulas: GuardFormulas = False
 

@@ -131,11 +131,17 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
     if options.lags is not None:
         parameters["lags"] = _lags(options.lags)
     _check_elapsed(options, parameters)
-    if options.key is not None:
+    if options.key is not None and parameters.get("lags") == "auto":
+        raise UsageError(
+            "--lags auto is not available with --key: seasons are looked for in rows of one series. Name the lags, "
+            "as in --lags 1,2,3,24"
+        )
+    if options.key is not None and parameters.get("delay"):
         if parameters.get("lags"):
             raise UsageError(
-                f"--lags {options.lags or parameters['lags']} is not available with --key: while all keys share a "
-                "model, the labels before a row are those of other keys. Leave out one of them"
+                f"--lags {options.lags or parameters['lags']} is not available with --key and a delay of "
+                f"{parameters['delay']}: while all keys share a model, rows of other keys wait between. Leave out one "
+                "of them"
             )
         parameters["lags"] = 0
     return parameters
@@ -152,13 +158,17 @@ def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:
         )
 
 
-def _lags(text: str) -> int | tuple[int, ...]:
+def _lags(text: str) -> int | str | tuple[int, ...]:
     """A number of lags, or which they are."""
+    if text == "auto":
+        return text
     if text == "none":
         return 0
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise UsageError(f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, or none")
+        raise UsageError(
+            f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, auto, or none"
+        )
     return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 

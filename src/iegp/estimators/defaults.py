@@ -38,6 +38,8 @@ KERNELS: tuple[Kernel, ...] = (
     Constant(prior_var=100.0),
 )
 REGRESSION = Default(KERNELS, "prior", lags=3)
+# Lags to which seasonal ones are added.
+AUTO_LAGS = 3
 N_FREQUENCIES = 75
 STACKING_RATE = 0.05
 # One expert of each (kernel, drift) keeps its noise, one follows it quickly with heavy tails, one slowly with
