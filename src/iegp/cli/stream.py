@@ -12,7 +12,7 @@ from rich.console import Console
 
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice
-from iegp.cli.models import settings_of
+from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
@@ -144,7 +144,7 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
                 "of them"
             )
         parameters["lags"] = 0
-    return parameters
+    return parameters if options.key is None else keyed_parameters(options.model, parameters)
 
 
 def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:

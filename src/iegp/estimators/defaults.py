@@ -57,6 +57,10 @@ LIGHT: dict[str, Any] = {
     "warmup": 256,
 }
 
+# One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
+# has few rows to find out how little of it is its own, so weights and noise follow its rows faster.
+KEYED: dict[str, Any] = {"stacking_rate": 0.3, "noise_forgetting": ((0.75, 5.0), (0.9, 10.0))}
+
 # Labels that are not numbers (docs/labels.md). A short isotropic length scale among longer ones: borders between
 # classes are sharper than functions are steep.
 CLASS_KERNELS: tuple[Kernel, ...] = (
