@@ -1,9 +1,9 @@
 """Rows 10 to 100 of every key under ``iegp stream --key``: how many 95 % intervals cover, and the error.
 
-``python benchmarks/young_keys.py [--models default,light] [--lags 3,none]``. Errors are over those of the mean of the
-key's own labels so far, for the same rows. Streams: sensors that share the shape of their response and differ in offset
-and gain, all from the beginning or most of them after the shared rows; levels that wander; and the five tickers of
-``stock_range`` in ``$IEGP_DATA``, interleaved, or two of them after the shared rows.
+``python benchmarks/young_keys.py [--models default,light] [--lags 3,none] [--seed 0]``. Errors are over those of the
+mean of the key's own labels so far, for the same rows. Streams: sensors that share the shape of their response and
+differ in offset and gain, all from the beginning or most of them after the shared rows; levels that wander; and the
+five tickers of ``stock_range`` in ``$IEGP_DATA``, interleaved, or two of them after the shared rows.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def tickers() -> Keyed:
         return Keyed(file["key"], file["X"], file["y"])
 
 
-STREAMS: dict[str, Callable[[], Keyed]] = {
+STREAMS: dict[str, Callable[[int], Keyed]] = {
     "sensors": sensors,
-    "sensors, late keys": lambda: late(sensors(n=6000), np.arange(20)),
+    "sensors, late keys": lambda seed: late(sensors(seed, 6000), np.arange(20)),
     "wandering levels": wandering,
-    "wandering levels, late keys": lambda: late(wandering(n=6000), np.arange(20)),
-    "stock_range": tickers,
-    "stock_range, two late": lambda: late(tickers(), np.unique(tickers().keys)[[1, 3]]),
+    "wandering levels, late keys": lambda seed: late(wandering(seed, 6000), np.arange(20)),
+    "stock_range": lambda _: tickers(),
+    "stock_range, two late": lambda _: late(tickers(), np.unique(tickers().keys)[[1, 3]]),
 }
 
 
@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--models", default="default,light")
     parser.add_argument("--lags", default="3,none")
     parser.add_argument("--streams", default=";".join(STREAMS))
+    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     print(describe())
     print(f"\nRows {FIRST} to {LAST} of every key\n")
@@ -136,7 +137,9 @@ def main() -> None:
     for name in arguments.streams.split(";"):
         for model in arguments.models.split(","):
             for lags in arguments.lags.split(","):
-                n, covered, error = measure(STREAMS[name](), model, {"lags": 0 if lags == "none" else int(lags)})
+                n, covered, error = measure(
+                    STREAMS[name](arguments.seed), model, {"lags": 0 if lags == "none" else int(lags)}
+                )
                 print(f"| {name} | {model} | {lags} | {n:,} | {covered:.1%} | {error:.3f} |", flush=True)
 
 
