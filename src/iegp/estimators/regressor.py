@@ -479,7 +479,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Predictive means in the shape and units of y, and standard deviations if ``return_std``.
         """
         dist = self.predict_dist(X, check_input, time, horizon=horizon)
-        return (dist.mean, dist.std) if return_std else dist.mean
+        if not return_std:
+            return dist.mean
+        mean, var = dist.moments()
+        return mean, np.sqrt(var)
 
     def predict_dist(
         self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -114,8 +113,11 @@ class Ordinal(Likelihood):
     max_curvature = 1.0
     noise_var: ClassVar[float]
     """Variance of the noise."""
-    noise_quantile: ClassVar[Callable[[float], float]]
-    """Quantile of the noise, which is symmetric, at a probability."""
+
+    @staticmethod
+    def noise_quantile(probability: float) -> float:
+        """Quantile of the noise, which is symmetric."""
+        raise NotImplementedError
 
     def n_classes(self, n_link: int) -> int:
         """One more than there are cut-points."""
