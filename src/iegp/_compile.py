@@ -45,7 +45,7 @@ if COMPILED:
         import numba
         from llvmlite import ir
         from numba.core import cgutils, types
-        from numba.core.caching import FunctionCache, NullCache
+        from numba.core.caching import NullCache
         from numba.core.ccallback import CFunc
         from numba.core.codegen import JITCodeLibrary
         from numba.core.compiler import Compiler
@@ -185,7 +185,7 @@ def _announce() -> None:
 def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
     """Cache what Numba compiles of a function of this package, if a folder for it is writable."""
     try:
-        cache: Any = FunctionCache(function)  # type: ignore[no-untyped-call]
+        compiled.enable_caching()
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
@@ -194,9 +194,8 @@ def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
         return
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
     # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
-    cache._cache_file._source_stamp = _source_digest(_top_folder(function))
-    cache._guard_against_spurious_io_errors = _without_errors_of_the_disk
-    compiled._cache = cache
+    compiled._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
+    compiled._cache._guard_against_spurious_io_errors = _without_errors_of_the_disk
 
 
 @contextmanager
