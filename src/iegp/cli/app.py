@@ -172,6 +172,21 @@ def demo(options: DemoOptions) -> int:
     return demo(options.out, options.rows, options.seed)
 
 
+@app.command(name="compile")
+def compile_functions() -> None:
+    """Compile everything for this machine, with progress: first calls are then quick. For images and CI.
+
+    Compiled code is kept beside the package, or in the folder NUMBA_CACHE_DIR.
+
+    [bold]Example[/bold]
+
+      iegp compile
+    """
+    from iegp.cli.compiling import compile_all
+
+    raise typer.Exit(compile_all())
+
+
 _GO_ON = "go on with the same command and --resume if the run has a --save"
 _NO_SPACE = f"; make room, then {_GO_ON}"
 _REMEDIES = {

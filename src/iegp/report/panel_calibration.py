@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
 
+from iegp._imports import on_demand
 from iegp.report import svg
 from iegp.report.chart import Key, chart
 from iegp.report.scales import Axis, linear, shares
@@ -107,7 +107,7 @@ def by_chance(n: Float | float, share: Float) -> tuple[Float, Float]:
     """Return the range of 95 % of the observed shares if the true share is ``share``."""
     n = np.maximum(np.round(n), 1.0)
     few, reach = np.minimum(n, _MOST_EXACT), 1.96 * np.sqrt(np.maximum(share * (1.0 - share), 0.0) / n)
-    low, high = (binom.ppf(quantile, few, share) / few for quantile in (0.025, 0.975))
+    low, high = (on_demand("scipy.stats").binom.ppf(quantile, few, share) / few for quantile in (0.025, 0.975))
     is_exact = n <= _MOST_EXACT
     return np.where(is_exact, low, share - reach), np.where(is_exact, high, share + reach)
 
