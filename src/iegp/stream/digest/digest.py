@@ -12,7 +12,7 @@ from iegp.errors import InputError
 from iegp.storage.schema import count, take
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores
-from iegp.stream.digest.accumulators import BlockBuffer, Latest, Thinned
+from iegp.stream.digest.accumulators import BlockBuffer, Latest, ScoreSums, Thinned
 from iegp.stream.digest.class_scores import OTHER, UNKNOWN, ClassScores, KnownClasses
 from iegp.stream.digest.key_scores import KeyScores
 from iegp.stream.digest.number_scores import NumberScores
@@ -179,8 +179,14 @@ class Digest:
 
     def arrays(self) -> Arrays:
         """Everything else."""
-        parts = {"pending": self._pending, "scores": self._scores, "points": self._points, "strip": self._strip}
-        parts |= {"recent": self._recent, "surprises": self._surprises}
+        parts: dict[str, BlockBuffer | ScoreSums | Thinned | Latest | Surprises] = {
+            "pending": self._pending,
+            "scores": self._scores,
+            "points": self._points,
+            "recent": self._recent,
+            "surprises": self._surprises,
+            "strip": self._strip,
+        }
         arrays: Arrays = {}
         for prefix, part in parts.items():
             arrays.update(part.arrays(prefix))

@@ -68,11 +68,9 @@ class NumberScores(ScoreSums):
         errors = [y - mean, y - before.mean, y - before.last]
         # Some likelihoods give no intervals.
         bounded, covered = ~np.isnan(upper - lower), (lower <= y) & (y <= upper)
-        columns = np.column_stack(
-            [scored, *(error**2 for error in errors), *map(np.abs, errors), compared, log, naive_log, bounded, covered]
-            + [np.where(bounded, upper - lower, 0.0)]
-        )
-        self.intervals.add(row[scored].astype(np.int64), columns[scored])
+        columns = [scored, *(error**2 for error in errors), *map(np.abs, errors), compared, log, naive_log]
+        columns += [bounded, covered, np.where(bounded, upper - lower, 0.0)]
+        self.intervals.add(row[scored].astype(np.int64), np.column_stack(columns)[scored])
         self._tally(y, mean, std, pit, scored)
 
     def _before(self, y: Float, slots: Int | None) -> tuple[MomentsBefore, MomentsBefore]:

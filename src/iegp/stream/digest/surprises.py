@@ -49,8 +49,8 @@ class Surprises:
         """The rows, with their points by name."""
         rows = zip(self.row.tolist(), self.names, self.surprise.tolist(), self.points.tolist(), strict=True)
         return tuple(
-            Surprise(row, *names, surprise, dict(zip(columns, points, strict=True)))
-            for row, names, surprise, points in rows
+            Surprise(row, name, key, surprise, dict(zip(columns, points, strict=True)))
+            for row, (name, key), surprise, points in rows
         )
 
     def arrays(self, prefix: str) -> Arrays:
