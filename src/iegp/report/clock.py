@@ -13,7 +13,8 @@ from iegp.typing import Float
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY = 86_400
 # Seconds between ticks, up to a week; then months.
-_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY)
+_CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+_SECONDS = (*_CLOCK, DAY, 2 * DAY, 3 * DAY, 7 * DAY)
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 1970 began on a Thursday, and weeks begin on Mondays.
