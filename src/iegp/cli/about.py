@@ -95,7 +95,6 @@ def about_run(job: Job, run_state: RunState) -> About:
         versions=versions(),
         notes=notes(job),
         unit=str(run_state.config.get("unit") or ""),
-        time=job.plan.time or "",
         inputs=[] if job.learner is None else input_rows(job, job.learner.model),
     )
 
@@ -201,7 +200,7 @@ def from_config(config: dict[str, Any]) -> About:
         for row, time, kind, strength in config["changes"]
     ]
     about = About(**{**config, "experts": experts, "notes": notes, "inputs": inputs, "changes": changes})
-    words = (about.title, about.source, about.target, about.task, about.model, about.unit, about.time)
+    words = (about.title, about.source, about.target, about.task, about.model, about.unit)
     is_good = all(isinstance(word, str) for word in words) and isinstance(about.n_columns, int)
     if not is_good or not isinstance(about.config, dict) or not isinstance(about.versions, dict):
         raise ValueError("an entry about the run is not of its kind")

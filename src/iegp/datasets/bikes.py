@@ -97,12 +97,12 @@ def _others(hour: Float, working: Float) -> Float:
 def _weather(n: int, hour: Float, rng: np.random.Generator) -> _Weather:
     """Weather that persists for days; values as a station would report them."""
     day = np.arange(n) / 24.0
-    season = 11.0 - 9.0 * np.cos(2 * np.pi * (day - 20.0) / 365.0)
+    season: Float = 11.0 - 9.0 * np.cos(2 * np.pi * (day - 20.0) / 365.0)
     warmth = season + 3.5 * np.cos(2 * np.pi * (hour - 15.0) / 24.0) + 3.5 * _persistent(n, 60.0, rng)
     front = _persistent(n, 12.0, rng)
     rain = np.where(front > 1.1, rng.gamma(1.5, 1.0, n), 0.0)
     wind = 3.5 * np.exp(0.45 * _persistent(n, 18.0, rng))
-    return _Weather(np.round(warmth - 2.0 * (rain > 0.0), 1), np.round(rain, 1), np.round(wind, 1))
+    return _Weather(*(np.asarray(np.round(own, 1)) for own in (warmth - 2.0 * (rain > 0.0), rain, wind)))
 
 
 def _persistent(n: int, memory: float, rng: np.random.Generator) -> Float:

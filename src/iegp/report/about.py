@@ -76,8 +76,6 @@ class About:
     command: str = ""
     unit: str = ""
     """Unit of the target, such as ``"bikes"``."""
-    time: str = ""
-    """Name of the column of time stamps."""
     inputs: list[InputRow] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     timing: Timing | None = None

@@ -108,7 +108,7 @@ def _facts(results: Results, about: About) -> list[tuple[str, str]]:
     clock, timing = clock_of(results), about.timing
     if clock is not None:
         span = f"{date_and_time(clock.time[0])} to {date_and_time(clock.time[-1])}"
-        facts.append((about.time or "Time", span))
+        facts.append(("Period", span))
     if timing is not None and timing.seconds is not None:
         speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
         facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))

@@ -12,7 +12,7 @@ from iegp.report.about import Change
 from iegp.report.blocks import Key, Panel, Panels, Section, Text, nothing, thinned
 from iegp.report.chart import chart
 from iegp.report.scales import FEW, Axis, fitted, linear, run_axis
-from iegp.report.series import Rows, Series, rows_of, zoomable
+from iegp.report.series import Rows, Series, zoomable
 from iegp.report.text import rows as rows_
 from iegp.report.text import short, whole
 from iegp.stream.digest import Results
@@ -39,7 +39,7 @@ def predictions_of_numbers(results: Results, target: str, changes: Sequence[Chan
 
 
 def _series(results: Results, target: str) -> Series:
-    faint = _faint(rows_of(results).columns["mean"])
+    faint = _faint(results.recent.columns["mean"])
     has_intervals = bool(np.isfinite(results.predictions.columns["upper"]).any())
 
     def marks(x: Axis, y: Axis, rows: Rows) -> list[svg.Path]:

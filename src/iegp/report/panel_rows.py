@@ -69,7 +69,7 @@ def _number_columns(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
     columns.append((Head("Came"), shown("label")))
     if all(math.isnan(own.columns["lower"]) for own in found):
         del columns[1]
-    return [*columns, (Head("Off, in std"), [Cell(number(own.surprise)) for own in found])]
+    return [*columns, (Head("Off by, in std"), [Cell(number(own.surprise)) for own in found])]
 
 
 def _class_columns(results: Results, found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
