@@ -32,10 +32,12 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             rows, columns, times = self._continue(X, y, extra, check_input, time)
             n_blind = online.rows_before_a_label(self.model_, len(rows))
+            n_before = self.model_.n_seen
             predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
-        return PrequentialRun.of_predictions(predictions, targets, single, level=float(level), n_blind=n_blind)
+        own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}
+        return PrequentialRun.of_predictions(predictions, targets, single, **own)
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
         del extra, reset
