@@ -51,6 +51,9 @@ class StreamOptions(RunOptions):
     task: Annotated[str | None, Option(help="regression, classification, count or ordinal; found if not said.")] = None
     out: Annotated[str | None, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None
     report: Annotated[str | None, Option(help="An HTML page about the run."), FREE] = None
+    live: Annotated[int | None, Option(help="Serve that page on this port while the run goes on; 0: any."), FREE] = None
+    live_host: Annotated[str, Option(help="Where --live listens; 0.0.0.0 lets other machines in."), FREE] = "127.0.0.1"
+    unit: Annotated[str | None, Option(help="Unit of the target in the report, as bikes.")] = None
     model: Annotated[str, Option(help=f"{', '.join(MODELS)}.")] = "default"
     config: Annotated[str | None, Option(help="A TOML file with these options; flags win."), FREE] = None
     seed: Seed = 0
@@ -157,7 +160,7 @@ class DemoOptions(Options):
 
     out: Annotated[str, Option("--out", "-o", help="Folder for figures and reports.")] = "runs/demo"
     rows: Annotated[int, Option(help="Rows of each stream.")] = 8000
-    seed: Annotated[int, Option(help="Of the random features and the robot.")] = 0
+    seed: Annotated[int, Option(help="Of the random features and the simulations.")] = 0
 
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}

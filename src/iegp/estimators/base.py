@@ -281,7 +281,8 @@ class StreamEstimator(ModelEstimator):
         require_y(self, y, self._label)
         rows = check_x(self, with_numbers(X, self.time_column), reset)
         labels = self._read(y, extra, reset)
-        check_consistent_length(rows, labels)
+        if len(rows) != len(labels):
+            check_consistent_length(rows, labels)
         return rows, labels
 
     def _rows_to_predict(

@@ -512,7 +512,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         if not (return_cov or return_std):
             return dist.mean
         if noise and return_std:
-            return dist.mean, dist.std
+            mean, var = dist.moments()
+            return mean, np.sqrt(var)
         rows = self.rows_of_functions(X, check_input, time)
         if return_std:
             return dist.mean, self._shaped(online.function_std(self.model_, rows, horizon))

@@ -11,7 +11,7 @@ from iegp.core.batch_view import BatchView
 from iegp.core.clock import Clock
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
-from iegp.core.fitting.experts import Experts, glitch_limit
+from iegp.core.fitting.experts import Experts, glitch_limit, one_switch_prob
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
@@ -28,7 +28,10 @@ from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags")
+_FROM_SETTINGS = (
+    *("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags"),
+    "switch_prob",
+)
 BATCH_ARRAYS = ("noise_shape", "noise_scale", "log_weights")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
@@ -122,6 +125,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         integration=INTEGRATIONS.index(settings.integration),
         glitch=glitch_limit(settings),
         lags=sizes.lags,
+        switch_prob=one_switch_prob(settings),
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
