@@ -78,6 +78,14 @@ def test_no_snapshot_is_taken_inside_a_block_and_the_next_block_waits_for_one(li
     assert not asked.is_alive()
 
 
+def test_a_long_block_leaves_the_last_page(live, monkeypatch):
+    monkeypatch.setattr("iegp.cli.live._PATIENCE_SECONDS", 0.05)
+    follow(live)
+    with live.block():
+        assert "Waiting" in get(live.address)[0]
+    assert "Waiting" not in get(live.address)[0]
+
+
 def test_other_names_and_places_get_no_answer(live):
     with pytest.raises(HTTPError, match="403"):
         get(live.address, Host="evil.example")

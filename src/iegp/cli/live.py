@@ -19,6 +19,8 @@ from iegp.report import Snapshot, render
 
 _LEAST_SECONDS = 1.0
 _POLL_SECONDS = 0.1
+# How long a request waits for the end of a block.
+_PATIENCE_SECONDS = 2.0
 # A page of another site may ask this machine for its own addresses by another name; it gets no answer.
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -35,7 +37,7 @@ class LivePage:
         # Whoever waits for the second lock holds the first, so that neither side can be starved of it.
         self._next, self._run = threading.Lock(), threading.Lock()
         self._rendering = threading.Lock()
-        self._page, self._page_version, self._made = b"", "", -_LEAST_SECONDS
+        self._page, self._page_version, self._made = render(waiting, live=True).encode(), "waiting", -_LEAST_SECONDS
         self._server = _bound(host, port, self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
         self.is_local = host in ("127.0.0.1", "localhost", "::1")
@@ -70,15 +72,20 @@ class LivePage:
         with self._rendering:
             is_old = self._version() != self._page_version
             if is_old and time.monotonic() - self._made >= _LEAST_SECONDS:
-                with self._next:
-                    self._run.acquire()
-                try:
-                    version, shown = self._version(), self._take()
-                finally:
-                    self._run.release()
-                self._page, self._page_version = render(shown, live=True).encode(), version
-                self._made = time.monotonic()
+                self._make_page()
             return self._page, self._page_version
+
+    def _make_page(self) -> None:
+        """A new page; the old one stays while a block takes long, as the first does, which may be compiled before."""
+        with self._next:
+            if not self._run.acquire(timeout=_PATIENCE_SECONDS):
+                return
+        try:
+            version, shown = self._version(), self._take()
+        finally:
+            self._run.release()
+        self._page, self._page_version = render(shown, live=True).encode(), version
+        self._made = time.monotonic()
 
 
 class _Server(ThreadingHTTPServer):
