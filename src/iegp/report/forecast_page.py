@@ -12,11 +12,12 @@ import numpy as np
 
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.report import svg
-from iegp.report.chart import Key, chart
-from iegp.report.page import document
+from iegp.report.about import About
+from iegp.report.blocks import Cell, Chart, Head, Key, Panel, Panels, Section, Table
+from iegp.report.chart import chart
+from iegp.report.page import fill_page
 from iegp.report.scales import Axis, fitted, linear, percentages
-from iegp.report.sections import long_table, nothing, panel, section, side_by_side
-from iegp.report.text import esc, number, percent
+from iegp.report.text import number, percent, short
 from iegp.storage.model_file import replace_atomically
 from iegp.typing import Float
 
@@ -70,27 +71,30 @@ def write_forecast_report(
 
 def render_forecast_report(source: str, target: str, found: Sequence[SeriesForecast]) -> str:
     """Render the page as the text of an HTML file."""
-    title = f"Forecast of {target}"
+    about = About(f"Forecast of {target}", source, target, "forecast", "", 0, versions={"iegp": version("iegp")})
     facts = [("Source", source), ("Target", target), ("Series", f"{len(found):,}")]
-    listed = "".join(f"<div><dt>{name}</dt><dd>{esc(value)}</dd></div>" for name, value in facts)
-    header = f'<header><h1>{esc(title)}</h1><dl class="facts">{listed}</dl></header>'
-    main = "".join(_series(place, series, target) for place, series in enumerate(found))
-    footer = f"<footer>Written by iegp {esc(version('iegp'))}. One file, no network.</footer>"
-    return document(title, header, main, footer)
+    verdict = found[0].verdict if len(found) == 1 else f"{len(found):,} series, a sentence on each below."
+    return fill_page(about, verdict, facts, [], [_series(place, one, target) for place, one in enumerate(found)])
 
 
-def _series(place: int, series: SeriesForecast, target: str) -> str:
-    fan = panel("Newest forecast", "Rows before the origin, and what is expected after it.", _fan(series, target))
+def _series(place: int, series: SeriesForecast, target: str) -> Section:
+    name = series.name or target
+    fan = Panel("Newest forecast", "Rows before the origin, and what is expected after it.", [_fan(series, target)])
+    made = Section(f"series-{place}", short(name), series.verdict, link=short(name))
     if not np.any(series.run.is_scored):
-        return section(f"series-{place}", series.name or target, esc(series.verdict), fan)
-    scores = side_by_side(
-        panel("Error by horizon", "Mean absolute error over all origins; lower is better.", _errors(series)),
-        panel("Coverage by horizon", "Share of labels inside their interval, over all origins.", _coverage(series)),
+        return made.holding(fan)
+    scores = Panels(
+        [
+            Panel("Error by horizon", "Mean absolute error over all origins; lower is better.", [_errors(series)]),
+            Panel(
+                "Coverage by horizon", "Share of labels inside their interval, over all origins.", [_coverage(series)]
+            ),
+        ]
     )
-    return section(f"series-{place}", series.name or target, esc(series.verdict), fan, scores, _table(series))
+    return made.holding(fan, scores, _table(series))
 
 
-def _fan(series: SeriesForecast, target: str) -> str:
+def _fan(series: SeriesForecast, target: str) -> Chart:
     horizon = len(series.mean)
     known = series.y[-_DRAWN * horizon :]
     before, after = np.arange(1.0 - len(known), 1.0), np.arange(0.0, horizon + 1.0)
@@ -106,7 +110,7 @@ def _fan(series: SeriesForecast, target: str) -> str:
         svg.dots(x, y, before, known, f"truth{svg.big(len(known))}"),
     ]
     band = f"{100 * series.run.level:g} % interval"
-    legend = [Key("dots", "truth", "known"), Key("line", "ours", "forecast"), Key("area", "band", esc(band))]
+    legend = [Key("dots", "truth", "known"), Key("line", "ours", "forecast"), Key("area", "band", band)]
     return chart(x, y, marks, legend=legend, name=f"forecast of {target}", height="tall")
 
 
@@ -115,18 +119,18 @@ def _ahead(series: SeriesForecast) -> tuple[Float, Axis]:
     return rows, fitted(1.0, max(rows[-1], 2.0), "rows ahead")
 
 
-def _errors(series: SeriesForecast) -> str:
+def _errors(series: SeriesForecast) -> Chart:
     rows, x = _ahead(series)
     lines = {"forecast": series.run.mae, **series.naive}
     highest = max(float(np.nanmax(values, initial=0.0)) for values in lines.values())
     y = linear(0.0, highest, "mean absolute error", from_zero=True)
     styles = dict(zip(lines, ("ours", "c2", "c3"), strict=False))
     marks = [svg.line(x, y, rows, values, styles[name]) for name, values in lines.items()]
-    legend = [Key("line", styles[name], esc(name)) for name in lines]
+    legend = [Key("line", styles[name], name) for name in lines]
     return chart(x, y, marks, legend=legend, name="error by horizon")
 
 
-def _coverage(series: SeriesForecast) -> str:
+def _coverage(series: SeriesForecast) -> Chart:
     rows, x = _ahead(series)
     covered = series.run.coverage
     y = percentages(min(0.8, float(covered.min())), 1.0, "inside")
@@ -134,14 +138,12 @@ def _coverage(series: SeriesForecast) -> str:
     return chart(x, y, marks, name="coverage by horizon")
 
 
-def _table(series: SeriesForecast) -> str:
-    naive = series.naive
-    if not len(series.mean):
-        return nothing("There is no forecast.")
-    heads = ["rows ahead", "forecast", "lower", "upper", "error", *naive, "inside"]
-    columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
+def _table(series: SeriesForecast) -> Table:
+    naive, run = series.naive, series.run
+    heads = [Head(text) for text in ("rows ahead", "forecast", "lower", "upper", "error", *naive, "inside")]
+    columns = [series.mean, series.lower, series.upper, run.mae, *naive.values()]
     lines = [
-        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(series.run.coverage[k]))]
-        for k in range(len(series.mean))
+        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(run.coverage[k]))]
+        for k in range(run.horizon)
     ]
-    return long_table(heads, lines, _SHOWN)
+    return Table(heads, [[Cell(text) for text in line] for line in lines], _SHOWN)
