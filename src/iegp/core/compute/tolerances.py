@@ -345,3 +345,19 @@ LANES = 256
 MOST_FUSED_FEATURES = 512
 MOST_FUSED_EXPERTS = 1024
 MOST_FUSED_ROWS = 64
+
+# --- forecasts ------------------------------------------------------------------------------------
+
+# Harmonics of a season among the inputs: a daily or yearly shape beyond them comes from the values a season ago.
+SEASON_HARMONICS = 2
+# How far one label outside its interval widens the intervals of that horizon. Labels of one series miss in runs as
+# long as the horizon, so the step is small: 24 misses in a row widen by half.
+INTERVAL_STEP = 0.02
+# Factor by which intervals may become wider or narrower than those of the model.
+MOST_WIDENING = 20.0
+# Origins that the dependence between horizons is the mean of, once there are so many.
+DEPENDENCE_ORIGINS = 1000
+# Normal scores of labels are cut here: one label far out should not decide about the dependence.
+LARGEST_NORMAL_SCORE = 4.0
+# Labels and inputs beyond this are refused: squares of differences must be finite.
+LARGEST_IN_SERIES = 1.0e100
