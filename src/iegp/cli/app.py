@@ -161,7 +161,7 @@ def embed(options: EmbedOptions) -> int:
 @app.command()
 @command(DemoOptions)
 def demo(options: DemoOptions) -> int:
-    """Stream real data and a robot arm that picks up a load through the untuned model; nothing to download.
+    """Stream hourly bike rentals and a robot arm that picks up a load through the untuned model; both are simulated.
 
     [bold]Example[/bold]
 

@@ -170,6 +170,11 @@ class StreamEstimator(ModelEstimator):
         """The experts, in the order of ``expert_weights_``; printed as a table, largest weight first."""
         return experts_of(self._fitted())
 
+    @property
+    def lags_(self) -> tuple[int, ...]:
+        """How many rows back the labels are that are inputs; with ``lags="auto"`` chosen when the warm-up ends."""
+        return tuple(self._fitted().experts.ensemble.lags.offsets.tolist())
+
     def settings(self, n_outputs: int) -> Settings:
         """Return the checked constructor arguments.
 

@@ -13,7 +13,7 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-from iegp.estimators.defaults import DRIFT_VARS, Default
+from iegp.estimators.defaults import AUTO_LAGS, DRIFT_VARS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
@@ -52,6 +52,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
+        auto_lags=_is_auto(parameters.get("lags")),
     )
 
 
@@ -141,12 +142,18 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
     """Offsets in rows; a number asks for as many of the newest labels that are known."""
     if value is None:
         value = default
+    if _is_auto(value):
+        value = AUTO_LAGS
     if _is_several(value):
         offsets = _plain(value)
         return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets
     check_whole("lags", _plain(value), 0)
     check_whole("delay", delay, 0)
     return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
+
+
+def _is_auto(lags: Any) -> bool:
+    return isinstance(lags, str) and lags == "auto"
 
 
 def _robust(value: Any, weights: Any) -> bool:
@@ -165,6 +172,8 @@ def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     given = dict(vars(settings)) | {"random_state": settings.seed, "switch_prob": settings.switch_array()}
     for name in ("prior_var", "noise_var", "overdispersion"):
         given[name] = "evidence" if given[name] is None else given[name]
+    if settings.auto_lags:
+        given["lags"] = "auto"
     if settings.likelihood in (*BUILT_IN, "gaussian"):
         del given["likelihood"]  # it follows from the estimator and its other arguments
     return {name: given[name] for name in names if name in given}

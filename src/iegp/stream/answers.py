@@ -64,6 +64,8 @@ class Answers:
     """(n,): rows of a key that has no model of its own; the model that all keys start from answered."""
     naive: Float | None = None
     """(n, ...): of late labels, what naive forecasts knew when the rows were answered."""
+    time: Float | None = None
+    """(n,): when the rows came, in seconds since 1970, where the stream says so."""
 
     def __len__(self) -> int:
         return len(self.row)

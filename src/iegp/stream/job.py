@@ -341,11 +341,12 @@ class Job:
         unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
         if kind == DUPLICATE:
             self.counters.duplicates += n
-            yield Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys, note=DUPLICATE)
+            answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys, note=DUPLICATE)
+            yield replace(answers, time=self.encoder.seconds(x))
             return
         self.counters.unnamed += sum(place is None for place in waiting)
         answered = learner.ask(x, [place is not None for place in waiting], keys)
-        answers = Answers(answered.predictions, rows, unknown, learner.classes, ids, keys)
+        answers = Answers(answered.predictions, rows, unknown, learner.classes, ids, keys, time=self.encoder.seconds(x))
         self._remember(answers, x, answered, waiting)
         yield answers
 
@@ -354,7 +355,8 @@ class Job:
         for predictions, classes in self._learner().learn(x, labels, keys):
             some = slice(start, start + predictions.n_rows)
             some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
-            yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+            answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+            yield replace(answers, time=self.encoder.seconds(x[some]))
             start = some.stop
 
     def _remember(self, answers: Answers, x: Float, answered: Answered, waiting: list[Waiting | None]) -> None:
@@ -388,6 +390,7 @@ class Job:
             keys,
             note=LATE,
             naive=waiting.naive[None],
+            time=self.encoder.seconds(x),
         )
 
     # -- storing ---------------------------------------------------------------------------------------------------

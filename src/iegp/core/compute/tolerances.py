@@ -108,6 +108,12 @@ FIRST_BATCH_PART = 3
 MOST_BATCH_ROWS, BATCH_ITERATIONS, LEAST_BATCH_WEIGHT = 4096, 100, 1.0e-12
 # Labels that later rows see are kept in memory, and moved by one place with every row.
 MAX_LAG = 10_000
+# Seasonal lags: at most so many seasons; a season is seen at least so often in the warm-up rows; so many peaks of each
+# autocorrelation are looked at, which stand out by so many standard errors of an uncorrelated series.
+MOST_SEASONS, SEASON_REPEATS, SEASON_PEAKS, SEASON_SIGNIFICANCE = 2, 3, 6, 3.0
+# The log evidence must gain this much by a season, far above what the best of a few useless ones gains by chance; and a
+# shorter season is preferred that gains this share of what the best one does.
+SEASON_GAIN, SEASON_SHARE = 10.0, 0.8
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.
