@@ -235,8 +235,8 @@ MANY_DOF = 30.0
 # The series of the centre serves squares up to this; no series needs more terms (a guard, not a tolerance).
 CENTRE_SQUARE = 16.0
 STUDENT_MAX_TERMS = 2000
-# Up to this square of the argument the closed forms for whole degrees of freedom keep twelve digits of the lower tail.
-CLOSED_FORM_SQUARE = 9.0
+# Up to this square of the argument the closed forms for whole degrees of freedom keep eleven digits of the lower tail.
+CLOSED_FORM_SQUARE = 16.0
 # An expert with less weight than this share of the smaller tail (1e-9 for intervals of 95 %) cannot be seen in its
 # quantile; in a distribution function, one with less than this share of half the probability.
 NEGLIGIBLE_TAIL_SHARE = 4.0e-8
