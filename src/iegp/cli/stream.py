@@ -103,7 +103,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         for name, advice in unused.items():
             say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
         n_classes = len(plan.order or plan.classes)
-        settings = settings_of(options.model, task, options.seed, _parameters(options), n_classes)
+        settings = settings_of(options.model, task, options.seed, _parameters(options, task), n_classes)
         job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
         job.n_threads = options.jobs
         config = options.recorded() | {"task": task, "id": plan.id}
@@ -120,7 +120,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     return job, run_state, source
 
 
-def _parameters(options: StreamOptions) -> dict[str, Any]:
+def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     check_choice("drift-per", options.drift_per, "row", "time")
     parameters = dict(options.parameters)
@@ -128,6 +128,11 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
         parameters["drift_per"] = "time"
     if options.delay:
         parameters["delay"] = options.delay
+    if options.conformal is not None:
+        parameters["conformal"] = options.conformal
+    if parameters.get("conformal") is not None:
+        _check_conformal(options, task)
+        parameters["conformal_levels"] = (options.level,)
     if options.lags is not None:
         parameters["lags"] = _lags(options.lags)
     _check_elapsed(options, parameters)
@@ -139,6 +144,13 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
             )
         parameters["lags"] = 0
     return parameters
+
+
+def _check_conformal(options: StreamOptions, task: str) -> None:
+    if task != "regression":
+        raise UsageError(f"--conformal {options.conformal} is for labels that are numbers, and the task is {task}")
+    if options.intervals != "exact":
+        raise UsageError(f"--conformal {options.conformal} needs quantiles: leave out --intervals {options.intervals}")
 
 
 def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from iegp.core import conformal as conf
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
 from iegp.core.batch_view import BatchView, batch_view
@@ -38,9 +39,11 @@ from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.kernels import Inputs
 from iegp.core.lags import lags_from, with_lags
 from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
+from iegp.core.late import mixture as late_mixture
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
+from iegp.core.predictive.components import Components
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
@@ -75,6 +78,8 @@ class Online:
     """Where drift is per unit of time: when rows came."""
     batch: BatchView | None = None
     """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
+    conformal: conf.Conformal | None = None
+    """Where intervals keep their level: what is tracked."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -133,6 +138,7 @@ def begin(
         fills_gaps=fills_gaps,
         waiting=none_waiting(experts.ensemble, n_columns, n_labels) if settings.delay else None,
         clock=new_clock(warms_up) if settings.drift_per == "time" else None,
+        conformal=conf.begin(settings.conformal, n_outputs) if settings.conformal else None,
     )
 
 
@@ -229,6 +235,15 @@ def predict(model: Online, x: Float, horizon: int | None = None, time: Float | N
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
+def interval(model: Online, dist: Mixture, level: float) -> tuple[Float, Float]:
+    """Ends (n, D) of the intervals of rows that come next, whose distribution is ``dist``."""
+    components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
+    if model.conformal is None:
+        lower, upper = replace(dist, single_output=False).interval(level)
+        return lower, upper
+    return conf.next_interval(model.conformal, components, level, model.settings.delay)
+
+
 def _parts(n: int) -> list[slice]:
     return [slice(i, i + PREDICT_ROWS) for i in range(0, n, PREDICT_ROWS)]
 
@@ -291,13 +306,14 @@ def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | Non
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if time is None and model.clock is None and _is_quick(model, len(x)):
+    if time is None and model.clock is None and model.conformal is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
         model.batch = None
         return
-    if not model.is_warming_up or model.waiting is not None or model.clock is not None:
+    is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
+    if not model.is_warming_up or is_followed:
         for _ in _pass(model, x, y, n_threads, None, time):
             pass
         return
@@ -326,6 +342,8 @@ def _pass(
 ) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
+    if model.conformal is not None and level is not None:
+        model.conformal.number_of(level)
     times = checked_times(model.clock, time, len(x))
     if _is_quick(model, len(x)):
         n_before = model.state.rows[0]
@@ -387,10 +405,25 @@ def _learn_rows(
     model: Online, x: Float, y: Float, n_threads: int, level: float | None, times: Float | None
 ) -> Iterator[Predictions]:
     x, y = _x(model, x), model.scaling.standardise_y(y)
-    options = ens.PassOptions(n_threads, level, is_live=not model.is_warming_up)
+    followers = _followers(model)
+    options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
     for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
+        _keep_followers(model, followers)
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
+
+
+def _followers(model: Online) -> ens.Followers | None:
+    if model.conformal is None:
+        return None
+    # Before the first label has come there is a refit to come, and nothing before it.
+    is_blind = model.is_warming_up and not len(model.kept_x)
+    return ens.Followers(model.conformal, model.settings.delay, is_blind)
+
+
+def _keep_followers(model: Online, followers: ens.Followers | None) -> None:
+    if followers is not None:
+        model.conformal = followers.conformal
 
 
 def _learn_late(
@@ -401,10 +434,12 @@ def _learn_late(
     ensemble, before = model.experts.ensemble, model.waiting
     steps = _steps(model, times)
     new = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
-    options = ens.PassOptions(level=level, is_timed=steps is not None)
+    followers = _followers(model)
+    options = ens.PassOptions(level=level, is_timed=steps is not None, followers=followers)
     found, after = learn_delayed(
         ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
     )
+    _keep_followers(model, followers)
     rows_x, rows_y = np.concatenate([before.x, x]), np.concatenate([before.y, y])
     n_arrived = len(rows_x) - len(after.x)
     model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
@@ -440,11 +475,22 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     else:
         label = label._replace(walk=float(-label.n_steps))
     learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+    if draft.conformal is not None and label.interval is not None and label.asked is not None:
+        score = _late_score(draft, label)
+        draft.conformal = conf.learn_late(draft.conformal, score, label.interval, float(label.y[0, 0]))
     _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
     _let_go_of_times(draft)
     model.__dict__.update(draft.__dict__)
+
+
+def _late_score(model: Online, label: Label) -> float:
+    """The score of a label under the answer that was given."""
+    assert label.asked is not None
+    dist = late_mixture(model.experts.ensemble, label.asked)
+    components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
+    return float(conf.scores_of(components, label.y, dist.cdf(label.y[:, 0])[:, None])[0, 0])
 
 
 def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:

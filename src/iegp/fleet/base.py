@@ -110,8 +110,8 @@ class LocalFleet(FleetBase):
     """
 
     dtype: str
-    knows_delay = False
-    """Whether rows of a key can wait for their labels."""
+    is_plain = True
+    """Whether rows of a key cannot wait for their labels, nor intervals keep their level."""
 
     def _begin(self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str) -> None:
         """Start without keys; the states that an engine allocates begin as that of ``model``."""
@@ -124,7 +124,7 @@ class LocalFleet(FleetBase):
 
     def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
-        taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.knows_delay)
+        taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.is_plain)
         state = taken.model.state.copy()
         # A new key has no labels yet; those that the template has seen are of other keys.
         model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
@@ -284,7 +284,12 @@ class LocalFleet(FleetBase):
 
     def _restore(self, stored: fleet_file.Stored) -> Self:
         """Restore the contents of a file."""
-        if stored.model.settings.delay and not self.knows_delay:
+        if stored.model.settings.conformal and self.is_plain:
+            raise InputError(
+                "the file holds a fleet with conformal='online', which tracks how often labels are missed; "
+                f"load it with iegp.Fleet, not with {type(self).__name__}"
+            )
+        if stored.model.settings.delay and self.is_plain:
             raise InputError(
                 f"the file holds a fleet with delay={stored.model.settings.delay}, whose rows wait; "
                 f"load it with iegp.Fleet, not with {type(self).__name__}"

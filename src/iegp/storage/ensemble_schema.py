@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from iegp.core.compute.tolerances import (
     FARTHEST_LINEAR,
+    FARTHEST_SCORE,
+    LARGEST_DEBT,
     LARGEST_FREQUENCY,
     LARGEST_SQUARE,
     LONGEST_GAP,
@@ -361,6 +363,19 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
         "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
+    }
+
+
+def conformal_schema(settings: Settings, n_outputs: int, n_waiting: int, n_keys: int | None = None) -> dict[str, Field]:
+    """What intervals that keep their level remember (:class:`iegp.core.conformal.Conformal`); or that of keys."""
+    n_levels, front = len(settings.conformal), () if n_keys is None else (n_keys,)
+    low = (0.0, -FARTHEST_SCORE, -LARGEST_DEBT, 0.0)
+    high = (FARTHEST_SCORE, FARTHEST_SCORE, LARGEST_DEBT, schema.LARGEST_COUNT)
+    answers = np.array([FARTHEST_SCORE, *np.ones(n_levels)])
+    sides = Rule("be -1, 0 or 1 beside the score", lambda a: np.isin(a, (-1.0, 0.0, 1.0)) | (answers > 1.0))
+    return {
+        "conformal.track": Field((*front, n_levels, n_outputs, 4), low, high),
+        "conformal.waiting": Field((n_waiting, n_outputs, 1 + n_levels), -answers, answers, gaps=True, rules=(sides,)),
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from iegp.core.batch_view import BatchView
 from iegp.core.clock import Clock
+from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit
@@ -57,6 +58,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.clock is not None:
         first, last, unit, held = model.clock
         arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
+    if model.conformal is not None:
+        arrays |= {"conformal.track": model.conformal.track, "conformal.waiting": model.conformal.waiting}
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
@@ -88,6 +91,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             check_label_range(model, model.waiting.y)
         if settings.drift_per == "time":
             model.clock = _clock(model, arrays)
+        if settings.conformal:
+            model.conformal = _conformal(model, arrays)
         if "batch_steps" in config:
             model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
@@ -158,6 +163,13 @@ def _clock(model: Online, arrays: Arrays) -> Clock:
     if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
         raise ValueError("the times of rows are not in order")
     return clock
+
+
+def _conformal(model: Online, arrays: Arrays) -> Conformal:
+    """What intervals that keep their level remember."""
+    n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+    check_arrays(ensemble_schema.conformal_schema(model.settings, model.n_outputs, n_waiting), arrays)
+    return Conformal(np.array(model.settings.conformal), **part_of(arrays, "conformal"))
 
 
 def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:

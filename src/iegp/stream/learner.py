@@ -189,6 +189,7 @@ class Learner:
             return current, predictions_of(np.array([np.nan]), **numbers)
         with_pit = self.task == "regression" and not self.cheap_intervals
         pit = late.mixture(ensemble, asked).cdf([label]) if with_pit else None
+        current = current._replace(interval=(waiting.predicted[2], waiting.predicted[3]))
         far = abs(label - waiting.predicted[0]) > ensemble.glitch * waiting.predicted[1]
         log_score = late.log_score(ensemble, Label(y, asked, 1))
         return current._replace(is_far=bool(far)), predictions_of(np.array([log_score]), pit=pit, **numbers)
@@ -214,11 +215,15 @@ class Learner:
     def _class_predictions(self, proba: Float) -> Predictions:
         return predictions_of(np.full(len(proba), np.nan), proba=proba[:, : len(self.classes)])
 
-    def of_numbers(self, dist: Any) -> Predictions:
-        """Mean, standard deviation and interval of each row's distribution."""
+    def of_numbers(self, dist: Any, ends: tuple[Float, Float] | None = None) -> Predictions:
+        """Mean, standard deviation and interval of each row's distribution; ``ends`` of the intervals, if known."""
         mean, std = (np.asarray(part).reshape(-1) for part in (dist.mean, dist.std))
         if self.cheap_intervals:
             lower, upper = self.normal_interval(mean, std)
+        elif ends is not None:
+            lower, upper = ends
+        elif self.model.conformal is not None:
+            lower, upper = (end[:, 0] for end in online.interval(self.model, dist, self.level))
         else:
             lower, upper = (np.asarray(end, dtype=np.float64).reshape(-1) for end in dist.interval(self.level))
         return predictions_of(np.full(len(mean), np.nan), mean=mean, std=std, lower=lower, upper=upper)

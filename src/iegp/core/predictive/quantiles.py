@@ -38,16 +38,23 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
-            centre, spread = _rough_moments(parts)
             for k in range(q.size):
-                # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
-                side = 1.0 if q[k] <= 0.5 else -1.0
-                level = q[k] if q[k] <= 0.5 else 1.0 - q[k]
-                parts[:, LOC] *= side
-                start = side * centre - spread * _gaussian_distance(level)
-                out[k, i, d] = side * _solve(parts, level, start, spread)
-                parts[:, LOC] *= side
+                out[k, i, d] = quantile_of(parts, q[k])
     return out
+
+
+@compiled
+def quantile_of(parts: Float, q: float) -> float:
+    """The quantile at level ``q`` of one row and output, from its components (:func:`gather`)."""
+    centre, spread = _rough_moments(parts)
+    # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
+    side = 1.0 if q <= 0.5 else -1.0
+    level = q if q <= 0.5 else 1.0 - q
+    parts[:, LOC] *= side
+    start = side * centre - spread * _gaussian_distance(level)
+    found = side * _solve(parts, level, start, spread)
+    parts[:, LOC] *= side
+    return found
 
 
 @compiled
