@@ -308,6 +308,19 @@ LARGEST_DEBT = 100.0
 # Levels of intervals that can be kept.
 LEAST_LEVEL, LARGEST_LEVEL = 0.1, 0.999
 
+# --- changes of a stream ---------------------------------------------------------------------------
+
+# Log likelihood ratio at which a change is called: at most one false alarm in 10,000 rows, by simulation
+# (benchmarks/changes.py --calibrate prints it).
+CHANGE_THRESHOLD = 10.0
+# Scores are bounded, so that one wild label alone stays below the threshold.
+FARTHEST_WATCHED = 3.5
+# Rows by which the usual mean and variance of scores are known; rows after a warm-up and after a change in which none
+# is noticed.
+USUAL_ROWS, FIRST_WATCHED, ROWS_AFTER_CHANGE = 1000.0, 50.0, 100.0
+# Changes that a model lists.
+MOST_CHANGES = 100
+
 # --- latent variable model ------------------------------------------------------------------------
 
 # Inverse and Theta Theta' are computed anew after this many rows; with forgetting more often, to give the prior back.
