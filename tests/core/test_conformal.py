@@ -128,7 +128,7 @@ def test_calibrated_intervals_stay_narrow():
 def test_levels_are_fixed_when_a_model_starts():
     kept = model(conformal_levels=(0.5, 0.9)).fit(X[:100], Y[:100])
     before = copy.deepcopy(kept.model_.conformal)
-    with pytest.raises(InputError, match="0.95 is not among the levels"):
+    with pytest.raises(InputError, match=r"0\.95 is not among the levels"):
         kept.prequential(X[:5], Y[:5])
     assert_array_equal(kept.model_.conformal.track, before.track)
     assert kept.prequential(X[:5], Y[:5], level=0.9).level == 0.9

@@ -93,6 +93,7 @@ def about_run(job: Job, run_state: RunState) -> About:
         config=_in_order(used_options(run_state)),
         versions=versions(),
         notes=notes(job),
+        changes=[(change.row, change.kind) for change in job.changes],
     )
 
 
@@ -119,6 +120,9 @@ def versions() -> dict[str, str]:
 def notes(job: Job) -> list[tuple[str, str]]:
     """What happened to rows that were not plain."""
     counters, encoder, found = job.counters, job.encoder, _key_notes(job)
+    if counters.changes:
+        shown = ", ".join(f"{change.kind} at row {change.row:,}" for change in job.changes[-_SHOWN:])
+        found.append(("Changes noticed", f"{counters.changes:,}, the last: {shown}"))
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:
@@ -159,7 +163,8 @@ def from_config(config: dict[str, Any]) -> About:
     """The inverse of :func:`to_config`."""
     experts = [ExpertRow(kernel=str(kernel), drift=str(drift)) for kernel, drift in config["experts"]]
     notes = [(str(heading), str(words)) for heading, words in config["notes"]]
-    about = About(**{**config, "experts": experts, "notes": notes})
+    changes = [(int(row), str(kind)) for row, kind in config.get("changes", [])]
+    about = About(**{**config, "experts": experts, "notes": notes, "changes": changes})
     words = (about.title, about.source, about.target, about.task, about.model)
     is_good = all(isinstance(word, str) for word in words) and isinstance(about.n_columns, int)
     if not is_good or not isinstance(about.config, dict) or not isinstance(about.versions, dict):

@@ -77,6 +77,10 @@ class StreamOptions(RunOptions):
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
     guard_formulas: GuardFormulas = False
+    alarm: Annotated[str | None, Option(help="A file that gets a line of JSON per change of the stream."), FREE] = None
+    alarm_command: Annotated[
+        NAMES, Option(help="A command that gets these lines, at most once a minute: program,argument,..."), FREE
+    ] = ()
     jobs: Annotated[int, Option(help="Threads."), FREE] = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 

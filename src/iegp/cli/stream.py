@@ -76,7 +76,7 @@ def stream(options: StreamOptions) -> int:
 
 
 def _check(options: StreamOptions) -> None:
-    check_options(options, out=options.out, report=options.report)
+    check_options(options, out=options.out, report=options.report, alarm=options.alarm)
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
     if options.jobs < 1:
         raise UsageError(f"--jobs {options.jobs} must be at least 1")

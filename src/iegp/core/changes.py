@@ -35,10 +35,14 @@ from iegp.typing import Float
 
 KINDS = ("level", "noise", "relation")
 LEVEL, NOISE, RELATION = range(3)
-# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction.
-LEVEL_SIZES = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
+# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction with the
+# variance around it: a large change of the relation is more than a slope.
+LEVEL_SIZES = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
 NOISE_SIZES = (0.25, 2.5, 6.0)
-RELATION_SIZES = (-1.0, -0.5, 0.5, 1.0)
+RELATION_SIZES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
+# Nats by which a level or a relation must explain more than noise to be called so: after a few noisy rows one of their
+# sizes fits well by chance.
+MARGINS = (2.0, 0.0, 1.5)
 N_SUMS = len(LEVEL_SIZES) + len(NOISE_SIZES) + len(RELATION_SIZES)
 _LARGEST_TAIL = 0.5 * math.erfc(FARTHEST_WATCHED * math.sqrt(0.5))
 # Columns of ``usual``: of scores mean, variance, covariance with the one before, and the last; of predictions mean and
@@ -76,15 +80,15 @@ class Changes(NamedTuple):
     """(D, 8)"""
     log: Float
     """(at most 100, 4): row, time, number of the kind and strength of the last changes, newest last."""
-    counts: Float
-    """(2,): rows so far, and changes so far."""
+    total: Float
+    """(1,): changes so far, also those that are no longer listed."""
     waiting: Float
     """(k, 2 D): scores and predictions of rows whose labels have not arrived; NaN where they do not count."""
 
     @property
     def n_changes(self) -> int:
         """How many changes were noticed, also those that are no longer listed."""
-        return int(self.counts[1])
+        return int(self.total[0])
 
     def since(self, row: int) -> list[Change]:
         """The last changes, noticed at this row or later."""
@@ -96,23 +100,36 @@ def begin(n_outputs: int) -> Changes:
     usual = np.zeros((n_outputs, 8))
     usual[:, [VARIANCE, SPREAD]] = 1.0
     usual[:, HOLD] = FIRST_WATCHED
-    empty = np.zeros((n_outputs, N_SUMS)), usual, np.empty((0, 4)), np.zeros(2), np.empty((0, 2 * n_outputs))
+    empty = np.zeros((n_outputs, N_SUMS)), usual, np.empty((0, 4)), np.zeros(1), np.empty((0, 2 * n_outputs))
     return Changes(*empty)
 
 
-def watch(changes: Changes, new: Float, times: Float | None, delay: int) -> Changes:
-    """Rows (n, 2 D) of scores and predictions that are answered, whose labels arrive ``delay`` rows later."""
+class Span(NamedTuple):
+    """Which rows of the stream are watched."""
+
+    first: int = 0
+    """Number of the first."""
+    times: Float | None = None
+    """(n,), if they are known."""
+    delay: int = 0
+    """Rows by which their labels come late."""
+
+
+FROM_START = Span()
+
+
+def watch(changes: Changes, new: Float, span: Span) -> Changes:
+    """Rows (n, 2 D) of scores and predictions that are answered."""
     sums, usual, found = changes.sums.copy(), changes.usual.copy(), np.empty((len(new), 3))
     rows = np.concatenate([changes.waiting, new])
-    n_found = _watch(sums, usual, rows, len(new), delay, found)
-    at = found[:n_found, 0].astype(np.int64)
-    n_before, n_changes = changes.counts
-    noticed = np.empty((n_found, 4))
-    noticed[:, 0], noticed[:, 1] = n_before + at, np.nan if times is None else times[at]
-    noticed[:, 2:] = found[:n_found, 1:]
-    log = np.concatenate([changes.log, noticed])[-MOST_CHANGES:]
-    counts = np.array([n_before + len(new), n_changes + n_found])
-    return Changes(sums, usual, log, counts, rows[max(len(rows) - delay, 0) :].copy())
+    n_found = _watch(sums, usual, rows, len(new), span.delay, found)
+    log = changes.log
+    if n_found:
+        at, noticed = found[:n_found, 0].astype(np.int64), np.empty((n_found, 4))
+        noticed[:, 0], noticed[:, 1] = span.first + at, np.nan if span.times is None else span.times[at]
+        noticed[:, 2:] = found[:n_found, 1:]
+        log = np.concatenate([log, noticed])[-MOST_CHANGES:].copy()
+    return Changes(sums, usual, log, changes.total + n_found, rows[max(len(rows) - span.delay, 0) :].copy())
 
 
 @compiled
@@ -133,15 +150,17 @@ def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found
         if n_waiting + t < delay:
             continue
         row = rows[n_waiting + t - delay]
-        best, kind = 0.0, 0
+        strength, best, kind = 0.0, -math.inf, 0
         for d in range(n_outputs):
             if row[d] == row[d] and row[n_outputs + d] == row[n_outputs + d]:
                 _add(sums[d], usual[d], row[d], row[n_outputs + d])
             for k in range(N_SUMS):
-                if sums[d, k] > best:
-                    best, kind = sums[d, k], _kind_of(k)
-        if best > CHANGE_THRESHOLD + math.log(n_outputs):
-            found[n_found, 0], found[n_found, 1], found[n_found, 2] = t, kind, best
+                strength = max(strength, sums[d, k])
+                own = _kind_of(k)
+                if sums[d, k] - MARGINS[own] > best:
+                    best, kind = sums[d, k] - MARGINS[own], own
+        if strength > CHANGE_THRESHOLD + math.log(n_outputs):
+            found[n_found, 0], found[n_found, 1], found[n_found, 2] = t, kind, strength
             n_found += 1
             sums[:] = 0.0
             usual[:, HOLD] = ROWS_AFTER_CHANGE
@@ -183,8 +202,9 @@ def _accumulate(sums: Float, z: float, u: float) -> None:
     for ratio in NOISE_SIZES:
         sums[k] = max(0.0, sums[k] + 0.5 * z * z * (1.0 - 1.0 / ratio) - 0.5 * math.log(ratio))
         k += 1
-    for slope in RELATION_SIZES:
-        sums[k] = max(0.0, sums[k] + slope * z * u - 0.5 * slope * slope * u * u)
+    for slope, ratio in RELATION_SIZES:
+        gap = z - slope * u
+        sums[k] = max(0.0, sums[k] + 0.5 * (z * z - gap * gap / ratio) - 0.5 * math.log(ratio))
         k += 1
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
@@ -212,26 +213,36 @@ class Followers:
     """What learns from predictions and labels beside the experts, row by row after a pass, and never changes them."""
 
     conformal: conf.Conformal | None = None
-    delay: int = 0
+    changes: chg.Changes | None = None
+    span: chg.Span = chg.FROM_START
+    """Rows that are still to come in this pass."""
     is_blind: bool = False
     """Whether rows are predicted before the units of y are known: they teach nothing."""
-
-    @property
-    def is_needed(self) -> bool:
-        return self.conformal is not None
+    is_fitting: bool = False
+    """Whether the experts are not settled yet, so that no change can be told."""
 
     def follow(self, predictions: Predictions, components: Components, y: Float, level: float | None) -> Predictions:
-        """The predictions of rows with PIT values, and intervals that keep their level."""
+        """The predictions of rows, with PIT values; where intervals keep their level, with these."""
+        if self.changes is not None:
+            self._watch(self.changes, predictions)
         if self.conformal is not None:
             scores = conf.scores_of(components, y, predictions.pit)
             if self.is_blind:
                 scores[:] = np.nan
             place = -1 if level is None else self.conformal.number_of(level)
-            self.conformal, ends = conf.follow(self.conformal, scores, self.delay, place)
+            self.conformal, ends = conf.follow(self.conformal, scores, self.span.delay, place)
             if level is not None:
                 lower, upper = conf.bounds(components, ends)
                 predictions = predictions._replace(lower=lower, upper=upper)
         return predictions
+
+    def _watch(self, changes: chg.Changes, predictions: Predictions) -> None:
+        n, (first, times, _) = predictions.n_rows, self.span
+        scores: Float = chg.scores_from(predictions.pit)
+        if self.is_fitting:
+            scores[:] = np.nan
+        self.changes = chg.watch(changes, np.concatenate([scores, predictions.mean], axis=1), self.span)
+        self.span = self.span._replace(first=first + n, times=None if times is None else times[n:])
 
 
 class PassOptions(NamedTuple):
@@ -590,9 +601,14 @@ def completed(
     shape = experts.scales.shape
     components = Components(predictions.weights, np.empty(shape), experts.scales, np.empty(shape))
     expand_components(experts, components)
-    if followers is None or followers.conformal is None:
+    if followers is None:
         assert level is not None
         return with_intervals(predictions, components, y, level)
+    if level is None:
+        followers.follow(with_pit(predictions, components, y), components, y, level)
+        return predictions
+    if followers.conformal is None:
+        return followers.follow(with_intervals(predictions, components, y, level), components, y, level)
     return followers.follow(with_pit(predictions, components, y), components, y, level)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import ensemble as ens
 from iegp.core import scaling as scale
@@ -80,6 +81,8 @@ class Online:
     """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
     conformal: conf.Conformal | None = None
     """Where intervals keep their level: what is tracked."""
+    changes: chg.Changes | None = None
+    """Of Gaussian labels: changes of the stream that were noticed; None where nothing is watched, as in a fleet."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -139,6 +142,7 @@ def begin(
         waiting=none_waiting(experts.ensemble, n_columns, n_labels) if settings.delay else None,
         clock=new_clock(warms_up) if settings.drift_per == "time" else None,
         conformal=conf.begin(settings.conformal, n_outputs) if settings.conformal else None,
+        changes=chg.begin(n_outputs) if settings.likelihood == "gaussian" else None,
     )
 
 
@@ -306,10 +310,14 @@ def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | Non
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if time is None and model.clock is None and model.conformal is None and _is_quick(model, len(x)):
+    if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
+        followers = _followers(model, None)
+        options = ens.PassOptions(n_threads, followers=followers)
         # As in a pass, without predictions in the user's units.
-        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        rows = _x(model, x), model.scaling.standardise_y(y)
+        for _ in ens.learn_chunks(model.experts.ensemble, model.state, *rows, options):
+            _keep_followers(model, followers)
         model.batch = None
         return
     is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
@@ -405,7 +413,7 @@ def _learn_rows(
     model: Online, x: Float, y: Float, n_threads: int, level: float | None, times: Float | None
 ) -> Iterator[Predictions]:
     x, y = _x(model, x), model.scaling.standardise_y(y)
-    followers = _followers(model)
+    followers = _followers(model, times)
     options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
     for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
@@ -413,17 +421,19 @@ def _learn_rows(
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
 
 
-def _followers(model: Online) -> ens.Followers | None:
-    if model.conformal is None:
+def _followers(model: Online, times: Float | None) -> ens.Followers | None:
+    """What follows the next rows."""
+    if model.conformal is None and model.changes is None:
         return None
+    span = chg.Span(model.n_seen, times, model.settings.delay)
     # Before the first label has come there is a refit to come, and nothing before it.
     is_blind = model.is_warming_up and not len(model.kept_x)
-    return ens.Followers(model.conformal, model.settings.delay, is_blind)
+    return ens.Followers(model.conformal, model.changes, span, is_blind, model.is_warming_up)
 
 
 def _keep_followers(model: Online, followers: ens.Followers | None) -> None:
     if followers is not None:
-        model.conformal = followers.conformal
+        model.conformal, model.changes = followers.conformal, followers.changes
 
 
 def _learn_late(
@@ -434,7 +444,7 @@ def _learn_late(
     ensemble, before = model.experts.ensemble, model.waiting
     steps = _steps(model, times)
     new = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
-    followers = _followers(model)
+    followers = _followers(model, times)
     options = ens.PassOptions(level=level, is_timed=steps is not None, followers=followers)
     found, after = learn_delayed(
         ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
@@ -475,9 +485,7 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     else:
         label = label._replace(walk=float(-label.n_steps))
     learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
-    if draft.conformal is not None and label.interval is not None and label.asked is not None:
-        score = _late_score(draft, label)
-        draft.conformal = conf.learn_late(draft.conformal, score, label.interval, float(label.y[0, 0]))
+    _follow_late(draft, label)
     _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
@@ -485,12 +493,21 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     model.__dict__.update(draft.__dict__)
 
 
-def _late_score(model: Online, label: Label) -> float:
-    """The score of a label under the answer that was given."""
-    assert label.asked is not None
+def _follow_late(model: Online, label: Label) -> None:
+    """What follows the labels of rows, where one comes late: judged by the answer that was given."""
+    if label.asked is None or (model.conformal is None and model.changes is None):
+        return
     dist = late_mixture(model.experts.ensemble, label.asked)
-    components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
-    return float(conf.scores_of(components, label.y, dist.cdf(label.y[:, 0])[:, None])[0, 0])
+    pit = dist.cdf(label.y).reshape(label.y.shape)
+    if model.conformal is not None and label.interval is not None:
+        components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
+        score = float(conf.scores_of(components, label.y, pit)[0, 0])
+        model.conformal = conf.learn_late(model.conformal, score, label.interval, float(label.y[0, 0]))
+    if model.changes is not None and not model.is_warming_up:
+        centre, scale = label.asked.units
+        predicted = (dist.mean.reshape(pit.shape) - centre) / scale
+        new = np.concatenate([chg.scores_from(pit), predicted], axis=1)
+        model.changes = chg.watch(model.changes, new, chg.Span(model.n_seen - 1))
 
 
 def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:

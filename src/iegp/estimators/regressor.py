@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from iegp._writers import one_writer
 from iegp.core import model as online
+from iegp.core.changes import Change
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
@@ -129,6 +130,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Kernel, frequencies, prior_var, noise_var, drift_var of each, in the order of ``expert_weights_``.
     n_samples_seen_ : int
         Rows learned so far.
+    changes_, n_changes_ : list of Change, int
+        The last 100 changes of the stream that were noticed, with ``row``, ``time``, ``kind`` ("level", "noise",
+        "relation") and ``strength``; and how many there were (``docs/changes.md``).
     n_features_in_, feature_names_in_
         As in scikit-learn.
     model_, labels_, single_output_
@@ -438,6 +442,18 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         estimator.labels_ = NumberLabels(model.n_outputs, fleet.single_output)
         estimator.adopt(model, fleet.feature_names)
         return estimator
+
+    @property
+    def changes_(self) -> list[Change]:
+        """The last changes of the stream that were noticed, 100 at most, newest last; none during the warm-up."""
+        changes = self._fitted().changes
+        return [] if changes is None else changes.since(0)
+
+    @property
+    def n_changes_(self) -> int:
+        """How many changes were noticed, also those that are no longer listed."""
+        changes = self._fitted().changes
+        return 0 if changes is None else changes.n_changes
 
     @property
     def single_output_(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.changes import Change
 from iegp.core.predictions import Predictions
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error
 from iegp.evaluate.metrics import coverage, nmse, pnll
@@ -21,7 +22,7 @@ from iegp.typing import Float
 LEVEL = 0.95
 
 # Fields of the whole run; all others have one entry per row, or are None.
-_WHOLE_RUN = ("level", "n_blind", "classes")
+_WHOLE_RUN = ("level", "n_blind", "classes", "changes")
 
 
 class Run:
@@ -56,6 +57,8 @@ class Run:
             parts = [value for run in runs if (value := getattr(run, field.name)) is not None]
             is_joined = parts and field.name not in _WHOLE_RUN
             joined[field.name] = np.concatenate(parts) if is_joined else getattr(runs[0], field.name)
+            if field.name == "changes":
+                joined[field.name] = tuple(change for run in runs for change in getattr(run, field.name))
         return cls(**joined)
 
     def __len__(self) -> int:
@@ -152,6 +155,8 @@ class PrequentialRun(NumberRun):
         Rows at the start that were predicted before any label, when the units of y were unknown.
     pit : ndarray or None, default=None
         Predicted probability of a smaller label, for counts plus half of that of the label itself, in the shape of y.
+    changes : tuple of Change, default=()
+        Changes of the stream that were noticed in these rows, the last 100; rows are counted from the model's first.
     """
 
     mean: Float
@@ -164,6 +169,7 @@ class PrequentialRun(NumberRun):
     level: float = LEVEL
     n_blind: int = 0
     pit: Float | None = None
+    changes: tuple[Change, ...] = ()
 
     def __repr__(self) -> str:
         if len(self) <= self.n_blind:

@@ -127,7 +127,7 @@ class LocalFleet(FleetBase):
         taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.is_plain)
         state = taken.model.state.copy()
         # A new key has no labels yet; those that the template has seen are of other keys.
-        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
+        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None, changes=None)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 

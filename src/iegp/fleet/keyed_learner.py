@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from iegp.core import late
 from iegp.core import model as online
+from iegp.core.changes import Change
 from iegp.core.late import Asked
 from iegp.core.model import Online
 from iegp.core.predictions import Predictions
@@ -76,6 +77,11 @@ class KeyedLearner:
     def model(self) -> Online:
         """The shared model; once there is a fleet, its template."""
         return self.shared.model
+
+    @property
+    def noticed(self) -> list[tuple[int, Change]]:
+        """Changes in rows that all keys share; the models of keys are not watched."""
+        return [] if self.fleet is not None else self.shared.noticed
 
     @property
     def classes(self) -> tuple[str, ...]:

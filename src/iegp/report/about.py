@@ -42,3 +42,5 @@ class About:
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Short heading and sentence each: missing values filled, bad rows skipped, late labels."""
     command: str = ""
+    changes: list[tuple[int, str]] = field(default_factory=list)
+    """Row and kind of the changes of the stream that were noticed, the last ones if there are many."""

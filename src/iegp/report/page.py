@@ -50,7 +50,7 @@ def _panels(results: Results, about: About, by_key: KeyScores | None) -> list[st
         first, last = predictions_of_numbers(results, target), residuals(results, target)
     else:
         first, last = predictions_of_classes(results, target), mistakes(results)
-    middle = [scores(results), weights(results, about.experts, by_key is not None), calibration(results)]
+    middle = [scores(results, about.changes), weights(results, about.experts, by_key is not None), calibration(results)]
     if by_key is not None:
         middle.insert(1, keys(by_key))
     return [first, *middle, last, _configuration(about)]

@@ -34,13 +34,16 @@ class Windows(NamedTuple):
     n_rows: Float
 
 
-def scores(results: Results) -> str:
+Changes = Sequence[tuple[int, str]]
+
+
+def scores(results: Results, changes: Changes = ()) -> str:
     if results.n_scored < 2:
         return section(*_heading(results), nothing(_why_not(results)))
     recent = _recent_coverage(results) if results.is_number else _recent_log_score(results)
     return section(
         *_heading(results),
-        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results), recent),
+        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results, changes), recent),
     )
 
 
@@ -76,14 +79,19 @@ def _so_far(results: Results, y: Axis, lines: list[Float], legend: list[Key], na
     return chart(x, y, marks[::-1], legend=legend, name=f"{name} so far")
 
 
-def _in_windows(results: Results, y: Axis, windows: Windows, legend: list[Key], name: str) -> str:
-    """Draw means of windows of the run."""
+def _in_windows(
+    results: Results, y: Axis, windows: Windows, legend: list[Key], name: str, changes: Changes = ()
+) -> str:
+    """Draw means of windows of the run, and upright lines at changes."""
     x = row_axis(last_row(results))
     marks = [
         svg.steps(x, y, windows.starts, windows.width, line, key.style)
         for line, key in zip(windows.means, legend, strict=True)
     ]
-    return chart(x, y, marks[::-1], legend=legend, name=f"{name} in windows")
+    height = np.array([y.low, y.high])
+    upright = [svg.line(x, y, np.full(2, float(row)), height, "change") for row, _ in changes]
+    keys = [*legend, Key("line", "change", "change noticed")] if changes else legend
+    return chart(x, y, [*upright, *marks[::-1]], legend=keys, name=f"{name} in windows")
 
 
 def _windows(results: Results, names: Sequence[str], count: str) -> Windows:
@@ -120,14 +128,14 @@ def _log_score_so_far(results: Results) -> str:
     return panel("Log score so far", how, _so_far(results, y, lines, _log_legend(results), "mean log score"))
 
 
-def _recent_loss(results: Results) -> str:
+def _recent_loss(results: Results, changes: Changes) -> str:
     scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
         return ""
     windows = _windows(results, LOSSES, "n")
     windows = windows._replace(means=[means / scale for means in windows.means])
     drawn = _in_windows(
-        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name
+        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name, changes
     )
     how = (
         f"Lower is better: the same, window by window of {rows_(windows.width)}. A rise follows a change of the stream."

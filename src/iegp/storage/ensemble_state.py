@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from iegp.core.batch_view import BatchView
+from iegp.core.changes import Changes
 from iegp.core.clock import Clock
+from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
@@ -60,6 +62,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
     if model.conformal is not None:
         arrays |= {"conformal.track": model.conformal.track, "conformal.waiting": model.conformal.waiting}
+    if model.changes is not None:
+        arrays |= {f"changes.{name}": array for name, array in model.changes._asdict().items()}
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
@@ -93,6 +97,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             model.clock = _clock(model, arrays)
         if settings.conformal:
             model.conformal = _conformal(model, arrays)
+        if settings.likelihood == "gaussian" and "changes.sums" in arrays:
+            model.changes = _changes(model, arrays)
         if "batch_steps" in config:
             model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
@@ -170,6 +176,16 @@ def _conformal(model: Online, arrays: Arrays) -> Conformal:
     n_waiting = 0 if model.waiting is None else len(model.waiting.x)
     check_arrays(ensemble_schema.conformal_schema(model.settings, model.n_outputs, n_waiting), arrays)
     return Conformal(np.array(model.settings.conformal), **part_of(arrays, "conformal"))
+
+
+def _changes(model: Online, arrays: Arrays) -> Changes:
+    """Changes that were noticed."""
+    n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+    check_arrays(ensemble_schema.changes_schema(model.n_outputs, n_waiting, float(model.n_seen)), arrays)
+    changes = Changes(**part_of(arrays, "changes"))
+    if len(changes.log) != min(changes.n_changes, MOST_CHANGES):
+        raise ValueError(f"{len(changes.log)} changes are listed of {changes.n_changes}")
+    return changes
 
 
 def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
