@@ -152,7 +152,8 @@ def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found
         row = rows[n_waiting + t - delay]
         strength, best, kind = 0.0, -math.inf, 0
         for d in range(n_outputs):
-            if row[d] == row[d] and row[n_outputs + d] == row[n_outputs + d]:
+            # Not where either is NaN, or its square would overflow.
+            if row[d] == row[d] and abs(row[n_outputs + d]) < 1e100:
                 _add(sums[d], usual[d], row[d], row[n_outputs + d])
             for k in range(N_SUMS):
                 strength = max(strength, sums[d, k])

@@ -154,9 +154,9 @@ def next_interval(conformal: Conformal, components: Components, level: float, de
 
 
 def learn_late(conformal: Conformal, score: float, interval: tuple[float, float], y: float) -> Conformal:
-    """Learn from the label of a row that was asked, for one output and one level, and the interval that was given."""
+    """Learn from the label of a row that was asked, for one output, and the interval that was given."""
     track = conformal.track.copy()
-    arrive(conformal.levels, track, np.array([[score, side_of(y, *interval)]]))
+    arrive(conformal.levels, track, np.array([[score, *[side_of(y, *interval)] * len(conformal.levels)]]))
     return conformal._replace(track=track)
 
 

@@ -118,7 +118,8 @@ class LocalFleet(FleetBase):
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
         self.dtype = dtype
-        self._model, self.single_output, self.feature_names = model, single_output, names
+        # Keys are not watched for changes.
+        self._model, self.single_output, self.feature_names = replace(model, changes=None), single_output, names
         self._slot_of: dict[Key, int] = {}
         self._allocate()
 
@@ -127,7 +128,7 @@ class LocalFleet(FleetBase):
         taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.is_plain)
         state = taken.model.state.copy()
         # A new key has no labels yet; those that the template has seen are of other keys.
-        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None, changes=None)
+        model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 

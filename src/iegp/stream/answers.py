@@ -106,8 +106,8 @@ class Answers:
         if self.is_new_key is not None:
             notes = [NEW_KEY if is_new else self.note for is_new in self.is_new_key]
         for change in self.changes:
-            place = int(np.flatnonzero(self.row == change.row)[0])
-            notes[place] = notes[place] or f"{change.kind} change"
+            for place in np.flatnonzero(self.row == change.row):
+                notes[place] = notes[place] or f"{change.kind} change"
         return notes
 
     @property
