@@ -21,6 +21,8 @@ if _TYPE_CHECKING:
         RandomFourierFeatures,
         load,
     )
+    from iegp.evaluate.comparison import compare
+    from iegp.evaluate.protocol import prequential
     from iegp.fleet import Fleet
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "RandomFourierFeatures",
     "__version__",
     "adapters",
+    "compare",
     "datasets",
     "evaluate",
     "fleet",
@@ -42,6 +45,7 @@ __all__ = [
     "load",
     "parallel",
     "plots",
+    "prequential",
     "presets",
 ]
 
@@ -74,7 +78,7 @@ _SUBMODULES = (
 __getattr__ = _lazy_names(
     __name__,
     dict.fromkeys(_ESTIMATORS, "iegp.estimators")
-    | {"Fleet": "iegp.fleet"}
+    | {"Fleet": "iegp.fleet", "compare": "iegp.evaluate.comparison", "prequential": "iegp.evaluate.protocol"}
     | {name: f"iegp.{name}" for name in _SUBMODULES},
 )
 

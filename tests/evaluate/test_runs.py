@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -92,3 +93,50 @@ def test_runs_are_made_from_arrays():
     )
     assert (labels.error, labels.pit) == (0.0, None)
     assert_array_equal(labels.predicted, [1, 1, 1])
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_frame_has_a_row_for_each_row_and_the_index_of_the_input(name):
+    estimator, labels = STREAMS[name]
+    hours = pd.date_range("2026-01-01", periods=60, freq="h", tz="UTC")
+    frame = pd.DataFrame(X, columns=["a", "b"], index=hours)
+    model = estimator(**SMALL)
+    more = {"classes": np.unique(labels)} if name in ("classes", "levels") else {}
+    first, second = (model.prequential(frame[a:b], labels[a:b], **more) for a, b in ((0, 40), (40, 60)))
+    whole = type(first).concatenate([first, second]).to_frame()
+    assert list(whole.index) == list(hours)
+    y = [column for column in whole if column.startswith("y")]
+    assert_array_equal(whole[y].to_numpy().squeeze(), labels)
+    assert_array_equal(whole["log_score"].to_numpy()[40:], second.log_score)
+    assert "after 40 that the model had seen" in repr(second)
+    assert "after" not in repr(first)
+
+
+def test_frames_of_arrays_count_the_rows_of_the_stream():
+    model = IEGPRegressor(**SMALL)
+    model.prequential(X[:40], Y[:40])
+    assert list(model.prequential(X[40:], Y[40:]).to_frame().index) == list(range(40, 60))
+    run = Fleet(IEGPRegressor(**SMALL).warm_up(X, Y)).learn(["a", "b", "a"], X[:3], Y[:3])
+    assert list(run.to_frame()["key"]) == ["a", "b", "a"]
+
+
+def test_summaries_have_the_scores_in_the_units_of_the_labels():
+    run = IEGPRegressor(**SMALL).prequential(X, Y)
+    error = run.y[1:] - run.mean[1:]
+    found = run.summary()
+    assert found["mae"] == pytest.approx(np.abs(error).mean())
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert found["width"] == pytest.approx(np.mean(run.upper[1:] - run.lower[1:]))
+    assert (found["nmse"], found["coverage"], found["log_score"]) == (run.nmse, run.coverage, -run.pnll)
+    draws = run.mean[1:, None] + run.std[1:, None] * np.random.default_rng(0).standard_normal((59, 4000))
+    spread = np.abs(draws[:, :2000] - draws[:, 2000:]).mean(axis=1)
+    by_draws = np.abs(draws - run.y[1:, None]).mean(axis=1) - 0.5 * spread
+    assert found["crps"] == pytest.approx(by_draws.mean(), rel=0.02)
+    assert "rmse" in repr(found)
+    classes = IEGPClassifier(**SMALL).prequential(X, STREAMS["classes"][1])
+    assert classes.summary()["error"] == classes.error
+
+
+def test_a_run_draws_itself():
+    display = IEGPRegressor(**SMALL).prequential(X, Y).plot(target="volts")
+    assert "volts" in display.ax_.get_ylabel()

@@ -19,6 +19,7 @@ import numpy as np
 from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import ensemble as ens
+from iegp.core import functions
 from iegp.core import scaling as scale
 from iegp.core.batch_view import BatchView, batch_view
 from iegp.core.clock import Clock, checked_times, new_clock, times_to_predict
@@ -281,6 +282,34 @@ def predict_counts(
     with one_blas_thread():
         found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps, elapsed)
         return found
+
+
+def covariance(model: Online, x: Float, horizon: int | None, with_noise: bool) -> Float:
+    """Covariance (n, n, D) between the labels of rows, or between values of the function, as :func:`predict`."""
+    _check_shapes(model, x)
+    state, n_steps, _ = _view(model, len(x), horizon, None)
+    with one_blas_thread():
+        found = functions.covariance(model.experts.ensemble, state, _x(model, x), n_steps, with_noise)
+    return found * model.scaling.y_scale**2
+
+
+def function_std(model: Online, x: Float, horizon: int | None) -> Float:
+    """Standard deviation (n, D) of the function, without the noise of the labels, as :func:`predict`."""
+    _check_shapes(model, x)
+    state, n_steps, _ = _view(model, len(x), horizon, None)
+    with one_blas_thread():
+        parts = [
+            functions.function_variance(model.experts.ensemble, state, _x(model, x[some]), n_steps)
+            for some in _parts(len(x))
+        ]
+    return np.sqrt(np.concatenate(parts)) * model.scaling.y_scale
+
+
+def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator) -> functions.Draws:
+    """Functions that the model believes in, for standardised rows and in standardised units."""
+    state, n_steps, _ = _view(model, 0, horizon, None)
+    with one_blas_thread():
+        return functions.draw(model.experts.ensemble, state, n_steps, size, rng)
 
 
 def learn(

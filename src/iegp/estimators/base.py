@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -155,6 +156,7 @@ class StreamEstimator(ModelEstimator):
     _codec: type[Codec]
     _label: str
     """Content of y for each row, for messages."""
+    _is_snapshot: bool = False
 
     # -- experts ---------------------------------------------------------------------------------------------------
 
@@ -184,6 +186,22 @@ class StreamEstimator(ModelEstimator):
         arguments = self.get_params(deep=False)
         return parameters.settings_from(arguments, self._default, self._likelihood(n_outputs))
 
+    @one_writer
+    def snapshot(self) -> Self:
+        """Copy the model for predicting only, for instance in one thread while another goes on learning.
+
+        Take it in the thread that learns, between two calls. It costs a copy of the model's arrays.
+
+        Returns
+        -------
+        estimator
+            Of the same class, as this one is now. It predicts and can be saved, and refuses to learn.
+        """
+        model = self._fitted()
+        taken = copy.copy(self)
+        taken.model_, taken._is_snapshot = copy.deepcopy(model), True
+        return taken
+
     # -- learning --------------------------------------------------------------------------------------------------
 
     @one_writer
@@ -211,6 +229,7 @@ class StreamEstimator(ModelEstimator):
 
     def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None = None) -> Checked:
         """Check the first rows, and start a new model in place of any that was there."""
+        self._check_learns()
         rows, labels = self._check(X, y, extra, reset=True)
         if self.time_column is not None and self.drift_per != "time":
             raise InputError(f"time_column={self.time_column!r} is for drift_per='time'; set that too, or leave it out")
@@ -228,12 +247,20 @@ class StreamEstimator(ModelEstimator):
         """Check further rows; the first call starts a model."""
         if not self.__sklearn_is_fitted__():
             return self._begin(X, y, extra, time)
+        self._check_learns()
         if not check_input:
             rows, times = self._split(np.asarray(X), time)
             return rows, self._encode(np.asarray(y), extra, unchecked=True), times
         rows, labels = self._check(X, y, extra, reset=False)
         rows, times = self._split(rows, time)
         return rows, self._encode(labels, extra), times
+
+    def _check_learns(self) -> None:
+        if self._is_snapshot:
+            raise InputError(
+                f"this {type(self).__name__} is a snapshot, which predicts and does not learn; call the method of the "
+                "model that it was taken from, or sklearn.base.clone it for a new one"
+            )
 
     def _split(self, rows: Float, time: ArrayLike | None) -> tuple[Float, Float | None]:
         """Rows without the column of times, and the times."""

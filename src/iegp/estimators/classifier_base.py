@@ -141,9 +141,12 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers, times = self._continue(X, y, classes, check_input, time)
+            n_before = self.model_.n_seen
             predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs), time=times)
         truth = self.labels_.decode(numbers)
-        return ClassificationRun.of_predictions(predictions, truth, self.classes_)
+        return ClassificationRun.of_predictions(
+            predictions, truth, self.classes_, index=getattr(X, "index", None), n_before=n_before
+        )
 
     def warm_up(
         self,

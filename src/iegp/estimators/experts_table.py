@@ -9,6 +9,7 @@ import numpy as np
 from iegp.core.expert import noise
 from iegp.core.features import term_of_features
 from iegp.core.fitting.experts import term_bases, term_shares
+from iegp.core.functions import coefficients
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
@@ -35,6 +36,23 @@ class Expert(NamedTuple):
     """Power to which class probabilities are raised."""
     drift: float = 0.0
     """The entry of the model's ``drift_var`` that this expert has, in the model's ``drift_units``."""
+    belief: tuple[Online, int] | None = None
+    """The model and the number of the belief that the moments of the coefficients come from."""
+
+    @property
+    def mean(self) -> Float:
+        """Posterior mean (F, D) of the coefficients, in units of the standardised target, of the model as it is now."""
+        return self._moments()[0]
+
+    @property
+    def cov(self) -> Float:
+        """Posterior covariance (F, F) of the coefficients of one output, over the noise variance of that output."""
+        return self._moments()[1]
+
+    def _moments(self) -> tuple[Float, Float]:
+        assert self.belief is not None
+        model, b = self.belief
+        return coefficients(model.experts.ensemble, model.state, b)
 
     @property
     def speed(self) -> str:
@@ -99,6 +117,7 @@ def experts_of(model: Online) -> ExpertTable:
                 weight=float(weights[e]),
                 sharpness=float(ensemble.sharpness[k]),
                 drift=model.settings.drift_var[int(b) % ensemble.n_drifts],
+                belief=(model, int(b)),
             )
         )
     return ExpertTable(table)

@@ -18,7 +18,7 @@ from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
 from iegp.core.predictive.mixture import Mixture
-from iegp.core.settings import NoiseSetting
+from iegp.core.settings import NoiseSetting, check_whole
 from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_level
@@ -30,6 +30,7 @@ from iegp.estimators.defaults import (
     REGRESSION,
     STACKING_RATE,
 )
+from iegp.estimators.function_samples import FunctionSamples
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
@@ -345,6 +346,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self
             This model.
         """
+        self._check_learns()
         self._check_relative(other, "the other model")
         if since is not None:
             self._check_relative(since, "since")
@@ -471,6 +473,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time: ArrayLike | None = ...,
         *,
         horizon: int | None = ...,
+        return_cov: Literal[False] = ...,
+        noise: bool = ...,
     ) -> Float: ...
     @overload
     def predict(
@@ -481,6 +485,20 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time: ArrayLike | None = ...,
         *,
         horizon: int | None = ...,
+        return_cov: bool = ...,
+        noise: bool = ...,
+    ) -> tuple[Float, Float]: ...
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = ...,
+        check_input: bool = ...,
+        time: ArrayLike | None = ...,
+        *,
+        horizon: int | None = ...,
+        return_cov: Literal[True],
+        noise: bool = ...,
     ) -> tuple[Float, Float]: ...
     def predict(
         self,
@@ -490,6 +508,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time: ArrayLike | None = None,
         *,
         horizon: int | None = None,
+        return_cov: bool = False,
+        noise: bool = True,
     ) -> Float | tuple[Float, Float]:
         """Predict the targets, each row as if it came next. Changes nothing.
 
@@ -507,14 +527,30 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         horizon : int, default=None
             Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
             row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        return_cov : bool, default=False
+            Also return the covariance between the targets of all rows, with the squares of the standard deviations on
+            its diagonal. Not together with ``return_std`` or times.
+        noise : bool, default=True
+            ``False`` returns the standard deviation, or covariance, of the function without the observation noise. Not
+            together with times.
 
         Returns
         -------
         ndarray, or a pair of them
-            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
+            Predictive means in the shape and units of y, and standard deviations if ``return_std``, or the covariance
+            (n, n) or (n, n, D) if ``return_cov``.
         """
         dist = self.predict_dist(X, check_input, time, horizon=horizon)
-        return (dist.mean, dist.std) if return_std else dist.mean
+        if return_cov and return_std:
+            raise InputError("return_std=True and return_cov=True: the diagonal of the covariance has the variances")
+        if not (return_cov or return_std):
+            return dist.mean
+        if noise and return_std:
+            return dist.mean, dist.std
+        rows = self.rows_of_functions(X, check_input, time)
+        if return_std:
+            return dist.mean, self._shaped(online.function_std(self.model_, rows, horizon))
+        return dist.mean, self._shaped(online.covariance(self.model_, rows, horizon, noise))
 
     def predict_dist(
         self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None, *, horizon: int | None = None
@@ -603,7 +639,91 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         lower, upper = online.interval(self.model_, online.predict(self.model_, rows, horizon, times), float(level))
         return (lower[:, 0], upper[:, 0]) if self.single_output_ else (lower, upper)
 
+    def sample_functions(
+        self, n_samples: int = 1, random_state: int | np.random.Generator | None = None, *, horizon: int | None = None
+    ) -> FunctionSamples:
+        """Draw functions that the model believes in: an expert by its weight, then its coefficients. Changes nothing.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of functions.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed or generator; ``None`` draws differently every time.
+        horizon : int, default=None
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        FunctionSamples
+            Callable on any X: values (n_samples, n) or (n_samples, n, D), without observation noise. The model as it is
+            now: what it learns later does not change them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iegp import IEGPRegressor
+        >>> from iegp.kernels import RBF
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
+        >>> functions = model.sample_functions(5, random_state=0)
+        >>> functions(X).shape
+        (5, 200)
+        """
+        model = self._fitted()
+        rng = np.random.default_rng(random_state)
+        check_whole("n_samples", n_samples, 1)
+        return FunctionSamples(self.snapshot(), online.draw(model, n_samples, horizon, rng))
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.Generator | None = 0) -> Float:
+        """Draw targets of all rows together, observation noise included. Changes nothing.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, numpy.random.Generator or None, default=0
+            Seed or generator; ``None`` draws differently every time.
+
+        Returns
+        -------
+        ndarray (n, n_samples) or (n, D, n_samples)
+            Draws, in the units of y; shaped as by scikit-learn's ``GaussianProcessRegressor``.
+        """
+        rng = np.random.default_rng(random_state)
+        samples = self.sample_functions(n_samples, rng)
+        return np.moveaxis(samples.targets(X, rng), 0, -1)
+
     # -- private ---------------------------------------------------------------------------------------------------
+
+    def rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+        """Check rows for joint predictions.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            Not allowed here.
+
+        Returns
+        -------
+        ndarray (n, d)
+            The rows.
+        """
+        rows, times = self._rows_to_predict(X, check_input, time)
+        if times is not None:
+            raise InputError(
+                "rows at given times are predicted one by one; leave out return_cov=True and noise=False, or times"
+            )
+        return rows
+
+    def _shaped(self, values: Float) -> Float:
+        return values[..., 0] if self.single_output_ else values
 
     def _check_relative(self, other: object, name: str) -> None:
         """Check a model that may share an ancestor with this one."""

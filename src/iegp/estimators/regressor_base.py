@@ -31,12 +31,13 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         check_level(level)
         with unchanged_on_error(self):
             rows, columns, times = self._continue(X, y, extra, check_input, time)
-            n_before, n_blind = self.model_.n_seen, online.rows_before_a_label(self.model_, len(rows))
+            n_blind = online.rows_before_a_label(self.model_, len(rows))
+            n_before = self.model_.n_seen
             predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
-        changes = () if self.model_.changes is None else tuple(self.model_.changes.since(n_before))
-        own = {"level": float(level), "n_blind": n_blind, "changes": changes}
+        own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}
+        own["changes"] = () if self.model_.changes is None else tuple(self.model_.changes.since(n_before))
         return PrequentialRun.of_predictions(predictions, targets, single, **own)
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import kl_div
+from scipy.special import kl_div, ndtr
 
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -107,6 +107,33 @@ def mean_crps(crps: ArrayLike) -> float:
     0.5
     """
     return _mean_of(crps, "crps")
+
+
+def normal_crps(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Float:
+    """Compute the continuous ranked probability score of normal distributions. O(n).
+
+    Parameters
+    ----------
+    y, mean, std : array-like (n,) or (n, D)
+        Labels, means and standard deviations.
+
+    Returns
+    -------
+    ndarray, with the shape of ``y``
+        Scores in units of ``y``; where a standard deviation is 0, the absolute error.
+
+    Examples
+    --------
+    >>> normal_crps([0.0, 2.0], [0.0, 1.0], [1.0, 0.0]).round(4)
+    array([0.2337, 1.    ])
+    """
+    truth, centre = _alike(y, mean, "mean")
+    _, spread = _alike(y, std, "std")
+    error = np.abs(truth - centre)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = error / spread
+        score = spread * (z * (2.0 * ndtr(z) - 1.0) + np.exp(-0.5 * z**2) * np.sqrt(2.0 / np.pi) - 1.0 / np.sqrt(np.pi))
+    return np.asarray(np.where(spread > 0.0, score, error).reshape(np.shape(y)))
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:

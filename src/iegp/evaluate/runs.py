@@ -13,16 +13,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp._imports import on_demand, optional
 from iegp.core.changes import Change
 from iegp.core.predictions import Predictions
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error
-from iegp.evaluate.metrics import coverage, nmse, pnll
+from iegp.evaluate.metrics import coverage, mean_crps, nmse, normal_crps, pnll
 from iegp.typing import Float
 
 LEVEL = 0.95
 
 # Fields of the whole run; all others have one entry per row, or are None.
-_WHOLE_RUN = ("level", "n_blind", "classes", "changes")
+_WHOLE_RUN = ("level", "n_blind", "classes", "n_before")
 
 
 class Run:
@@ -37,6 +38,10 @@ class Run:
     pit: Float | None
     """Shape of y: predicted probability of a smaller label, half of the label's own probability added where labels are
     counts or ordered classes; None for unordered classes, and where it was not computed."""
+    index: Any = None
+    """Index of the rows, where they came as a data frame; else None."""
+    n_before: int = 0
+    """Rows that the model had seen before the first of these."""
 
     @classmethod
     def concatenate(cls, runs: Sequence[Self]) -> Self:
@@ -56,16 +61,63 @@ class Run:
         for field in fields(cls):  # type: ignore[arg-type] # subclasses are dataclasses
             parts = [value for run in runs if (value := getattr(run, field.name)) is not None]
             is_joined = parts and field.name not in _WHOLE_RUN
-            joined[field.name] = np.concatenate(parts) if is_joined else getattr(runs[0], field.name)
-            if field.name == "changes":
-                joined[field.name] = tuple(change for run in runs for change in getattr(run, field.name))
+            joined[field.name] = _joined(parts) if is_joined else getattr(runs[0], field.name)
         return cls(**joined)
+
+    def to_frame(self) -> Any:
+        """Return the labels, predictions and scores as a pandas data frame, a row for each row of the run.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the index of the rows, where they came as a data frame; else numbered from the first row of the stream.
+        """
+        index = range(self.n_before, self.n_before + len(self)) if self.index is None else self.index
+        return optional("pandas", "to_frame").DataFrame(self._columns(), index=index)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw labels, predictions and the running score.
+
+        Parameters
+        ----------
+        **options : object
+            As in :meth:`iegp.plots.PrequentialDisplay.plot`.
+
+        Returns
+        -------
+        PrequentialDisplay
+            With ``figure_``.
+        """
+        # Figures lie above runs; they are imported where one is asked for.
+        return on_demand("iegp.plots").PrequentialDisplay.from_run(self, **({"first_row": self.n_before} | options))
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """Columns of the data frame."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.log_score)
 
     def _count(self) -> str:
-        return f"{len(self)} row" + ("" if len(self) == 1 else "s")
+        rows = f"{len(self)} row" + ("" if len(self) == 1 else "s")
+        return rows + (f" after {self.n_before} that the model had seen" if self.n_before else "")
+
+
+class Summary(dict[str, float]):
+    """Scores by name; printed as a table."""
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:<{width}}  {value:.4g}" for name, value in self.items())
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Arrays, tuples, or indices of data frames, one after another."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(parts[0], tuple):
+        return tuple(entry for part in parts for entry in part)
+    return parts[0].append(parts[1:]) if len(parts) > 1 else parts[0]
 
 
 class NumberRun(Run):
@@ -130,6 +182,37 @@ class NumberRun(Run):
         rows = slice(self.n_blind, None)
         return coverage(self.y[rows], self.lower[rows], self.upper[rows])
 
+    def summary(self) -> Summary:
+        """Return the scores of the run, without the rows that were predicted before any label.
+
+        Returns
+        -------
+        Summary
+            A dictionary that prints as a table: ``mae``, ``rmse`` and ``crps`` in the units of y, ``nmse``, the mean
+            ``log_score`` in nats, and with intervals their ``coverage`` and mean ``width``; averages over outputs.
+            Of predictions without uncertainty only ``mae``, ``rmse`` and ``nmse``.
+            ``crps`` is that of normal distributions with the same means and standard deviations; for that of the
+            predictive mixture see ``predict_dist(X).crps(y)``.
+        """
+        rows = slice(self.n_blind, None)
+        y, mean, std = self.y[rows], self.mean[rows], self.std[rows]
+        found = Summary(mae=float(np.mean(np.abs(y - mean))), rmse=float(np.sqrt(np.mean((y - mean) ** 2))))
+        found["nmse"] = self.nmse
+        if np.isnan(std).all():
+            return found
+        found |= {"crps": mean_crps(normal_crps(y, mean, std)), "log_score": -self.pnll}
+        if self.lower is not None and self.upper is not None:
+            found |= {"coverage": self.coverage, "width": float(np.mean(self.upper[rows] - self.lower[rows]))}
+        return found
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        names = ("y", "mean", "std", "lower", "upper", "pit")
+        parts = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.y.ndim == 1:
+            return parts | {"log_score": self.log_score}
+        each = {f"{name}_{d}": value[:, d] for name, value in parts.items() for d in range(self.y.shape[1])}
+        return each | {"log_score": self.log_score}
+
 
 @dataclass(frozen=True, repr=False)
 class PrequentialRun(NumberRun):
@@ -155,6 +238,10 @@ class PrequentialRun(NumberRun):
         Rows at the start that were predicted before any label, when the units of y were unknown.
     pit : ndarray or None, default=None
         Predicted probability of a smaller label, for counts plus half of that of the label itself, in the shape of y.
+    index : pandas.Index or None, default=None
+        Index of the rows, where they came as a data frame.
+    n_before : int, default=0
+        Rows that the model had seen before the first of these.
     changes : tuple of Change, default=()
         Changes of the stream that were noticed in these rows, the last 100; rows are counted from the model's first.
     """
@@ -169,6 +256,8 @@ class PrequentialRun(NumberRun):
     level: float = LEVEL
     n_blind: int = 0
     pit: Float | None = None
+    index: Any = None
+    n_before: int = 0
     changes: tuple[Change, ...] = ()
 
     def __repr__(self) -> str:
@@ -204,6 +293,10 @@ class ClassificationRun(Run):
         All classes.
     pit : ndarray (n,) or None, default=None
         Predicted probability of a smaller label plus half of that of the label itself; ``None`` for unordered classes.
+    index : pandas.Index or None, default=None
+        Index of the rows, where they came as a data frame.
+    n_before : int, default=0
+        Rows that the model had seen before the first of these.
     """
 
     proba: Float
@@ -212,9 +305,11 @@ class ClassificationRun(Run):
     y: NDArray[Any]
     classes: NDArray[Any]
     pit: Float | None = None
+    index: Any = None
+    n_before: int = 0
 
     @classmethod
-    def of_predictions(cls, predictions: Predictions, y: NDArray[Any], classes: NDArray[Any]) -> Self:
+    def of_predictions(cls, predictions: Predictions, y: NDArray[Any], classes: NDArray[Any], **own: Any) -> Self:
         """Make a run of the core's predictions.
 
         Parameters
@@ -225,6 +320,8 @@ class ClassificationRun(Run):
             Labels, each among ``classes``.
         classes : ndarray (K,)
             All classes.
+        **own : object
+            Further fields of the class.
 
         Returns
         -------
@@ -232,7 +329,7 @@ class ClassificationRun(Run):
             Shares memory with the predictions.
         """
         pit = predictions.pit[:, 0] if len(predictions.pit) else None
-        return cls(predictions.proba, predictions.log_score, predictions.weights, y, classes, pit)
+        return cls(predictions.proba, predictions.log_score, predictions.weights, y, classes, pit, **own)
 
     @property
     def predicted(self) -> NDArray[Any]:
@@ -258,6 +355,21 @@ class ClassificationRun(Run):
     def calibration_error(self) -> float:
         """Expected calibration error: how far confidence and accuracy are apart, averaged over ten bins."""
         return expected_calibration_error(self.y, self.proba, self.classes)
+
+    def summary(self) -> Summary:
+        """Return the scores of the run.
+
+        Returns
+        -------
+        Summary
+            A dictionary that prints as a table: ``error``, ``log_loss``, ``brier`` and ``calibration_error``.
+        """
+        names = ("error", "log_loss", "brier", "calibration_error")
+        return Summary({name: getattr(self, name) for name in names})
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        proba = {f"proba_{name}": self.proba[:, k] for k, name in enumerate(self.classes)}
+        return {"y": self.y, "predicted": self.predicted, "log_score": self.log_score} | proba
 
     def __repr__(self) -> str:
         if not len(self):

@@ -84,6 +84,9 @@ class FleetRun(NumberRun):
         }
         return FleetRun(**parts)
 
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {"key": self.keys} | super()._columns()
+
     def __repr__(self) -> str:
         keys = len(set(self.keys.tolist()))
         return f"FleetRun({self._count()} of {keys} key{'' if keys == 1 else 's'}{self._scores()})"

@@ -11,6 +11,7 @@ from iegp._imports import lazy_names
 
 if TYPE_CHECKING:
     from iegp.plots.calibration_display import CalibrationDisplay
+    from iegp.plots.comparison import plot_comparison
     from iegp.plots.expert_weights_display import ExpertWeightsDisplay
     from iegp.plots.latent_map import plot_map
     from iegp.plots.prequential_display import PrequentialDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "PrequentialDisplay",
     "RegretDisplay",
     "draw_run",
+    "plot_comparison",
     "plot_map",
     "plot_run",
 ]
@@ -35,7 +37,12 @@ __getattr__ = lazy_names(
         "PrequentialDisplay": "iegp.plots.prequential_display",
         "RegretDisplay": "iegp.plots.regret_display",
         "draw_run": "iegp.plots.stream",
+        "plot_comparison": "iegp.plots.comparison",
         "plot_map": "iegp.plots.latent_map",
         "plot_run": "iegp.plots.stream",
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

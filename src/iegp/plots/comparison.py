@@ -1,0 +1,42 @@
+"""Figure of a comparison: one score, a panel for each stream, a line for each model, a dot for each seed."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from iegp.evaluate.comparison import Comparison
+from iegp.plots.stream import INK, MARK
+
+
+def plot_comparison(comparison: Comparison, score: str = "nmse") -> Figure:
+    """Draw one score of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`iegp.compare` returned.
+    score : str, default="nmse"
+        Name of the score.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel for each stream: a dot for each seed, a line at the median, the lowest median in red.
+    """
+    models, streams = comparison.models, comparison.streams
+    figure = Figure(figsize=(3.2 * len(streams) + 1.2, 0.38 * len(models) + 1.3), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(streams), sharey=True))
+    for panel, stream in zip(panels, streams, strict=True):
+        values = [comparison.values(model, stream, score) for model in models]
+        medians = [float(np.median(own)) for own in values]
+        for place, (own, median) in enumerate(zip(values, medians, strict=True)):
+            colour = MARK if median == np.nanmin(medians) else INK
+            panel.plot(own, np.full(len(own), place), "o", color=colour, alpha=0.5, ms=5)
+            panel.plot([median, median], [place - 0.3, place + 0.3], color=colour, lw=2)
+        panel.set_title(stream)
+        panel.set_xlabel(score)
+        panel.grid(axis="x", alpha=0.3)
+    panels[0].set_yticks(range(len(models)), models)
+    panels[0].invert_yaxis()
+    return figure
