@@ -127,6 +127,8 @@ class PredictedCount(Predicted):
     ----------
     dist : CountMixture
         Distribution of the count of one row: a mixture over experts.
+    kept : mapping of float to pair of floats, default={}
+        Not used for counts.
 
     Examples
     --------
