@@ -98,6 +98,22 @@ def test_cuts_and_methods_do_not_matter_and_nothing_learned_depends_on_it(delay,
     assert_array_equal(first.mean, run.mean)
 
 
+def test_single_rows_are_watched_together_and_nothing_is_lost(tmp_path):
+    y = STREAMS["level"]
+    whole, single = model(conformal="online"), model(conformal="online")
+    whole.prequential(X, y)
+    single.partial_fit(X[:300], y[:300])
+    for i in range(300, N):
+        single.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert single.model_.unfollowed
+    assert [c[:1] + c[2:3] for c in single.changes_] == [c[:1] + c[2:3] for c in whole.changes_] != []
+    assert_allclose(single.predict_interval(X[:2], horizon=1), whole.predict_interval(X[:2], horizon=1), rtol=1e-8)
+    single.save(tmp_path / "single")
+    again = iegp.load(tmp_path / "single")
+    assert again.changes_[0][:1] == whole.changes_[0][:1]
+    assert_allclose(again.model_.conformal.track, whole.model_.conformal.track, rtol=1e-9)
+
+
 def test_times_of_changes_are_those_of_their_rows():
     time = 10.0 * np.arange(N)
     run = model(drift_per="time").prequential(X, STREAMS["level"], time=time)

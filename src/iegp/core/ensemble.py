@@ -11,7 +11,7 @@ found by quadrature over the latent value. The weights follow from the table of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -279,7 +279,7 @@ def learn_chunks(
     """
     rows = Rows(x, y, np.ones(len(x)) if steps is None else steps)
     if len(x) <= FEW_ROWS and options.is_live:
-        yield _learn_few(ensemble, state, rows, options)
+        yield completed(ensemble, *learn_few(ensemble, state, rows), rows.y, options)
         return
     with one_blas_thread():
         if not math.isinf(ensemble.glitch):
@@ -350,14 +350,15 @@ def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
     return False
 
 
-def _learn_few(ensemble: Ensemble, state: State, rows: Rows, options: PassOptions) -> Predictions:
+def learn_few(ensemble: Ensemble, state: State, rows: Rows) -> tuple[Predictions, ExpertPredictions]:
+    """Predict and learn a handful of rows; the predictions are not completed."""
     predictions = allocate_predictions(ensemble, len(rows.x))
     if math.isinf(ensemble.glitch):
         experts = learn_rows(ensemble, state, labels_of(ensemble), rows, predictions)
     else:
         experts = learn_rows_without_glitches(ensemble, state, rows, predictions)
     _require_sound(ensemble, state, experts)
-    return completed(ensemble, predictions, experts, rows.y, options)
+    return predictions, experts
 
 
 def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, n_threads: int) -> tuple[Predictions, ExpertPredictions]:
@@ -585,6 +586,23 @@ def first_rows(experts: ExpertPredictions, n: int) -> ExpertPredictions:
     means, variances, belief_scores, scales, dof = experts
     first = [np.ascontiguousarray(array[:, :n]) for array in (means, variances, belief_scores)]
     return ExpertPredictions(first[0], first[1], first[2], scales[:n], dof[:n])
+
+
+class Weighed(NamedTuple):
+    """Rows that have been learned, and are not followed yet."""
+
+    predictions: Predictions
+    experts: ExpertPredictions
+    y: Float
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Weighed]) -> Weighed:
+        """Join consecutive rows."""
+        predictions = Predictions.concatenate([part.predictions for part in parts])
+        axes = 1, 1, 1, 0, 0
+        fields = zip(*(part.experts for part in parts), strict=True)
+        experts = [np.concatenate(arrays, axis=axis) for arrays, axis in zip(fields, axes, strict=True)]
+        return cls(predictions, ExpertPredictions(*experts), np.concatenate([part.y for part in parts]))
 
 
 def completed(

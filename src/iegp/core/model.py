@@ -31,6 +31,7 @@ from iegp.core.compute.tolerances import (
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
+    MOST_UNFOLLOWED,
     MOST_UNUSUAL,
     PREDICT_ROWS,
     REPLAY_ROWS,
@@ -84,6 +85,9 @@ class Online:
     """Where intervals keep their level: what is tracked."""
     changes: chg.Changes | None = None
     """Of Gaussian labels: changes of the stream that were noticed; None where nothing is watched, as in a fleet."""
+    unfollowed: tuple[ens.Weighed, ...] = field(default=(), repr=False, compare=False)
+    """Single rows that ``conformal`` and ``changes`` do not know yet: together they take less time. Never stored; see
+    :func:`followed`."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -243,10 +247,11 @@ def predict(model: Online, x: Float, horizon: int | None = None, time: Float | N
 def interval(model: Online, dist: Mixture, level: float) -> tuple[Float, Float]:
     """Ends (n, D) of the intervals of rows that come next, whose distribution is ``dist``."""
     components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
-    if model.conformal is None:
+    conformal, _ = followed(model)
+    if conformal is None:
         lower, upper = replace(dist, single_output=False).interval(level)
         return lower, upper
-    return conf.next_interval(model.conformal, components, level, model.settings.delay)
+    return conf.next_interval(conformal, components, level, model.settings.delay)
 
 
 def _parts(n: int) -> list[slice]:
@@ -341,13 +346,14 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
     if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
-        followers = _followers(model, None)
-        options = ens.PassOptions(n_threads, followers=followers)
         # As in a pass, without predictions in the user's units.
-        rows = _x(model, x), model.scaling.standardise_y(y)
-        for _ in ens.learn_chunks(model.experts.ensemble, model.state, *rows, options):
-            _keep_followers(model, followers)
+        rows = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
+        weighed = ens.Weighed(*ens.learn_few(model.experts.ensemble, model.state, rows), rows.y)
         model.batch = None
+        if model.conformal is not None or model.changes is not None:
+            model.unfollowed = (*model.unfollowed, weighed)
+        if len(model.unfollowed) >= MOST_UNFOLLOWED:
+            _catch_up(model)
         return
     is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
     if not model.is_warming_up or is_followed:
@@ -450,8 +456,24 @@ def _learn_rows(
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
 
 
+def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
+    """``conformal`` and ``changes`` after all rows that were learned. Changes nothing."""
+    if not model.unfollowed:
+        return model.conformal, model.changes
+    rows = ens.Weighed.concatenate(model.unfollowed)
+    span = chg.Span(model.n_seen - len(rows.y))
+    followers = ens.Followers(model.conformal, model.changes, span)
+    ens.completed(model.experts.ensemble, *rows, ens.PassOptions(followers=followers))
+    return followers.conformal, followers.changes
+
+
+def _catch_up(model: Online) -> None:
+    (model.conformal, model.changes), model.unfollowed = followed(model), ()
+
+
 def _followers(model: Online, times: Float | None) -> ens.Followers | None:
     """What follows the next rows."""
+    _catch_up(model)
     if model.conformal is None and model.changes is None:
         return None
     span = chg.Span(model.n_seen, times, model.settings.delay)
@@ -507,6 +529,7 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     """
     _check_shapes(model, x, label.y)
     draft = replace(model, state=model.state.copy())
+    _catch_up(draft)
     if draft.clock is not None:
         label, time = _spaced(draft.clock, label, time)
     elif label.n_steps > 0:

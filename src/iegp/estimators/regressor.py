@@ -448,13 +448,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     @property
     def changes_(self) -> list[Change]:
         """The last changes of the stream that were noticed, 100 at most, newest last; none during the warm-up."""
-        changes = self._fitted().changes
+        _, changes = online.followed(self._fitted())
         return [] if changes is None else changes.since(0)
 
     @property
     def n_changes_(self) -> int:
         """How many changes were noticed, also those that are no longer listed."""
-        changes = self._fitted().changes
+        _, changes = online.followed(self._fitted())
         return 0 if changes is None else changes.n_changes
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import numpy as np
 
 from iegp._writers import one_writer
-from iegp.core.model import Online
+from iegp.core.model import Online, followed
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
 from iegp.errors import InputError
@@ -119,7 +119,8 @@ class LocalFleet(FleetBase):
             raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
         self.dtype = dtype
         # Keys are not watched for changes.
-        self._model, self.single_output, self.feature_names = replace(model, changes=None), single_output, names
+        self._model = replace(model, conformal=followed(model)[0], changes=None, unfollowed=())
+        self.single_output, self.feature_names = single_output, names
         self._slot_of: dict[Key, int] = {}
         self._allocate()
 

@@ -131,8 +131,9 @@ class Fleet(LocalFleet):
         super().put(key, model)
         if model.waiting is not None:
             self._waiting[self._slot_of[key]] = model.waiting
-        if model.conformal is not None:
-            self._conformal[self._slot_of[key]] = model.conformal
+        conformal, _ = online.followed(model)
+        if conformal is not None:
+            self._conformal[self._slot_of[key]] = conformal
 
     # -- learning --------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
-from iegp.core.model import Online, check_label_range
+from iegp.core.model import Online, check_label_range, followed
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
@@ -60,10 +60,11 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.clock is not None:
         first, last, unit, held = model.clock
         arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
-    if model.conformal is not None:
-        arrays |= {"conformal.track": model.conformal.track, "conformal.waiting": model.conformal.waiting}
-    if model.changes is not None:
-        arrays |= {f"changes.{name}": array for name, array in model.changes._asdict().items()}
+    conformal, changes = followed(model)
+    if conformal is not None:
+        arrays |= {"conformal.track": conformal.track, "conformal.waiting": conformal.waiting}
+    if changes is not None:
+        arrays |= {f"changes.{name}": array for name, array in changes._asdict().items()}
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}

@@ -318,6 +318,9 @@ FARTHEST_WATCHED = 3.5
 # Rows by which the usual mean and variance of scores are known; rows after a warm-up and after a change in which none
 # is noticed.
 USUAL_ROWS, FIRST_WATCHED, ROWS_AFTER_CHANGE = 1000.0, 50.0, 100.0
+# Calls of a few rows after which what follows the rows catches up: each time costs as much as learning a row of a small
+# model.
+MOST_UNFOLLOWED = 64
 # Changes that a model lists.
 MOST_CHANGES = 100
 
