@@ -52,7 +52,7 @@ $(RAY_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[ray]"
 	touch $@
 
-run: $(READY)  ## `iegp demo`: real data and the robot arm through the default model; reports in runs/demo/
+run: $(READY)  ## `iegp demo`: bike rentals and a robot arm through the default model; reports in runs/demo/
 	$(BIN)/python -m iegp demo
 
 # For instance: make reproduce OPTIONS="nmse time --runs 11"

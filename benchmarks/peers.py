@@ -4,8 +4,10 @@
 
 Protocol: that of ``accuracy.py`` on the first rows of each stream; the first 1,000 are not scored. Every method obeys
 the delay of the stream: row t is predicted from labels of rows up to t - 1 - delay. LightGBM is fitted anew every 250
-rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns. River's
-models (``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
+rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns. The
+batch GP is scikit-learn's with the same lags, fitted anew every 250 rows on the newest 1,000 rows whose labels are
+known: RBF with a length scale for each column, and noise, all by evidence, columns standardised. River's models
+(``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
 distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
 those of ``accuracy.py``, such as the default without one part. Models of ours are run with several seeds: medians, and
 for the first method the range. Each result is printed on stderr when it is there.
@@ -20,6 +22,7 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import machine
@@ -27,6 +30,10 @@ import numpy as np
 from accuracy import IN_TIME_ORDER, MODELS, TARGETS, WARMUP, Score, available, load, score_on
 from lightgbm import LGBMRegressor
 from river_peers import PEERS
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.preprocessing import StandardScaler
 
 from iegp.datasets import Stream
 from iegp.evaluate.metrics import nmse
@@ -34,6 +41,7 @@ from iegp.typing import Float
 
 N_LAGS = 3
 EVERY = 250
+GP_ROWS = 1000
 DIVERGED = 1e3
 RIVER = {
     "ARF": "ARFRegressor",
@@ -65,6 +73,24 @@ def lightgbm(stream: Stream) -> Score:
 
 def lightgbm_with_lags(stream: Stream) -> Score:
     return _refitted(stream, np.column_stack([stream.X, known_labels(stream)]))
+
+
+def batch_gp(stream: Stream) -> Score:
+    X = np.nan_to_num(np.column_stack([stream.X, known_labels(stream)]), nan=float(np.mean(stream.y[:WARMUP])))
+    start = time.process_time()
+    mean, std = np.empty(len(X)), np.empty(len(X))
+    for first in range(WARMUP, len(X), EVERY):
+        known, rows = slice(first - stream.delay - GP_ROWS, first - stream.delay), slice(first, first + EVERY)
+        scaler = StandardScaler().fit(X[known])
+        kernel = ConstantKernel() * RBF(np.full(X.shape[1], 3.0)) + WhiteKernel(0.1)
+        model = GaussianProcessRegressor(kernel, normalize_y=True).fit(scaler.transform(X[known]), stream.y[known])
+        mean[rows], std[rows] = model.predict(scaler.transform(X[rows]), return_std=True)
+    seconds = time.process_time() - start
+    y, mean, std = stream.y[WARMUP:], mean[WARMUP:], std[WARMUP:]
+    z = (y - mean) / std
+    unit = np.std(stream.y[:WARMUP])
+    nll = float(np.mean(0.5 * z**2 + np.log(std / unit) + 0.5 * np.log(2.0 * np.pi)))
+    return Score(nmse(y, mean), nll, float(np.mean(np.abs(z) < 1.96)), 1e6 * seconds / len(y))
 
 
 def _refitted(stream: Stream, X: Float) -> Score:
@@ -103,6 +129,7 @@ SINGLE: dict[str, Callable[[Stream], Score]] = {
     "last label": last_label,
     "LightGBM": lightgbm,
     "LightGBM + lags": lightgbm_with_lags,
+    "batch GP": batch_gp,
 }
 METHODS = ["default", "light", *SINGLE, *RIVER]
 
@@ -167,6 +194,7 @@ def main() -> None:
     parser.add_argument("--streams", default=",".join([*TARGETS, *IN_TIME_ORDER]))
     parser.add_argument("--methods", default=",".join(METHODS))
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of the batch GP, at the bounds of its hyperparameters
     streams, methods = available(arguments.streams.split(",")), arguments.methods.split(",")
     for name in {streams[0], streams[-1]}:  # compiles what the clock must not see, without and with a delay
         list(scores(load(name).head(WARMUP + 100), methods[0], 1))

@@ -226,6 +226,44 @@ def one_row_at_a_time() -> None:
         print(f"  {name:40} {np.median(times) * 1e6:7.1f}")
 
 
+def rows_of_estimators() -> None:
+    """What a user waits for with one row at a time, checks included."""
+    _, x, y = problem(3000, 100, 0.0)
+    labels = np.ascontiguousarray(y[:, 0])
+    models = {
+        "M = 11 (presets.ie_gp)": ie_gp(random_state=0, shutdown=0.0).warm_up(x[:1000], labels[:1000]),
+        "default": IEGPRegressor(random_state=0).fit(x[:1000], labels[:1000]),
+    }
+    print("\nOne row of a NumPy array at a time, d = 21, median and shortest µs")
+    for name, model in models.items():
+        for called in ("predict with std", "partial_fit", "prequential"):
+            times = [_row_seconds(model, called, x[t : t + 1], labels[t : t + 1]) for t in range(1000, 2000)]
+            print(f"  {name:24} {called:18} {np.median(times) * 1e6:7.1f} {min(times) * 1e6:7.1f}")
+
+
+def _row_seconds(model: IEGPRegressor, called: str, x: Float, y: Float) -> float:
+    start = time.perf_counter()
+    if called == "predict with std":
+        model.predict(x, return_std=True)
+    elif called == "partial_fit":
+        model.partial_fit(x, y)
+    else:
+        model.prequential(x, y)
+    return time.perf_counter() - start
+
+
+def several_outputs(n_outputs: int = 50, n_rows: int = 2000) -> None:
+    """Intervals are one per output: what they add to learning."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n_rows, D_IN))
+    y = np.sin(x @ rng.standard_normal((D_IN, n_outputs)) / 4.0) + 0.1 * rng.standard_normal((n_rows, n_outputs))
+    model = ie_gp(random_state=0).warm_up(x[:500], y[:500])
+    learned = best(lambda: model.partial_fit(x, y))
+    run = best(lambda: model.prequential(x, y))
+    ratio = run / learned
+    print(f"\nD = {n_outputs} outputs, M = 11: prequential with intervals over partial_fit {ratio:.2f} (target 1.3)")
+
+
 def evidence_seconds() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1000, D_IN))
@@ -285,6 +323,8 @@ def main() -> None:
     delay_table(arguments.rows // 4)
     labels_table(arguments.rows // 10)
     one_row_at_a_time()
+    rows_of_estimators()
+    several_outputs()
     evidence_seconds()
     import_seconds()
     memory(arguments.memory_rows)

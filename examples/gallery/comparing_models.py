@@ -2,8 +2,8 @@
 Comparing models on streams
 ===========================
 
-:func:`iegp.compare` runs any model that learns row by row, ours, scikit-learn's or River's, under one protocol: each row
-is predicted before it is learned, and labels come as late as the stream says.
+:func:`iegp.compare` runs any model that learns row by row, ours, scikit-learn's or River's, under one protocol: each
+row is predicted before it is learned, and labels come as late as the stream says.
 """
 
 from river import tree

@@ -18,6 +18,7 @@ import ctypes
 import hashlib
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,8 +45,13 @@ if COMPILED:
         import numba
         from llvmlite import ir
         from numba.core import cgutils, types
+        from numba.core.caching import NullCache
         from numba.core.ccallback import CFunc
+        from numba.core.codegen import JITCodeLibrary
+        from numba.core.compiler import Compiler
         from numba.core.dispatcher import Dispatcher
+        from numba.core.registry import CPUDispatcher
+        from numba.core.targetconfig import ConfigStack
         from numba.extending import get_cython_function_address, intrinsic
     except ImportError:  # pragma: no cover - Numba is a declared dependency
         COMPILED = False
@@ -74,10 +80,106 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
         # Compiled arithmetic passes infinities on in silence; plain NumPy must not warn where it would not.
         plain: Callable[P, R] = np.errstate(all="ignore")(function)
         return plain
-    dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
-    _keep_on_disk(dispatcher, function)
-    wrapped: Callable[P, R] = dispatcher
-    return wrapped
+    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", **options}
+    entry: Callable[P, R] = _Entry(function, targetoptions=targetoptions)
+    return entry
+
+
+if COMPILED:
+
+    class _InnerLibrary(JITCodeLibrary):
+        """Code of a function that other compiled functions call: LLVM optimises it as part of them, never by itself.
+
+        Numba would optimise a function once for itself and again inside each caller, and translate it to machine code
+        every time, which is most of the time that a first call takes.
+        """
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            """None: there is no machine code."""
+            del name
+            self._ensure_finalized()  # type: ignore[no-untyped-call]
+            return 0
+
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """Nothing to do: environments are for messages and objects of Python, which inner functions do without."""
+
+    class _Libraries:
+        """In place of a class of libraries: makes an inner one for what Python cannot call."""
+
+        def __call__(self, codegen: Any, name: str) -> Any:
+            flags = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+            inner = flags is not None and flags.no_cpython_wrapper
+            return (_InnerLibrary if inner else JITCodeLibrary)(codegen, name)  # type: ignore[no-untyped-call]
+
+        def _unserialize(self, codegen: Any, stored: Any) -> Any:
+            """Load a library from disk, such as that of a user's function: it is complete."""
+            codegen._library_class = JITCodeLibrary
+            try:
+                return JITCodeLibrary._unserialize(codegen, stored)  # type: ignore[no-untyped-call]
+            finally:
+                codegen._library_class = self
+
+    class _EntryCompiler(Compiler):
+        """Compiles an entry; what else has to be compiled for it, functions of NumPy among them, is inner code."""
+
+        def compile_extra(self, function: Any) -> Any:
+            """Compile a function."""
+            # Numba holds its lock meanwhile: no other thread compiles.
+            codegen = self.state.targetctx.codegen()
+            before, codegen._library_class = codegen._library_class, _Libraries()
+            try:
+                return super().compile_extra(function)  # type: ignore[no-untyped-call]
+            finally:
+                codegen._library_class = before
+
+    class _Entry(CPUDispatcher):
+        """A function as Python calls it; other compiled functions call a copy without wrappers, not kept on disk."""
+
+        _inner: Any = None
+
+        def __init__(self, function: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
+            super().__init__(function, locals or {}, targetoptions, _EntryCompiler)
+            self._cache = _Cache(self)
+
+        @property
+        def _numba_type_(self) -> Any:
+            if self._inner is None:
+                options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+                self._inner = CPUDispatcher(self.py_func, targetoptions=options)
+            return types.Dispatcher(self._inner)
+
+    class _Cache:
+        """The files of an entry, looked up when it is first called: most functions of the package never are."""
+
+        def __init__(self, entry: Any) -> None:
+            self._entry = entry
+
+        def load_overload(self, signature: Any, target: Any) -> Any:
+            _keep_on_disk(self._entry, self._entry.py_func)
+            found = self._entry._cache.load_overload(signature, target)
+            if found is None:
+                _announce()
+            return found
+
+
+@lru_cache
+def _announce() -> None:
+    """Say once why a first call takes long, where a person reads it: in a terminal or a notebook."""
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        sys.stderr.write(
+            "iegp compiles its functions for this machine, once: about half a minute (`iegp compile` does it before)\n"
+        )
 
 
 def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
@@ -87,6 +189,7 @@ def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
+        compiled._cache = NullCache()
         _say_nothing_is_kept()
         return
     # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and

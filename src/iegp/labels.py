@@ -26,6 +26,8 @@ Labels = NDArray[Any]
 
 # Kinds of NumPy types with numbers as values, and with labels as values.
 _NUMBERS, _PLAIN = "fiub", "biuU"
+# So few that an array of flags takes less time than switching off NumPy's warnings.
+_FEW_VALUES = 4096
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -434,6 +436,8 @@ def first_not_finite(values: Float) -> tuple[int, int] | None:
     """Row and column of the first entry (n, D) that is NaN or infinite."""
     if values.size == 1 and math.isfinite(values.item()):
         return None  # a single label, without the cost of an array
+    if values.size < _FEW_VALUES and np.isfinite(values).all():
+        return None
     # The sum of finite numbers is nearly always finite: one pass, no array of flags.
     with np.errstate(all="ignore"):
         if math.isfinite(values.sum()) or np.isfinite(values).all():

@@ -18,7 +18,7 @@ from stream_runs.process import iegp
 from iegp import IEGPClassifier
 from iegp.storage.model_file import FORMAT
 
-COMMANDS = ("stream", "predict", "inspect", "report", "demo")
+COMMANDS = ("stream", "predict", "inspect", "report", "demo", "compile")
 
 
 @pytest.fixture(scope="module")

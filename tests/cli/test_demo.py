@@ -27,7 +27,7 @@ def test_scores_go_to_stdout_and_messages_to_stderr(demo):
 
 def test_it_leaves_answers_models_reports_and_the_table(demo):
     out, _ = demo
-    for name in ("digits_scan", "robot_arm"):
+    for name in ("bike_rentals", "robot_arm"):
         assert len((out / f"{name}.jsonl").read_text().splitlines()) == 300
         assert (out / f"{name}.model").exists()
         page = (out / f"{name}.html").read_text()
@@ -39,5 +39,5 @@ def test_the_model_beats_the_naive_forecast(demo):
     out, _ = demo
     rows = [line.split("|") for line in (out / "scores.md").read_text().splitlines() if line.count("|") == 7][2:]
     nmse = {(row[1].strip(), row[2].strip()): float(row[3]) for row in rows}
-    for stream in ("digits_scan", "robot_arm"):
+    for stream in ("bike_rentals", "robot_arm"):
         assert nmse[stream, "iegp default"] < 0.8 * nmse[stream, "mean so far"]

@@ -167,6 +167,7 @@ def test_a_pipe_killed_and_resumed_with_new_keys_and_late_labels(tmp_path):
         folder.mkdir()
         prepare(folder)
         command = ["stream", "-", *STREAM, "--task", "regression", "--save", "m", "--checkpoint-every", "7"]
+        command += ["--lags", "2"]
         talk, told = Conversation(folder, *command, "--out", "-"), []
         for number, line in enumerate(lines):
             talk.write(line)

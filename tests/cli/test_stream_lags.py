@@ -41,7 +41,7 @@ def answers(path, *flags):
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(("text", "lags"), [("2", 2), ("1,2,24", (1, 2, 24)), ("none", 0)])
+@pytest.mark.parametrize(("text", "lags"), [("2", 2), ("1,2,24", (1, 2, 24)), ("auto", "auto"), ("none", 0)])
 def test_answers_are_the_estimators(waves, text, lags):
     path, x, y = waves
     found = answers(path, "--lags", text)
@@ -88,7 +88,8 @@ def test_no_label_of_a_later_row_is_an_input(waves):
         (["--lags", "-1"], "--lags '-1' is not understood"),
         (["--lags", "2,2"], "each once"),
         (["--lags", "1,2", "--delay", "5"], "the least offset"),
-        (["--lags", "3", "--key", "id"], "not available with --key"),
+        (["--lags", "auto", "--key", "id"], "--lags auto is not available with --key"),
+        (["--lags", "3", "--key", "id", "--delay", "1"], "not available with --key and a delay of 1"),
     ],
 )
 def test_bad_lags_are_named(waves, flags, words):

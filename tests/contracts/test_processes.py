@@ -101,12 +101,13 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from iegp.core.compute.sincos import sincos
     from iegp.core.predictive import student
+    sines, cosines = np.empty((2, 1))
+    sincos(np.ones(1), np.ones(1), sines, cosines)
+    student.student_cdf(1.0, 2.0)
 said = [str(warning.message) for warning in caught if "NUMBA_CACHE_DIR" in str(warning.message)]
 assert len(said) == 1, said
 from iegp.core.likelihoods import named
 assert named("bernoulli-logit").derivatives_address
-sines, cosines = np.empty((2, 1))
-sincos(np.ones(1), np.ones(1), sines, cosines)
 np.testing.assert_allclose([sines[0], cosines[0]], [np.sin(1.0), np.cos(1.0)])
 print(sys.modules["iegp"].__file__)
 """
@@ -122,8 +123,8 @@ def test_a_full_disk_does_not_stop_what_was_compiled(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     twice = _compile.compiled(_twice)
-    monkeypatch.setattr(twice._cache._cache_file, "save", full)
-    monkeypatch.setattr(twice._cache._cache_file, "load", lambda _: None)
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.load", lambda *_: None)
     _compile._say_nothing_is_kept.cache_clear()
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
         assert twice(3.0) == 6.0

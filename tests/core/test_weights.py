@@ -158,3 +158,16 @@ def test_stacking_follows_a_change_however_long_it_was_still():
     weights.weigh_rows(rule, np.concatenate([still, change]), log_weights, table, scores)
     assert table[20_000, 1] < 1e-8
     assert table[-1, 1] > 0.5
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("steps", [1.0, 0.3, 2.5])
+@pytest.mark.parametrize("spread", [1.0, 50.0, 400.0])
+def test_one_probability_is_its_matrix(probability, steps, spread):
+    """Also where all but one weight are too small for their sum to be a difference."""
+    log_weights = spread * np.random.default_rng(0).normal(size=7)
+    log_weights -= logsumexp(log_weights)
+    matrix = transition_matrix(probability, 7)
+    wanted = weights.diffuse_over(WeightRule(SWITCHING, matrix, 0.1, 0.0), log_weights, steps)
+    found = weights.diffuse_over(WeightRule(SWITCHING, matrix, 0.1, 0.0, probability), log_weights, steps)
+    assert_allclose(found, wanted, rtol=1e-13, atol=1e-13)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from iegp.datasets import DEMO_STREAM, embedded, list_embedded, load_embedded
+from iegp.datasets import embedded, list_embedded, load_embedded
 from iegp.errors import DatasetError, InputError
 
 needs_river = pytest.mark.skipif(not find_spec("river"), reason="River is not installed")
@@ -101,7 +101,6 @@ def test_without_river_its_sets_are_not_offered(monkeypatch):
     monkeypatch.setattr(embedded, "find_spec", lambda package: package != "river" or None)
     assert list_embedded() == ("digits_scan", "diabetes", "digits", "breast_cancer", "digits_ink")
     assert list_embedded("counts") == ()
-    assert DEMO_STREAM in list_embedded()
     with pytest.raises(DatasetError, match="pip install river"):
         load_embedded("trump_approval")
 

@@ -49,6 +49,8 @@ def run(folder: Path, argv: list[str], fault: Fault | None = None, stdin: bytes 
         with contextlib.ExitStack() as stack:
             for module, name, value in (*_BLOCKS, *_FLUSHED, *_KEPT):
                 stack.enter_context(mock.patch.object(module, name, value))
+            # The date of a report.
+            stack.enter_context(mock.patch.dict(os.environ, {"SOURCE_DATE_EPOCH": "1700000000"}))
             if stdin is not None:
                 stack.enter_context(_standard_input(stdin))
             return _run(folder, argv, fault)

@@ -6,12 +6,32 @@ from dataclasses import replace
 
 from stream_runs.digest_streams import answers, digested
 
-from iegp.report import About, ExpertRow
+from iegp.report import About, Change, ExpertRow, InputRow
 
 EVIL = '</script><script>window.stolen = 1</script><img src=x onerror="window.stolen = 1">\'&'
 SECTIONS = {
-    "numbers": ["predictions", "scores", "experts", "calibration", "residuals", "configuration"],
-    "classes": ["predictions", "scores", "experts", "calibration", "mistakes", "configuration"],
+    "numbers": [
+        "predictions",
+        "changes",
+        "surprises",
+        "scores",
+        "experts",
+        "inputs",
+        "calibration",
+        "residuals",
+        "configuration",
+    ],
+    "classes": [
+        "predictions",
+        "changes",
+        "surprises",
+        "scores",
+        "experts",
+        "inputs",
+        "calibration",
+        "mistakes",
+        "configuration",
+    ],
 }
 
 
@@ -33,6 +53,8 @@ def about(task="regression", **changes):
         versions={"iegp": "0.1.0", "numpy": "2.4.0"},
         notes=[("Missing values", "12 were filled with the running mean.")],
         command="iegp stream robot.csv --target torque",
+        inputs=[InputRow("q1", "number", 12, 0.7), InputRow("load", "text, 3 categories", 0, 0.3)],
+        changes=[Change(20, None, "level", 3.0)],
     )
     return replace(made, **changes)
 
@@ -41,7 +63,8 @@ def evil_about(task):
     experts = [ExpertRow(EVIL, EVIL) for _ in range(4)]
     settings = {EVIL: EVIL, "inside": {EVIL: [EVIL]}}
     words = dict.fromkeys(("title", "source", "target", "model", "command"), EVIL)
-    return about(task, experts=experts, config=settings, versions={EVIL: EVIL}, notes=[(EVIL, EVIL)], **words)
+    listed = {"inputs": [InputRow(EVIL, EVIL, 1, 1.0)], "changes": [Change(20, None, EVIL, 1.0)], "unit": EVIL}
+    return about(task, experts=experts, config=settings, versions={EVIL: EVIL}, notes=[(EVIL, EVIL)], **listed, **words)
 
 
 def digest(task, n, **options):

@@ -142,8 +142,12 @@ def test_many_experts_are_grouped_and_the_rest_put_together():
     kernels = [f"RBF({i})" for i in range(12) for _ in range(3)]
     experts = [replace(about().experts[0], kernel=kernel) for kernel in kernels]
     page = Page(render_report(digest("regression", 300, experts=36), about(experts=experts)))
-    assert "4 others" in page.text
     assert "4 more" in page.text
+    drifting = [replace(expert, drift=f"{place // 3}") for place, expert in enumerate(experts)]
+    page = Page(render_report(digest("regression", 300, experts=36), about(experts=drifting)))
+    assert "static" in page.text
+    assert "drift 1 " in page.text
+    assert "4 others" in page.text
 
 
 def test_experts_that_do_not_match_the_weights_are_numbered():

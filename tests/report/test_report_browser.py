@@ -6,13 +6,16 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html import unescape
 
+import numpy as np
 import pytest
 from report.report_runs import about, digest, evil_about, sections
-from stream_runs.digest_streams import TASKS
+from stream_runs.digest_streams import TASKS, answers
 
 from iegp.report import render_report
+from iegp.stream.digest import Digest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH to open the report with")
@@ -28,8 +31,9 @@ for (const name of ["error", "warn"]) console[name] = (...words) => window.wrong
 LOOK = """<script>
 const seen = {};
 const sized = (e) => e.getBoundingClientRect().width > 40 && e.getBoundingClientRect().height > 40;
-const empty = (e) => !e.querySelector("path:not(.grid), rect");
-const plots = [...document.querySelectorAll(".plot")];
+const empty = (e) => !e.querySelector("path:not(.grid):not([d='']), rect");
+const plots = [...document.querySelectorAll(".plot:not(.strip)")];
+seen.strips = [...document.querySelectorAll(".plot.strip")].filter((e) => e.getBoundingClientRect().width > 40).length;
 seen.sections = [...document.querySelectorAll("section")].map((e) => e.id);
 seen.unsized = plots.filter((e) => !sized(e)).length;
 seen.empty = plots.filter((e) => empty(e)).length;
@@ -38,17 +42,24 @@ seen.sideways = document.documentElement.scrollWidth - document.documentElement.
 seen.width = window.innerWidth;
 const root = document.querySelector(".zoomable");
 if (root) {
-  const plot = root.querySelector(".plot"), svg = root.querySelector("svg"), box = plot.getBoundingClientRect();
-  const view = () => svg.getAttribute("viewBox").split(" ").map(Number);
+  const plot = root.querySelector(".plot"), box = plot.getBoundingClientRect();
+  const view = () => root.dataset.view.split(" ").map(Number);
+  const dots = () => [...root.querySelectorAll(".chart .dots")].map((e) => e.getAttribute("d")).join("");
+  const drawn = () => dots().split("M").length - 1;
   plot.setPointerCapture = () => {};
   const point = (type, share) => plot.dispatchEvent(new PointerEvent(type,
     { clientX: box.left + share * box.width, clientY: box.top + 20, button: 0, pointerId: 1, bubbles: true }));
+  seen.opened = view();
+  seen.dots = [drawn()];
+  root.querySelector('[data-go="all"]').click();
   seen.before = view();
+  seen.dots.push(drawn());
   point("pointermove", 0.5);
   seen.tip = root.querySelector(".tip").textContent;
   point("pointerdown", 0.25); point("pointermove", 0.4); point("pointerup", 0.5);
   seen.zoomed = view();
-  seen.ticks = [...root.querySelectorAll(".x-ticks span")].map((e) => e.textContent);
+  seen.dots.push(drawn());
+  seen.ticks = [...root.querySelectorAll(".chart .x-ticks span")].map((e) => e.textContent);
   for (const go of ["in", "on", "back", "out"]) root.querySelector(`[data-go="${go}"]`).click();
   plot.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
   seen.after = view();
@@ -93,12 +104,24 @@ def test_every_panel_is_drawn_and_nothing_sticks_out_and_zoom_works(tmp_path, ta
     assert seen["unsized"] == seen["empty"] == 0
     assert seen["sideways"] <= 0
     assert seen["stolen"] is None
-    # Dragged from a quarter to half of the run, then whole again.
-    assert seen["before"] == seen["after"] == [0, 0, 1000, 1000]
-    assert seen["zoomed"][0] == pytest.approx(250, abs=4)
-    assert seen["zoomed"][2] == pytest.approx(250, abs=4)
+    # Opened on its end, with an overview; then the whole run, dragged from a quarter to half of it, then whole again.
+    assert seen["strips"] == 1
+    assert seen["opened"] == [2100, 2500]
+    assert seen["before"] == seen["after"] == [0, 2500]
+    assert seen["zoomed"] == pytest.approx([625, 1250], abs=10)
+    # Every row of the last 400, every second one before.
+    assert seen["dots"] == pytest.approx([400, 1450, 313], abs=12)
     assert "800" in seen["ticks"]
     assert seen["tip"].startswith("row 1,25")
+
+
+def test_rows_with_times_have_times_on_their_axes(tmp_path):
+    run, n = Digest("regression"), 1200
+    run.add(replace(answers("regression", n), time=1704067200.0 + 3600.0 * np.arange(n)))
+    seen = look(tmp_path, render_report(run, about()))
+    assert seen["wrong"] == []
+    assert seen["ticks"] == ["15 Jan", "18 Jan", "21 Jan", "24 Jan"]
+    assert seen["tip"].split("\n")[1] == "26 Jan 2024 00:00"
 
 
 def test_a_short_run_opens_too(tmp_path):

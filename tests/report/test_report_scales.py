@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from iegp.report.blocks import thinned
 from iegp.report.panel_calibration import by_chance
 from iegp.report.scales import fitted, linear, logarithmic, row_axis
-from iegp.report.sections import thinned
 from iegp.report.text import number, short
 
 ENDS = st.floats(-1e300, 1e300)

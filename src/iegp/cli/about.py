@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from iegp.core.model import Online
+from iegp.core.relevance import input_relevance
 from iegp.estimators.experts_table import experts_of
 from iegp.fleet.fleet import Fleet
 from iegp.fleet.keyed_learner import KeyedLearner
-from iegp.preprocessing.encoder import MOST_CATEGORIES
-from iegp.report import About, ExpertRow
+from iegp.preprocessing.encoder import CATEGORY, CLOCK, MOST_CATEGORIES
+from iegp.report import About, Change, ExpertRow, InputRow
 from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 
@@ -93,8 +94,44 @@ def about_run(job: Job, run_state: RunState) -> About:
         config=_in_order(used_options(run_state)),
         versions=versions(),
         notes=notes(job),
+<<<<<<< HEAD
         changes=[(change.row, change.kind) for change in job.changes],
+||||||| a29be11
+=======
+        unit=str(run_state.config.get("unit") or ""),
+        inputs=[] if job.learner is None else input_rows(job, job.learner.model),
+>>>>>>> main
     )
+
+
+def input_rows(job: Job, model: Online) -> list[InputRow]:
+    """The columns of the source that are inputs, in order, then the lags of the label if there are any."""
+    encoder, relevance = job.encoder, input_relevance(model).tolist()
+    places: dict[str, list[int]] = {}
+    for place, column in enumerate(encoder.columns):
+        places.setdefault(column.source, []).append(place)
+    found = [
+        InputRow(name, _input_kind(job, own), _gaps(job, name, own), sum(relevance[place] for place in own))
+        for name, own in places.items()
+    ]
+    offsets = ", ".join(map(str, model.inputs.lags.offsets.tolist()))
+    lags = InputRow(f"earlier values of {job.plan.target}", f"lags {offsets}", 0, sum(relevance[model.n_columns :]))
+    return [*found, lags] if model.inputs.n_lags else found
+
+
+def _input_kind(job: Job, places: list[int]) -> str:
+    kind = job.encoder.columns[places[0]].kind
+    if kind == CATEGORY:
+        return f"text, {len(places)} categor{'y' if len(places) == 1 else 'ies'}"
+    return "time" if kind == CLOCK else kind
+
+
+def _gaps(job: Job, name: str, places: list[int]) -> int:
+    """Rows without a value: of text, those of no category that was there, known or not."""
+    encoder, n_rows = job.encoder, job.counters.rows
+    if encoder.columns[places[0]].kind == CATEGORY:
+        return max(n_rows - int(encoder.sums[places].sum()) - encoder.n_unknown.get(name, 0), 0)
+    return max(n_rows - int(encoder.counts[places[0]]), 0)
 
 
 def used_options(run_state: RunState) -> dict[str, Any]:
@@ -155,6 +192,8 @@ def _by_column(counts: dict[str, int]) -> str:
 def to_config(about: About) -> dict[str, Any]:
     """Plain data, ready for JSON."""
     plain = dict(vars(about))
+    # When a run was made is no part of it.
+    del plain["timing"]
     plain["experts"] = [[row.kernel, row.drift] for row in about.experts]
     return plain
 
@@ -163,9 +202,22 @@ def from_config(config: dict[str, Any]) -> About:
     """The inverse of :func:`to_config`."""
     experts = [ExpertRow(kernel=str(kernel), drift=str(drift)) for kernel, drift in config["experts"]]
     notes = [(str(heading), str(words)) for heading, words in config["notes"]]
+<<<<<<< HEAD
     changes = [(int(row), str(kind)) for row, kind in config.get("changes", [])]
     about = About(**{**config, "experts": experts, "notes": notes, "changes": changes})
     words = (about.title, about.source, about.target, about.task, about.model)
+||||||| a29be11
+    about = About(**{**config, "experts": experts, "notes": notes})
+    words = (about.title, about.source, about.target, about.task, about.model)
+=======
+    inputs = [InputRow(str(n), str(kind), int(gaps), float(share)) for n, kind, gaps, share in config["inputs"]]
+    changes = [
+        Change(int(row), None if time is None else float(time), str(kind), float(strength))
+        for row, time, kind, strength in config["changes"]
+    ]
+    about = About(**{**config, "experts": experts, "notes": notes, "inputs": inputs, "changes": changes})
+    words = (about.title, about.source, about.target, about.task, about.model, about.unit)
+>>>>>>> main
     is_good = all(isinstance(word, str) for word in words) and isinstance(about.n_columns, int)
     if not is_good or not isinstance(about.config, dict) or not isinstance(about.versions, dict):
         raise ValueError("an entry about the run is not of its kind")

@@ -161,7 +161,7 @@ def embed(options: EmbedOptions) -> int:
 @app.command()
 @command(DemoOptions)
 def demo(options: DemoOptions) -> int:
-    """Stream real data and a robot arm that picks up a load through the untuned model; nothing to download.
+    """Stream hourly bike rentals and a robot arm that picks up a load through the untuned model; both are simulated.
 
     [bold]Example[/bold]
 
@@ -170,6 +170,21 @@ def demo(options: DemoOptions) -> int:
     from iegp.cli.demo import demo
 
     return demo(options.out, options.rows, options.seed)
+
+
+@app.command(name="compile")
+def compile_functions() -> None:
+    """Compile everything for this machine, with progress: first calls are then quick. For images and CI.
+
+    Compiled code is kept beside the package, or in the folder NUMBA_CACHE_DIR.
+
+    [bold]Example[/bold]
+
+      iegp compile
+    """
+    from iegp.cli.compiling import compile_all
+
+    raise typer.Exit(compile_all())
 
 
 _GO_ON = "go on with the same command and --resume if the run has a --save"

@@ -1,10 +1,11 @@
-"""``iegp demo``: real data and a robot arm as files through ``iegp stream`` with the untuned model; then a table."""
+"""``iegp demo``: bike rentals and a robot arm as files through ``iegp stream`` with the untuned model; then a table."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +16,25 @@ from rich.table import Table
 from iegp.cli.flags import UsageError
 from iegp.cli.options import StreamOptions
 from iegp.cli.stream import stream
-from iegp.datasets import DEMO_STREAM, Stream, load_embedded, robot_arm
+from iegp.datasets import Stream, bike_rentals, robot_arm
+from iegp.datasets.bikes import hours
 from iegp.estimators import IEGPRegressor
 from iegp.stream import checkpoint
 
 LEAST_ROWS = 100
 COLUMNS = ("stream", "model", "nMSE", "mean log score", "95 % cover", "rows/s")
+
+
+class Example(NamedTuple):
+    """A stream as a file: its columns, time stamps in front if it has any, and the unit of its target."""
+
+    data: Stream
+    unit: str
+    times: list[str] | None = None
+
+    @property
+    def target(self) -> str:
+        return _plain_name(self.data.target_name)
 
 
 class Row(NamedTuple):
@@ -44,8 +58,8 @@ def demo(out: str, n_rows: int, seed: int) -> int:
     rows: list[Row] = []
     with say.status("Compiling: about half a minute the first time on a machine, then cached"):
         IEGPRegressor(n_frequencies=2, warmup=8, random_state=0).prequential(np.eye(40)[:, :2], np.arange(40.0))
-    for data in (load_embedded(DEMO_STREAM).head(n_rows), robot_arm(n_rows, noise=1.5, random_state=seed)):
-        code = _through(data, folder, seed, rows)
+    for example in (_bikes(n_rows, seed), Example(robot_arm(n_rows, noise=1.5, random_state=seed), "N m")):
+        code = _through(example, folder, seed, rows)
         if code:
             return code
     _show(rows, Console(file=sys.stdout))
@@ -54,18 +68,27 @@ def demo(out: str, n_rows: int, seed: int) -> int:
     return 0
 
 
-def _through(data: Stream, folder: Path, seed: int, rows: list[Row]) -> int:
+def _bikes(n_rows: int, seed: int) -> Example:
+    """Time stamps say the hour and the day of the week; the other columns stay."""
+    data = bike_rentals(n_rows, random_state=seed)
+    others = replace(data, X=data.X[:, 2:], feature_names=data.feature_names[2:])
+    return Example(others, "bikes", [f"{time:%Y-%m-%d %H:%M}" for time in hours(n_rows)])
+
+
+def _through(example: Example, folder: Path, seed: int, rows: list[Row]) -> int:
     """One stream as a CSV file through the command; adds its lines to the table."""
-    source, model = folder / f"{data.name}.csv", folder / f"{data.name}.model"
-    target = _plain_name(data.target_name)
-    _write_csv(source, data, target)
+    name = example.data.name
+    source, model = folder / f"{name}.csv", folder / f"{name}.model"
+    _write_csv(source, example)
     options = StreamOptions(
         source=str(source),
-        target=target,
+        target=example.target,
         task="regression",
-        out=str(folder / f"{data.name}.jsonl"),
+        time=None if example.times is None else "time",
+        unit=example.unit,
+        out=str(folder / f"{name}.jsonl"),
         save=str(model),
-        report=str(folder / f"{data.name}.html"),
+        report=str(folder / f"{name}.html"),
         seed=seed,
         overwrite=True,
     )
@@ -73,14 +96,17 @@ def _through(data: Stream, folder: Path, seed: int, rows: list[Row]) -> int:
     code = stream(options)
     seconds = time.perf_counter() - begun
     if code == 0:
-        rows += _score_rows(data.name, model, len(data) / seconds)
+        rows += _score_rows(name, model, len(example.data) / seconds)
     return code
 
 
-def _write_csv(path: Path, data: Stream, target: str) -> None:
-    names = [_plain_name(name) for name in data.feature_names]
-    table = np.column_stack([data.X, data.y])
-    np.savetxt(path, table, delimiter=",", header=",".join([*names, target]), comments="", fmt="%.17g")
+def _write_csv(path: Path, example: Example) -> None:
+    data = example.data
+    names = [*map(_plain_name, data.feature_names), example.target]
+    lines = [[f"{value:.17g}" for value in line] for line in np.column_stack([data.X, data.y]).tolist()]
+    if example.times is not None:
+        names, lines = ["time", *names], [[at, *line] for at, line in zip(example.times, lines, strict=True)]
+    path.write_text("".join(",".join(line) + "\n" for line in [names, *lines]), "utf-8")
 
 
 def _plain_name(name: str) -> str:

@@ -129,6 +129,7 @@ def _settings(model: Online | None) -> dict[str, Any]:
         "weights": settings.weights,
         "frequencies per expert": settings.n_frequencies,
         "features": settings.features,
+        "lags": model.experts.ensemble.lags.offsets.tolist(),
         "still warming up": model.is_warming_up,
     }
 

@@ -11,6 +11,7 @@ from iegp.core.kernels import kernel_from_config
 from iegp.core.settings import Settings
 from iegp.errors import IegpError
 from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
+from iegp.estimators.defaults import KEYED
 
 _DEFAULTS: dict[str, Any] = {
     "regression": IEGPRegressor,
@@ -48,6 +49,12 @@ def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_
         raise
     except IegpError as error:
         raise UsageError(f"[parameters] of the configuration: {error}") from error
+
+
+def keyed_parameters(model: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of one model per key: weights and noise of the default and the light one follow faster."""
+    own = "kernels" in parameters or parameters.get("weights", "stacking") != "stacking"
+    return parameters if own or model not in ("default", "light") else KEYED | parameters
 
 
 def _kernels(tables: Any) -> list[Any]:

@@ -51,6 +51,9 @@ class StreamOptions(RunOptions):
     task: Annotated[str | None, Option(help="regression, classification, count or ordinal; found if not said.")] = None
     out: Annotated[str | None, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None
     report: Annotated[str | None, Option(help="An HTML page about the run."), FREE] = None
+    live: Annotated[int | None, Option(help="Serve that page on this port while the run goes on; 0: any."), FREE] = None
+    live_host: Annotated[str, Option(help="Where --live listens; 0.0.0.0 lets other machines in."), FREE] = "127.0.0.1"
+    unit: Annotated[str | None, Option(help="Unit of the target in the report, as bikes.")] = None
     model: Annotated[str, Option(help=f"{', '.join(MODELS)}.")] = "default"
     config: Annotated[str | None, Option(help="A TOML file with these options; flags win."), FREE] = None
     seed: Seed = 0
@@ -65,9 +68,10 @@ class StreamOptions(RunOptions):
     missing: Annotated[str, Option(help="mean fills gaps with the mean so far; error refuses them.")] = "mean"
     max_pending: Annotated[int, Option(help="Rows that may wait for labels.")] = 10_000
     delay: Annotated[int, Option(help="Later rows (of the key) predicted before a row's label is known.")] = 0
-    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
-        None
-    )
+    lags: Annotated[
+        str | None,
+        Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), auto (seasons), none."),
+    ] = None
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
@@ -120,9 +124,6 @@ class PredictOptions(Options):
     out: Annotated[str, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-"
     format: Format = None
     overwrite: Annotated[bool, Option("--overwrite", help="Replace --out if it exists.")] = False
-    lags: Annotated[str | None, Option(help="Earlier labels as inputs: 3 (the newest), 1,2,24 (rows back), none.")] = (
-        None
-    )
     on_bad_row: Annotated[str, Option(help="stop, or skip.")] = "stop"
     guard_formulas: GuardFormulas = False
 
@@ -166,7 +167,7 @@ class DemoOptions(Options):
 
     out: Annotated[str, Option("--out", "-o", help="Folder for figures and reports.")] = "runs/demo"
     rows: Annotated[int, Option(help="Rows of each stream.")] = 8000
-    seed: Annotated[int, Option(help="Of the random features and the robot.")] = 0
+    seed: Annotated[int, Option(help="Of the random features and the simulations.")] = 0
 
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -50,6 +50,7 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
     try:
         about = from_config(beside["about"]) if beside else None
         weights = _Weights(beside["weights"]) if beside else None
+        times = {int(row): float(time) for row, time in beside.get("times", [])}
         level, delay = float(beside.get("level", 0.95)), count("delay", beside.get("delay", 0))
         key_field = None if beside.get("key") is None else str(beside["key"])
     except (LookupError, TypeError, ValueError) as error:
@@ -61,6 +62,9 @@ def _from_answers(path: Path) -> tuple[Digest, About]:
         if digest is None:
             task = task or ("classification" if answers.has_classes else "regression")
             digest = Digest(task, level, delay)
+        if times:
+            seconds = np.array([times.get(row, np.nan) for row in answers.row.tolist()])
+            answers = replace(answers, time=seconds)
         for part in _with_weights(answers, weights):
             _add(digest, part, known)
     task = task or "regression"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import fields
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice
-from iegp.cli.models import settings_of
+from iegp.cli.live import LivePage
+from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
@@ -22,12 +26,13 @@ from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.readers import Source
-from iegp.report import write_report
+from iegp.report import About, Snapshot, Timing, write_report
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import finish_parquet, spool_of
 from iegp.stream.answer_reader import write_sidecar
 from iegp.stream.answer_writer import format_of
 from iegp.stream.checkpoint import RunState
+from iegp.stream.digest import Digest, Results
 from iegp.stream.job import Job
 from iegp.stream.plan import Plan, find_task
 
@@ -37,6 +42,7 @@ def stream(options: StreamOptions) -> int:
     say = console(options.quiet)
     _check(options)
     with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
+        live = _live(options, opened, say)
         is_resumed = can_resume(options, say)
         source: Source | None = None
         if is_resumed:
@@ -50,7 +56,10 @@ def stream(options: StreamOptions) -> int:
             opened.enter_context(source)
         files = open_files(options, job, run_state, is_resumed)
         watcher = Watcher(job.counters, lambda: [*scores(job), top_expert(job)], options.quiet)
-        runner = runner_of(options, job, run_state, files, stop, watcher)
+        runner, started = runner_of(options, job, run_state, files, stop, watcher), Started.now(job)
+        if live is not None:
+            _follow(live, job, run_state, started)
+            runner.block = lambda: _both(live, stop)
         try:
             if source is None:
                 # The journal is ahead of the checkpoint: only after it is known where the source goes on.
@@ -64,10 +73,10 @@ def stream(options: StreamOptions) -> int:
             # What was answered is worth a report, but no reason to hide what ended the run.
             with contextlib.suppress(IegpError, OSError):
                 files.close()
-                finish(options, job, run_state)
+                finish(options, job, run_state, started)
             raise
         files.close()
-        finish(options, job, run_state)
+        finish(options, job, run_state, started)
         print_summary(options, job, say, was_stopped=stop())
         return stop.exit_code
 
@@ -120,7 +129,37 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     return job, run_state, source
 
 
+<<<<<<< HEAD
 def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
+||||||| a29be11
+def _parameters(options: StreamOptions) -> dict[str, Any]:
+=======
+def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) -> LivePage | None:
+    """The page that follows the run, served from now on; None if that is not wanted."""
+    if options.live is None:
+        return None
+    source = "standard input" if options.source == "-" else Path(options.source).name
+    about = About("Waiting for the first record", source, options.target or "", options.task or "", options.model, 0)
+    page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
+    say.print(f"Live: {page.address}")
+    return page
+
+
+def _follow(page: LivePage, job: Job, run_state: RunState, started: Started) -> None:
+    def take() -> Snapshot:
+        return Snapshot.of(job.digest, replace(about_run(job, run_state), timing=started.timing(job)))
+
+    page.follow(take, lambda: f"{job.digest.n_rows}-{job.digest.n_labelled}")
+
+
+@contextlib.contextmanager
+def _both(page: LivePage, stop: StopSignals) -> Iterator[None]:
+    with page.block(), stop.block():
+        yield
+
+
+def _parameters(options: StreamOptions) -> dict[str, Any]:
+>>>>>>> main
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     check_choice("drift-per", options.drift_per, "row", "time")
     parameters = dict(options.parameters)
@@ -136,14 +175,20 @@ def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
     if options.lags is not None:
         parameters["lags"] = _lags(options.lags)
     _check_elapsed(options, parameters)
-    if options.key is not None:
+    if options.key is not None and parameters.get("lags") == "auto":
+        raise UsageError(
+            "--lags auto is not available with --key: seasons are looked for in rows of one series. Name the lags, "
+            "as in --lags 1,2,3,24"
+        )
+    if options.key is not None and parameters.get("delay"):
         if parameters.get("lags"):
             raise UsageError(
-                f"--lags {options.lags or parameters['lags']} is not available with --key: while all keys share a "
-                "model, the labels before a row are those of other keys. Leave out one of them"
+                f"--lags {options.lags or parameters['lags']} is not available with --key and a delay of "
+                f"{parameters['delay']}: while all keys share a model, rows of other keys wait between. Leave out one "
+                "of them"
             )
         parameters["lags"] = 0
-    return parameters
+    return parameters if options.key is None else keyed_parameters(options.model, parameters)
 
 
 def _check_conformal(options: StreamOptions, task: str) -> None:
@@ -164,13 +209,17 @@ def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:
         )
 
 
-def _lags(text: str) -> int | tuple[int, ...]:
+def _lags(text: str) -> int | str | tuple[int, ...]:
     """A number of lags, or which they are."""
+    if text == "auto":
+        return text
     if text == "none":
         return 0
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise UsageError(f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, or none")
+        raise UsageError(
+            f"--lags {text!r} is not understood; use a number such as 3, a list such as 1,2,24, auto, or none"
+        )
     return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 
@@ -204,7 +253,25 @@ def _resume(options: StreamOptions, say: Console) -> tuple[Job, RunState]:
     return job, run_state
 
 
-def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
+class Started(NamedTuple):
+    """When this process took the run up, and how many rows were answered before."""
+
+    moment: float
+    n_rows: int
+
+    @classmethod
+    def now(cls, job: Job) -> Started:
+        return cls(time.monotonic(), job.counters.rows)
+
+    def timing(self, job: Job) -> Timing:
+        """How long it took; with ``SOURCE_DATE_EPOCH`` set that moment alone, for files that are equal to the byte."""
+        fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+        if fixed.isascii() and fixed.isdigit():
+            return Timing(float(fixed))
+        return Timing(time.time(), time.monotonic() - self.moment, job.counters.rows - self.n_rows)
+
+
+def finish(options: StreamOptions, job: Job, run_state: RunState, started: Started) -> None:
     """Write what can only be written at the end of a run."""
     about = about_run(job, run_state)
     if run_state.out not in (None, "-"):
@@ -212,13 +279,24 @@ def finish(options: StreamOptions, job: Job, run_state: RunState) -> None:
         # A run that cannot be resumed is over, whatever ended it.
         if run_state.is_finished or options.save is None:
             finish_parquet(out, job.plan.key_field)
-        weights = job.digest.results().weights
+        results = job.digest.results()
+        weights = results.weights
         kept = {"rows": weights.row.tolist(), "step": weights.step, "values": np.round(weights.values, 6).tolist()}
         beside: dict[str, Any] = {"about": to_config(about), "level": job.plan.level, "delay": job.settings.delay}
-        beside |= {"weights": kept} | ({} if job.plan.key is None else {"key": job.plan.key_field})
+        beside |= {"weights": kept, "times": _times(results)} | (
+            {} if job.plan.key is None else {"key": job.plan.key_field}
+        )
         write_sidecar(out, beside | ({"guarded": True} if run_state.config.get("guard_formulas") else {}))
     if options.report is not None:
-        write_report(options.report, job.digest, about)
+        write_report(options.report, job.digest, replace(about, timing=started.timing(job)))
+
+
+def _times(results: Results) -> list[tuple[int, float]]:
+    """Times of the rows that a report shows, which answers do not hold."""
+    known = {own.row: own.columns["time"] for own in results.surprises}
+    for points in (results.predictions, results.recent):
+        known |= zip(points.row.tolist(), points.columns["time"].tolist(), strict=True)
+    return sorted((row, time) for row, time in known.items() if time == time)
 
 
 def _answers_of(options: StreamOptions) -> str | None:

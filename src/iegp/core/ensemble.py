@@ -22,7 +22,7 @@ from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_QUANTILE_WEIGHT, SPAN_AFTER_GLITCH
+from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_TAIL_SHARE, SPAN_AFTER_GLITCH
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
@@ -646,6 +646,7 @@ def expand_components(experts: ExpertPredictions, components: Components) -> Non
 
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
+<<<<<<< HEAD
     lower, upper = quantiles(*components, _tails(level))
     return with_pit(predictions, components, y)._replace(lower=lower, upper=upper)
 
@@ -654,6 +655,16 @@ def with_pit(predictions: Predictions, components: Components, y: Float) -> Pred
     """The same with the predicted probability of a smaller label alone."""
     pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
     return predictions._replace(pit=pit)
+||||||| a29be11
+    lower, upper = quantiles(*components, _tails(level))
+    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
+    return predictions._replace(lower=lower, upper=upper, pit=pit)
+=======
+    tails = _tails(level)
+    lower, upper = quantiles(*components, tails)
+    pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tails[0])
+    return predictions._replace(lower=lower, upper=upper, pit=pit)
+>>>>>>> main
 
 
 def _completed_numbers(

@@ -205,7 +205,7 @@ def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -
             arrive_all(ensemble, state, labels, work, answers)
         else:
             learn_old_row(ensemble, state, labels, work, label.walk)
-            still = ensemble._replace(transitions=np.eye(len(ensemble.transitions)))
+            still = ensemble._replace(transitions=np.eye(len(ensemble.transitions)), switch_prob=np.nan)
             arrive_all(still, state, labels, work, answers)
     if labels is not None:
         likelihood_of(ensemble.likelihood).require_sound(work.belief_scores, state.vector, state.matrix)

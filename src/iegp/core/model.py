@@ -25,6 +25,7 @@ from iegp.core.batch_view import BatchView, batch_view
 from iegp.core.clock import Clock, checked_times, new_clock, times_to_predict
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
+    FARTHEST_LINEAR,
     FARTHEST_USUAL,
     FASTEST_REPLAY,
     FEW_ROWS,
@@ -39,8 +40,9 @@ from iegp.core.compute.tolerances import (
 from iegp.core.delay import Waiting, learn_delayed, none_waiting, with_all_arrived
 from iegp.core.expert.sweep import Rows
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
+from iegp.core.fitting.seasonal import with_seasons
 from iegp.core.kernels import Inputs
-from iegp.core.lags import lags_from, with_lags
+from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_lags
 from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
 from iegp.core.late import mixture as late_mixture
 from iegp.core.likelihoods import named
@@ -51,7 +53,7 @@ from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings, check_whole
-from iegp.core.state import State
+from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -90,6 +92,8 @@ class Online:
     :func:`followed`."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
+    rows_bring_lags: bool = False
+    """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
         default=None, repr=False, compare=False
     )
@@ -103,6 +107,17 @@ class Online:
     @property
     def n_columns(self) -> int:
         return len(self.scaling.x_mean)
+
+    @property
+    def n_row_columns(self) -> int:
+        """Columns of the rows that it is given: lags follow, where rows bring them."""
+        return self.n_columns + (self.experts.ensemble.lags.n_columns if self.rows_bring_lags else 0)
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The experts as rows are predicted and learned: lags that rows bring are columns like any others."""
+        ensemble = self.experts.ensemble
+        return ensemble._replace(lags=NO_LAGS) if self.rows_bring_lags else ensemble
 
     @property
     def inputs(self) -> Inputs:
@@ -151,6 +166,30 @@ def begin(
     )
 
 
+def bringing_lags(model: Online) -> Online:
+    """The same model, which has seen nothing, for rows of many keys that bring their lags.
+
+    These are further columns of x, in the order of :class:`~iegp.core.lags.Lags`: labels of earlier rows of the key, in
+    the units of y, NaN where there is none. Labels are Gaussian and come without delay.
+    """
+    if model.settings.auto_lags:
+        raise InputError("lags='auto' looks for seasons in rows of one key; name the lags, such as lags=(1, 2, 3, 24)")
+    if model.n_seen or model.waiting is not None or model.settings.likelihood != "gaussian":
+        raise InputError("rows bring their lags to a new model of numbers whose labels come without delay")
+    model = replace(model, rows_bring_lags=True)
+    return replace(model, kept_x=np.empty((0, model.n_row_columns)))
+
+
+def without_brought_lags(model: Online, labels: Float) -> Online:
+    """A copy, past its warm-up, for the rows of one key: ``labels`` (n, outputs) are its last ones, oldest first."""
+    state = model.state.copy()
+    lags = model.experts.ensemble.lags
+    state.recent[:] = 0.0
+    if len(labels):
+        remember(lags, state.recent, _usual_labels(model, labels))
+    return replace(model, state=state, rows_bring_lags=False, kept_x=model.kept_x[:, : model.n_columns])
+
+
 def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = None) -> Online:
     """A model whose scaling and hyperparameters come from these rows; it learns them if the settings say so.
 
@@ -163,7 +202,7 @@ def warm_up(model: Online, x: Float, y: Float, time: Float | None = None) -> Onl
     """The same for a model that has seen nothing."""
     settings, times = model.settings, checked_times(model.clock, time, len(x))
     _move_clock(model, times)
-    model = _refit(model, x, y, fit=True)
+    model = _refit(model, x, y, fit=True, is_last=True)
     if not settings.learn_warmup:
         model = replace(model, state=ens.start(model.experts.ensemble))
     if model.clock is not None:
@@ -190,7 +229,7 @@ def latest_state(model: Online) -> State:
         return model.state
     of = model.state, model.waiting, model.experts, model.scaling
     if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
-        model.latest = of, with_all_arrived(model.experts.ensemble, model.state, _standardised(model, model.waiting))
+        model.latest = of, with_all_arrived(model.ensemble, model.state, _standardised(model, model.waiting))
     return model.latest[1]
 
 
@@ -233,7 +272,7 @@ def predict(model: Online, x: Float, horizon: int | None = None, time: Float | N
     By default it is the next one whose label can be known; after a fit, one of many rows that are predicted at once.
     """
     _check_shapes(model, x)
-    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
+    ensemble, (state, n_steps, elapsed) = model.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
         return to_user_mixture(model.scaling, ens.predict(ensemble, state, _x(model, x), n_steps, elapsed))
     with one_blas_thread():
@@ -261,7 +300,7 @@ def _parts(n: int) -> list[slice]:
 def predict_classes(model: Online, x: Float, horizon: int | None = None, time: Float | None = None) -> Float:
     """Class probabilities (n, K) of each row, as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
+    ensemble, (state, n_steps, elapsed) = model.ensemble, _view(model, len(x), horizon, time)
     if len(x) <= FEW_ROWS:
         return ens.predict_classes(ensemble, state, _x(model, x), n_steps, elapsed)
     with one_blas_thread():
@@ -279,7 +318,7 @@ def predict_counts(
 ) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     _check_shapes(model, x)
-    ensemble, (state, n_steps, elapsed) = model.experts.ensemble, _view(model, len(x), horizon, time)
+    ensemble, (state, n_steps, elapsed) = model.ensemble, _view(model, len(x), horizon, time)
     found: CountMixture | LatentMixture
     if len(x) <= FEW_ROWS:
         found = ens.predict_counts(ensemble, state, _x(model, x), exposure, n_steps, elapsed)
@@ -339,7 +378,7 @@ def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | Non
     """
     absorb(model, x, y, n_threads, time)
     if model.clock is None:
-        model.batch = batch_view(model.experts.ensemble, _x(model, x), model.scaling.standardise_y(y))
+        model.batch = batch_view(model.ensemble, _x(model, x), model.scaling.standardise_y(y))
 
 
 def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
@@ -347,8 +386,14 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
     if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
+<<<<<<< HEAD
         rows = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
         weighed = ens.Weighed(*ens.learn_few(model.experts.ensemble, model.state, rows), rows.y)
+||||||| a29be11
+        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+=======
+        ens.learn(model.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+>>>>>>> main
         model.batch = None
         if model.conformal is not None or model.changes is not None:
             model.unfollowed = (*model.unfollowed, weighed)
@@ -451,9 +496,17 @@ def _learn_rows(
     followers = _followers(model, times)
     options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
+<<<<<<< HEAD
     for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
         _keep_followers(model, followers)
         yield in_user_units(predictions, model.experts.ensemble, model.scaling)
+||||||| a29be11
+    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
+        yield in_user_units(predictions, model.experts.ensemble, model.scaling)
+=======
+    for predictions in ens.learn_chunks(model.ensemble, model.state, x, y, options, steps):
+        yield in_user_units(predictions, model.ensemble, model.scaling)
+>>>>>>> main
 
 
 def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
@@ -519,7 +572,9 @@ def ask(model: Online, x: Float, n_steps: int, time: Float | None = None) -> Ask
     if model.clock is not None and times is not None:
         elapsed = model.clock.steps_since(np.full(n, model.clock.last), times)
         lead = lead._replace(walk=elapsed, noise=elapsed)
-    return ask_rows(model.experts.ensemble, model.state, _x(model, x), lead, units)
+    rows = _x(model, x)
+    asked = ask_rows(model.ensemble, model.state, rows, lead, units)
+    return asked._replace(lags=rows[:, model.n_columns :].copy()) if model.rows_bring_lags else asked
 
 
 def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None) -> None:
@@ -536,8 +591,16 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
         pass_rows(draft, label.n_steps - 1)
     else:
         label = label._replace(walk=float(-label.n_steps))
+<<<<<<< HEAD
     learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
     _follow_late(draft, label)
+||||||| a29be11
+    learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+=======
+    if model.rows_bring_lags and label.asked is not None:
+        label = label._replace(asked=label.asked._replace(lags=np.empty((1, 0))))
+    learn_asked_row(draft.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+>>>>>>> main
     _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
@@ -587,8 +650,8 @@ def pass_rows(model: Online, n_rows: int) -> None:
 
 def _check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
     """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
-    if x.ndim != 2 or x.shape[1] != model.n_columns:
-        raise InputError(f"X has shape {x.shape}, but the model has {model.n_columns} columns")
+    if x.ndim != 2 or x.shape[1] != model.n_row_columns:
+        raise InputError(f"X has shape {x.shape}, but the model has {model.n_row_columns} columns")
     n_labels = len(model.scaling.y_mean)
     if y is not None and y.shape != (len(x), n_labels):
         raise InputError(f"y has shape {y.shape}, but {len(x)} rows of {n_labels} outputs are expected")
@@ -641,7 +704,9 @@ def _keep(model: Online, x: Float, y: Float) -> None:
     is_last = n >= model.settings.warmup
     if is_last or (n > 0 and _next_refit(model.settings, n - 1) == n):
         model.__dict__.update(
-            _refit(model, model.kept_x, model.kept_y, fit=is_last or n >= _first_fit(model.settings)).__dict__
+            _refit(
+                model, model.kept_x, model.kept_y, fit=is_last or n >= _first_fit(model.settings), is_last=is_last
+            ).__dict__
         )
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
@@ -649,20 +714,24 @@ def _keep(model: Online, x: Float, y: Float) -> None:
         model.n_warmup_learned = n
 
 
-def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
+def _refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Online:
     """Scaling (and hyperparameters, if ``fit``) from these rows, beliefs and stacked weights by replaying them."""
     settings = model.settings
     scaling = model.scaling
     if settings.standardize:
-        scaling = scale.from_rows(x, y, settings.robust)
+        scaling = scale.from_rows(x[:, : model.n_columns], y, settings.robust)
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
     n_outputs = model.n_outputs
-    inputs = Inputs.of(model.column_keys, scaling.x_scale, lags_from(settings.lags, settings.likelihood, y, n_outputs))
+    lags = lags_from(settings.lags, settings.likelihood, y, n_outputs)
+    if is_last and settings.auto_lags:
+        offsets = with_seasons(settings.lags, settings.delay, x, label_numbers(lags, y))
+        lags = lags._replace(offsets=np.array(offsets, dtype=np.int64))
+    inputs = Inputs.of(model.column_keys, scaling.x_scale, lags)
     if fit:
-        usual = _usual_rows(settings, y)
-        experts = fit_experts(settings, inputs, _lagged(settings, inputs, x, y)[usual], y[usual], n_outputs)
+        usual, rows = _usual_rows(settings, y), x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
+        experts = fit_experts(settings, inputs, rows[usual], y[usual], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -673,7 +742,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool) -> Online:
         clock = clock.fitted(times)
         steps = clock.steps(times, np.nan)
     # No expert may be shut down by rows that its hyperparameters were fitted to.
-    steady = experts.ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)))
+    ensemble = replace(model, experts=experts).ensemble
+    steady = ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)))
     for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False), steps):
         pass
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
@@ -707,7 +777,21 @@ def _usual_rows(settings: Settings, y: Float) -> Bool:
 
 
 def _x(model: Online, x: Float) -> Float:
-    return model.scaling.standardise_x(x, model.fills_gaps)
+    if not model.rows_bring_lags:
+        return model.scaling.standardise_x(x, model.fills_gaps)
+    d = model.n_columns
+    # Columns of lags: all offsets of an output, then those of the next.
+    labels = x[:, d:].reshape(-1, model.n_outputs, len(model.experts.ensemble.lags.offsets)).swapaxes(1, 2)
+    lags = _usual_labels(model, labels).swapaxes(1, 2).reshape(len(x), -1)
+    return np.concatenate([model.scaling.standardise_x(x[:, :d], model.fills_gaps), lags], axis=1)
+
+
+def _usual_labels(model: Online, labels: Float) -> Float:
+    """Standardised labels (..., outputs) as rows see them: a glitch as the farthest usual one, NaN as the mean."""
+    farthest = FARTHEST_USUAL if model.settings.robust else FARTHEST_LINEAR
+    with np.errstate(over="ignore"):
+        standardised = (labels - model.scaling.y_mean) / model.scaling.y_scale
+    return np.nan_to_num(np.clip(standardised, -farthest, farthest), nan=0.0)
 
 
 def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:

@@ -119,6 +119,8 @@ class Ensemble(NamedTuple):
     one too: it is not learned."""
     lags: Lags = NO_LAGS
     """Labels of rows before that a row sees."""
+    switch_prob: float = np.nan
+    """That of ``transitions`` if it is the same everywhere; see :class:`iegp.core.weights.WeightRule`."""
 
     @property
     def n_kernels(self) -> int:
@@ -213,7 +215,7 @@ def label_model(ensemble: Ensemble) -> LabelModel:
 @compiled
 def weight_rule(ensemble: Ensemble) -> WeightRule:
     """How the weights of an ensemble follow the scores."""
-    return WeightRule(ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown)
+    return WeightRule(ensemble.rule, ensemble.transitions, ensemble.rate, ensemble.shutdown, ensemble.switch_prob)
 
 
 class State(NamedTuple):

@@ -4,15 +4,16 @@ Every source returns a :class:`Stream`: rows in order of arrival, as float64 arr
 paper is one more entry in ``catalogue.toml``.
 """
 
-from iegp.datasets.embedded import DEMO_STREAM, list_embedded, load_embedded
+from iegp.datasets.bikes import bike_rentals
+from iegp.datasets.embedded import list_embedded, load_embedded
 from iegp.datasets.published import dataset_path, describe_dataset, list_datasets, load_arrays, load_dataset
 from iegp.datasets.robot import robot_arm
 from iegp.datasets.stream import Stream
 from iegp.datasets.synthetic import drifting, friedman, switching_gp
 
 __all__ = [
-    "DEMO_STREAM",
     "Stream",
+    "bike_rentals",
     "dataset_path",
     "describe_dataset",
     "drifting",

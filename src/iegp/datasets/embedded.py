@@ -1,11 +1,11 @@
 """Real data that installed packages contain: no download, no configuration.
 
-The recommended demonstration of a stream learner is ``digits_scan`` (:data:`DEMO_STREAM`), which needs scikit-learn
-alone: 75,474 rows in the order in which a scanner delivers them, clearly nonlinear (over the first 20,000 rows,
-refitted seven times, a linear model predicts 47 % of the variance and boosted trees 69 %), with a log score that can be
-read as bits per pixel. scikit-learn's other bundled sets are small tables of independent patients or flowers, and its
-photographs need Pillow. River's sets are time series with less to learn: polls have 1,001 rows, on which a linear model
-is no worse without forgetting, and a linear model hardly predicts the water flow better than its last reading does.
+The largest stream of numbers is ``digits_scan``, which needs scikit-learn alone: 75,474 rows in the order in which a
+scanner delivers them, clearly nonlinear (over the first 20,000 rows, refitted seven times, a linear model predicts 47 %
+of the variance and boosted trees 69 %), with a log score that can be read as bits per pixel. scikit-learn's other
+bundled sets are small tables of independent patients or flowers, and its photographs need Pillow. River's sets are time
+series with less to learn: polls have 1,001 rows, on which a linear model is no worse without forgetting, and a linear
+model hardly predicts the water flow better than its last reading does.
 
 For classes take ``digits`` or River's ``image_segments``; for ordered levels ``digits_ink``, which is ``digits_scan``
 in five bands of grey; for counts River's ``solar_flare``.
@@ -21,8 +21,6 @@ from iegp.datasets import embedded_sets
 from iegp.datasets.stream import Stream, Task, check_task
 from iegp.errors import DatasetError
 from iegp.name_suggestions import closest
-
-DEMO_STREAM = "digits_scan"
 
 
 @dataclass(frozen=True)

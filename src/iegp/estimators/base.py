@@ -170,6 +170,11 @@ class StreamEstimator(ModelEstimator):
         """The experts, in the order of ``expert_weights_``; printed as a table, largest weight first."""
         return experts_of(self._fitted())
 
+    @property
+    def lags_(self) -> tuple[int, ...]:
+        """How many rows back the labels are that are inputs; with ``lags="auto"`` chosen when the warm-up ends."""
+        return tuple(self._fitted().experts.ensemble.lags.offsets.tolist())
+
     def settings(self, n_outputs: int) -> Settings:
         """Return the checked constructor arguments.
 
@@ -276,7 +281,8 @@ class StreamEstimator(ModelEstimator):
         require_y(self, y, self._label)
         rows = check_x(self, with_numbers(X, self.time_column), reset)
         labels = self._read(y, extra, reset)
-        check_consistent_length(rows, labels)
+        if len(rows) != len(labels):
+            check_consistent_length(rows, labels)
         return rows, labels
 
     def _rows_to_predict(

@@ -67,10 +67,11 @@ class IEGPClassifier(LabelEstimator):
     delay : int, default=0
         How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
         up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
-    lags : int or sequence of int, default=None
+    lags : int, sequence of int, "auto" or None, default=None
         Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
         predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
-        Terms of kernels see them unless they say ``lags=False``. ``None`` is 0.
+        ``"auto"`` is 3, and seasonal lags that are found in the warm-up rows (``lags_``). Terms of kernels see lags
+        unless they say ``lags=False``. ``None`` is 0.
     standardize : bool, default=True
         Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -123,7 +124,7 @@ class IEGPClassifier(LabelEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
-        lags: int | Sequence[int] | None = None,
+        lags: int | Sequence[int] | str | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,

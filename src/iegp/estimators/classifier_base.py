@@ -263,6 +263,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         return None if classes is None else ClassLabels.declared(classes, is_fixed=True).sorted()
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
+        if not reset and type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU":
+            # The codec says what is no class; scikit-learn's checks are slower than learning a row.
+            return y
         labels: Labels = column_or_1d(_as_objects(y), warn=True)
         known = as_labels(labels)
         if labels.dtype.kind == "O":

@@ -41,6 +41,8 @@ KERNELS: tuple[Kernel, ...] = (
     Constant(prior_var=100.0),
 )
 REGRESSION = Default(KERNELS, "prior", lags=3)
+# Lags to which seasonal ones are added.
+AUTO_LAGS = 3
 N_FREQUENCIES = 75
 STACKING_RATE = 0.05
 # One expert of each (kernel, drift) keeps its noise, one follows it quickly with heavy tails, one slowly with
@@ -57,6 +59,10 @@ LIGHT: dict[str, Any] = {
     "n_frequencies": 50,
     "warmup": 256,
 }
+
+# One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
+# has few rows to find out how little of it is its own, so weights and noise follow its rows faster.
+KEYED: dict[str, Any] = {"stacking_rate": 0.3, "noise_forgetting": ((0.75, 5.0), (0.9, 10.0))}
 
 # Labels that are not numbers (docs/labels.md). A short isotropic length scale among longer ones: borders between
 # classes are sharper than functions are steep.

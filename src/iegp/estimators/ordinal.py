@@ -82,7 +82,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
         warmup: int = 1000,
         learn_warmup: bool = True,
         delay: int = 0,
-        lags: int | Sequence[int] | None = None,
+        lags: int | Sequence[int] | str | None = None,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,

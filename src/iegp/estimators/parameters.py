@@ -13,7 +13,13 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
+<<<<<<< HEAD
 from iegp.estimators.defaults import CONFORMAL_LEVELS, DRIFT_VARS, Default
+||||||| a29be11
+from iegp.estimators.defaults import DRIFT_VARS, Default
+=======
+from iegp.estimators.defaults import AUTO_LAGS, DRIFT_VARS, Default
+>>>>>>> main
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
@@ -52,7 +58,12 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
+<<<<<<< HEAD
         conformal=_conformal(parameters.get("conformal"), parameters.get("conformal_levels", ())),
+||||||| a29be11
+=======
+        auto_lags=_is_auto(parameters.get("lags")),
+>>>>>>> main
     )
 
 
@@ -142,6 +153,8 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
     """Offsets in rows; a number asks for as many of the newest labels that are known."""
     if value is None:
         value = default
+    if _is_auto(value):
+        value = AUTO_LAGS
     if _is_several(value):
         offsets = _plain(value)
         return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets
@@ -150,6 +163,7 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
     return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
 
 
+<<<<<<< HEAD
 def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
     """Levels that intervals keep, in order."""
     if kind not in (None, "online"):
@@ -162,6 +176,13 @@ def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
     return tuple(sorted(map(float, several)))
 
 
+||||||| a29be11
+=======
+def _is_auto(lags: Any) -> bool:
+    return isinstance(lags, str) and lags == "auto"
+
+
+>>>>>>> main
 def _robust(value: Any, weights: Any) -> bool:
     """``None`` is true with stacking: posterior probabilities are those of rows that are all learned."""
     return weights == "stacking" if value is None else _flag("robust", value)
@@ -180,6 +201,8 @@ def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     given["conformal_levels"] = settings.conformal or CONFORMAL_LEVELS
     for name in ("prior_var", "noise_var", "overdispersion"):
         given[name] = "evidence" if given[name] is None else given[name]
+    if settings.auto_lags:
+        given["lags"] = "auto"
     if settings.likelihood in (*BUILT_IN, "gaussian"):
         del given["likelihood"]  # it follows from the estimator and its other arguments
     return {name: given[name] for name in names if name in given}

@@ -14,7 +14,7 @@ from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
-from iegp.estimators.checks import check_level, named_cells, unchanged_on_error
+from iegp.estimators.checks import check_level, is_float_array, named_cells, unchanged_on_error
 from iegp.evaluate.runs import PrequentialRun
 from iegp.labels import CountLabels, Labels, NumberLabels
 
@@ -42,6 +42,8 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:
         del extra, reset
+        if is_float_array(y) and np.ndim(y) in (1, 2):
+            return np.asarray(y)
         with named_cells(y, "y"):
             labels = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
         if labels.ndim not in (1, 2) or labels.shape[1:] == (0,):

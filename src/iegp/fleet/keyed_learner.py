@@ -3,12 +3,15 @@
 All rows teach one shared model until nothing is left to decide about it: its warm-up is over, and with it the last
 refit of scaling and hyperparameters, and no column can come any more. From then on it is the template of a fleet: every
 key starts from what the shared model knows and learns its own rows alone.
+
+Lags are labels of the row's own key from the first row on. While the model is shared, rows bring them as columns, out
+of the last labels of each key, with which the key's own model then begins.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +27,7 @@ from iegp.core.predictions import Predictions
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
+from iegp.storage.schema import Field, check_arrays, count
 from iegp.stream.answers import predictions_of
 from iegp.stream.learner import Answered, Learner, steps_ahead
 from iegp.stream.pending import Waiting
@@ -48,27 +52,42 @@ class Fleets:
     tell: Callable[[Fleet], None] = lambda _: None
 
     def begin(self, shared: Learner) -> KeyedLearner:
+        if shared.model.settings.lags:
+            shared.model = online.bringing_lags(shared.model)
         return KeyedLearner(shared, None, self.tell)
 
     def restore(self, shared: Learner, config: dict[str, Any] | None, arrays: Arrays) -> KeyedLearner:
         """Out of a checkpoint; an error where its parts do not fit together."""
-        if config is None:
-            learner = KeyedLearner(shared, None, self.tell)
-            if learner.rows_to_share <= 0:
-                raise ValueError("the models of the keys are missing")
-            return learner
-        fleet = Fleet.from_parts(shared.model, config, arrays, shared.n_threads)
-        if not fleet.single_output or not all(isinstance(key, str) for key in fleet.keys):
-            raise ValueError("the fleet is none of a stream")
-        return KeyedLearner(shared, fleet, self.tell)
+        config, fleet = config or {}, None
+        recent = _recent_from(config.get("recent", []), arrays)
+        if "keys" in config:
+            fleet = Fleet.from_parts(shared.model, config, arrays, shared.n_threads)
+            if not fleet.single_output or not all(isinstance(key, str) for key in fleet.keys):
+                raise ValueError("the fleet is none of a stream")
+        learner = KeyedLearner(shared, fleet, self.tell, recent)
+        if fleet is None and learner.rows_to_share <= 0:
+            raise ValueError("the models of the keys are missing")
+        has_lags = bool(shared.model.settings.lags)
+        if shared.model.rows_bring_lags != (has_lags and fleet is None) or (recent and not has_lags):
+            raise ValueError("the labels that keys have seen do not fit the model")
+        return learner
 
 
 class KeyedLearner:
     """A learner of rows that each belong to a key; see :class:`iegp.stream.learner.AnyLearner`."""
 
-    def __init__(self, shared: Learner, fleet: Fleet | None, tell: Callable[[Fleet], None]) -> None:
+    def __init__(
+        self,
+        shared: Learner,
+        fleet: Fleet | None,
+        tell: Callable[[Fleet], None],
+        recent: Mapping[str, tuple[float, ...]] | None = None,
+    ) -> None:
         self.shared = shared
         self.fleet = fleet
+        self.recent = dict(recent or {})
+        """With lags: the last labels of each key that has no model of its own, newest last; none after the first rows
+        of all, so that memory stays bounded by them."""
         self.clocks = shared.clocks
         """How far the models of keys have come that were asked rows; None: that of all rows, where all others begin."""
         self._tell = tell
@@ -120,9 +139,12 @@ class KeyedLearner:
     ) -> list[tuple[Predictions, tuple[str, ...]]]:
         """Predict each row with the model of its key, then learn it."""
         if self.fleet is None:
-            learned = self.shared.learn(x, labels)
+            rows, recent = self._with_lags(x, keys or (), labels)
+            learned = self.shared.learn(rows, labels)
+            self.recent = recent
             self._start_if_due()
             return learned
+        self._begin_models(keys or ())
         self._catch_up(keys or ())
         cheap = self.shared.cheap_intervals
         try:
@@ -139,10 +161,30 @@ class KeyedLearner:
     def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next, one of an unknown key with the template; nothing is learned."""
         if self.fleet is None:
+<<<<<<< HEAD
             return self.shared.predict(x)
         if any(self.clocks[key].behind for key in set(keys or ()) if key in self.clocks):
             return self._mixed(self._ask(x, keys or (), moves=False)[0], keys or ())
         return self._of_numbers(self.fleet.predict_dist(list(keys or ()), self._filled(x)), keys or ())
+||||||| a29be11
+            return self.shared.predict(x)
+        if any(self.clocks[key].behind for key in set(keys or ()) if key in self.clocks):
+            return self._mixed(self._ask(x, keys or (), moves=False)[0])
+        dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
+        mean, std = dist.mean, dist.std
+        cheap = self.shared.cheap_intervals
+        lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
+        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
+=======
+            return self.shared.predict(self._with_lags(x, keys or ())[0])
+        if any(key in self.recent or (key in self.clocks and self.clocks[key].behind) for key in set(keys or ())):
+            return self._mixed(self._ask(x, keys or (), moves=False)[0])
+        dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
+        mean, std = dist.mean, dist.std
+        cheap = self.shared.cheap_intervals
+        lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
+        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
+>>>>>>> main
 
     def _catch_up(self, keys: tuple[str, ...]) -> None:
         """Rows that were asked since the last of their key have passed; those that come now are learned."""
@@ -161,7 +203,7 @@ class KeyedLearner:
         names = keys or ()
         if self.fleet is None:
             self.clocks.update(dict.fromkeys(names, self.shared.clock))
-            return self.shared.ask(x, wanted)
+            return self.shared.ask(self._with_lags(x, names)[0], wanted)
         asked, places = self._ask(x, names, moves=True)
         return Answered(
             self._mixed(asked, names), [row if w else None for row, w in zip(asked, wanted, strict=True)], places
@@ -199,7 +241,12 @@ class KeyedLearner:
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
         """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
         if self.fleet is None or waiting.key is None:
-            scored = self.shared.learn_asked(waiting, x, label)
+            key = (waiting.key or "",)
+            rows, recent = self._with_lags(x, key, np.array([label]))
+            if self.model.rows_bring_lags and waiting.asked is not None:
+                rows = np.concatenate([x, _in_user_units(waiting.asked)], axis=1)
+            scored = self.shared.learn_asked(waiting, rows, label)
+            self.recent = recent
             self._start_if_due()
             return scored
         late_label, scored = self.shared.scored(waiting, label)
@@ -213,11 +260,12 @@ class KeyedLearner:
         assert self.fleet is not None
         if key in self.fleet:
             return self.fleet.online(key)
-        return replace(self.fleet.template, state=self.fleet.template.state.copy())
+        return online.without_brought_lags(self.fleet.template, _labels(self.recent.get(key, ())))
 
     def _put(self, key: str, model: Online) -> None:
         assert self.fleet is not None
         self.fleet.put(key, model)
+        self.recent.pop(key, None)
         self.model.n_passed = model.n_passed
 
     def are_new(self, keys: tuple[str, ...] | None, /) -> Bool | None:
@@ -232,8 +280,31 @@ class KeyedLearner:
         if self.shared.clock.behind:
             self.shared.catch_up()
         self.clocks.update({key: replace(self.shared.clock) for key in self.clocks})
+        if self.model.rows_bring_lags:
+            self.shared.model = online.without_brought_lags(self.model, _labels(()))
         self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads)
         self._tell(self.fleet)
+
+    def _begin_models(self, keys: tuple[str, ...]) -> None:
+        """Models of keys whose labels were seen before there were models by key."""
+        for key in dict.fromkeys(keys) if self.recent else ():
+            if key in self.recent:
+                self._put(key, self._model_of(key))
+
+    def _with_lags(
+        self, x: Float, keys: tuple[str, ...], labels: NDArray[Any] | None = None
+    ) -> tuple[Float, dict[str, tuple[float, ...]]]:
+        """Rows for the shared model, each with the labels of its key before it; and those of all keys after them."""
+        lags, recent = self.model.experts.ensemble.lags, dict(self.recent)
+        if not self.model.rows_bring_lags:
+            return x, recent
+        seen = np.full((len(x), len(lags.offsets)), np.nan)
+        for i, key in enumerate(keys):
+            own = recent.get(key, ())
+            seen[i] = [own[-offset] if offset <= len(own) else np.nan for offset in lags.offsets]
+            if labels is not None:
+                recent[key] = (*own, float(labels[i]))[-lags.n_recent :]
+        return np.concatenate([x, seen], axis=1), recent
 
     def _filled(self, x: Float) -> Float:
         """A value that is absent counts as the centre of its column, as it does to the shared model."""
@@ -244,4 +315,32 @@ class KeyedLearner:
 
     def to_parts(self) -> tuple[dict[str, Any] | None, Arrays]:
         """What a checkpoint holds beside the template: the keys and their states."""
-        return (None, {}) if self.fleet is None else self.fleet.to_parts()
+        config, arrays = (None, {}) if self.fleet is None else self.fleet.to_parts()
+        if not self.recent:
+            return config, arrays
+        labels = np.array([label for own in self.recent.values() for label in own])
+        names = [[key, len(own)] for key, own in self.recent.items()]
+        return (config or {}) | {"recent": names}, arrays | {"recent": labels}
+
+
+def _labels(own: Sequence[float]) -> Float:
+    """(n, 1)"""
+    return np.array(own, dtype=np.float64).reshape(-1, 1)
+
+
+def _in_user_units(asked: Asked) -> Float:
+    """(1, lags): what a row saw when it was asked; one that was the mean, as an absent one is, stays the mean."""
+    centre, scale = asked.units
+    return np.where(asked.lags == 0.0, np.nan, centre + scale * asked.lags)
+
+
+def _recent_from(config: list[Any], arrays: Arrays) -> dict[str, tuple[float, ...]]:
+    """The last labels of keys out of a checkpoint."""
+    if not config:
+        return {}
+    ends = np.cumsum([count("labels of a key", n) for _, n in config])
+    if not all(isinstance(key, str) for key, _ in config):
+        raise ValueError("the keys of labels are none")
+    check_arrays({"recent": Field((int(ends[-1]),))}, arrays)
+    parts = np.split(arrays["recent"], ends[:-1])
+    return {key: tuple(part.tolist()) for (key, _), part in zip(config, parts, strict=True)}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.time_features import PARTS, TREND, read_time, seconds_since_1970, time_columns
+from iegp.preprocessing.time_features import DAY, PARTS, TREND, read_time, seconds_since_1970, time_columns
 from iegp.readers import Batch, is_missing
 from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
@@ -231,6 +231,10 @@ class Encoder:
         if self.time is not None and len(x):
             self.newest = max(float(x[:, TREND].max()), -math.inf if self.newest is None else self.newest)
         return x
+
+    def seconds(self, x: Float) -> Float | None:
+        """(n,): times of rows (n, d) in seconds since 1970, to the millisecond; None if they have none."""
+        return None if self.time is None else np.round(x[:, TREND] * DAY + (self.origin or 0.0), 3)
 
     def backwards(self, x: Float, in_order: bool) -> Int:
         """Rows (n, d) with a time before that of rows so far; with ``in_order`` also of those before them."""

@@ -12,7 +12,7 @@ from iegp.typing import Float
 PARTS = ("time of day, sine", "time of day, cosine", "day of week, sine", "day of week, cosine", "days since the start")
 TREND = len(PARTS) - 1
 """Place of the trend among the parts, and so among the columns of a model: those of the time are the first."""
-_DAY = 86_400.0
+DAY = 86_400.0
 # Seconds since 1970 stay below this until the year 5138; larger numbers are milliseconds, microseconds or nanoseconds.
 _LARGEST_SECONDS = 1e11
 
@@ -47,10 +47,10 @@ def seconds_since_1970(time: datetime) -> float:
 
 def time_features(time: datetime, origin: float) -> tuple[float, float, float, float, float]:
     """The five :data:`PARTS`. Hours and days are those on the clock that wrote the stamp; the trend is in real time."""
-    of_day = (time.hour * 3600 + time.minute * 60 + time.second + time.microsecond * 1e-6) / _DAY
+    of_day = (time.hour * 3600 + time.minute * 60 + time.second + time.microsecond * 1e-6) / DAY
     of_week = (time.weekday() + of_day) / 7.0
     day, week = 2.0 * math.pi * of_day, 2.0 * math.pi * of_week
-    trend = (seconds_since_1970(time) - origin) / _DAY
+    trend = (seconds_since_1970(time) - origin) / DAY
     return math.sin(day), math.cos(day), math.sin(week), math.cos(week), trend
 
 

@@ -1,9 +1,9 @@
-"""Description of a run for its report: source of the rows, model and settings."""
+"""Description of a run for its report: source of the rows, model, inputs and settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -14,13 +14,45 @@ class ExpertRow:
     """Such as ``"RBF(0.5)"``."""
     drift: str
     """Such as ``"0.001"``; ``"static"`` or ``"0"`` for an expert that does not drift."""
-    label: str = ""
-    """Full name; made of kernel and drift if empty."""
 
     @property
     def group(self) -> tuple[str, str]:
         """Kernel and drift: experts with equal ones are shown as one."""
         return self.kernel, self.drift
+
+
+class InputRow(NamedTuple):
+    """One column of the source that is an input."""
+
+    name: str
+    kind: str
+    """Such as ``"number"`` or ``"text, 4 categories"``."""
+    gaps: int
+    """Rows without a value."""
+    relevance: float
+    """Share of the relevance of all inputs, see :func:`iegp.core.relevance.input_relevance`."""
+
+
+class Change(NamedTuple):
+    """A change of the stream that was noticed."""
+
+    row: int
+    time: float | None
+    """Seconds since 1970, if rows have a time."""
+    kind: str
+    """In a few words, such as ``"level"``."""
+    strength: float
+    """The larger, the clearer."""
+
+
+class Timing(NamedTuple):
+    """When a report was written, and how long its run took."""
+
+    written: float
+    """Seconds since 1970."""
+    seconds: float | None = None
+    n_rows: int = 0
+    """Rows answered in these seconds."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +63,7 @@ class About:
     source: str
     """Name of the file or stream."""
     target: str
-    """Name of the column that was predicted, with its unit if known."""
+    """Name of the column that was predicted, with its unit in parentheses if known."""
     task: str
     model: str
     n_columns: int
@@ -42,5 +74,15 @@ class About:
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Short heading and sentence each: missing values filled, bad rows skipped, late labels."""
     command: str = ""
+<<<<<<< HEAD
     changes: list[tuple[int, str]] = field(default_factory=list)
     """Row and kind of the changes of the stream that were noticed, the last ones if there are many."""
+||||||| a29be11
+=======
+    unit: str = ""
+    """Unit of the target, such as ``"bikes"``."""
+    inputs: list[InputRow] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    timing: Timing | None = None
+    """Not part of what a run stores: the files of two equal runs are equal."""
+>>>>>>> main

@@ -1,26 +1,51 @@
-"""The page: panels in order, with style and script, in one file."""
+"""The page: sections in order, with style and script, in one file."""
 
 from __future__ import annotations
 
+import json
 import os
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from iegp.report.about import About
+from iegp.report.blocks import Heading, Panel, Panels, Section, Settings, Text
 from iegp.report.cards import cards
+from iegp.report.clock import clock_of, date_and_time
 from iegp.report.panel_calibration import calibration
 from iegp.report.panel_classes import mistakes, predictions_of_classes
-from iegp.report.panel_keys import keys
+from iegp.report.panel_inputs import inputs
+from iegp.report.panel_keys import ListedKeys, keys
 from iegp.report.panel_numbers import predictions_of_numbers, residuals
+from iegp.report.panel_rows import changes, surprises
 from iegp.report.panel_scores import scores
 from iegp.report.panel_weights import weights
-from iegp.report.sections import section, settings
-from iegp.report.text import clean, esc
+from iegp.report.settings import setting_lines
+from iegp.report.text import clean, duration, whole
+from iegp.report.verdict import target_and_unit, verdict
 from iegp.storage.model_file import replace_atomically
-from iegp.stream.digest import Digest, KeyScores, Results
+from iegp.stream.digest import Digest, Results
 
 # Nothing may be downloaded, whatever a label contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+# The live page asks the run that serves it for news.
+LIVE_POLICY = f"{POLICY}; connect-src 'self'"
+
+
+class Snapshot(NamedTuple):
+    """What a page shows of a run: plain data that stay as they are while the run goes on."""
+
+    results: Results
+    about: About
+    keys: ListedKeys | None
+
+    @classmethod
+    def of(cls, digest: Digest, about: About) -> Snapshot:
+        return cls(digest.results(), about, None if digest.keys is None else ListedKeys.of(digest.keys))
 
 
 def write_report(path: str | os.PathLike[str], digest: Digest, about: About) -> None:
@@ -30,72 +55,118 @@ def write_report(path: str | os.PathLike[str], digest: Digest, about: About) -> 
 
 def render_report(digest: Digest, about: About) -> str:
     """Render the report of a run as the text of an HTML file; the same digest gives the same text."""
-    results = digest.results()
-    panels = _panels(results, about, digest.keys)
+    return render(Snapshot.of(digest, about))
+
+
+def render(shown: Snapshot, live: bool = False) -> str:
+    """Render a page; with ``live`` it replaces itself while the run goes on."""
+    results, about, by_key = shown
+    sections = _sections(shown)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{esc(about.title)}</title><style>{_asset('style.css')}</style></head><body>"
-        f"{_header(about, results, digest.keys is not None)}"
-        f"<main>{cards(results, about.experts, digest.keys)}{_notes(about)}{''.join(panels)}</main>"
-        f"{_footer(about)}<script>{_asset('report.js')}</script></body></html>\n"
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            about=about,
+            verdict=verdict(results, about),
+            facts=_facts(results, about),
+            cards=cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys),
+            sections=sections,
+            links=[(section.anchor, section.link) for section in sections],
+            live=live,
+            policy=LIVE_POLICY if live else POLICY,
+            style=_asset("style.css"),
+            scripts=[_asset("report.js"), *([_asset("live.js")] if live else [])],
+        )
     )
 
 
-def _panels(results: Results, about: About, by_key: KeyScores | None) -> list[str]:
+def _sections(shown: Snapshot) -> list[Section]:
+    results, about, by_key = shown
     target = clean(about.target)
     if results.is_number:
-        first, last = predictions_of_numbers(results, target), residuals(results, target)
+        first, last = predictions_of_numbers(results, target, about.changes), residuals(results, target)
     else:
+<<<<<<< HEAD
         first, last = predictions_of_classes(results, target), mistakes(results)
     middle = [scores(results, about.changes), weights(results, about.experts, by_key is not None), calibration(results)]
     if by_key is not None:
         middle.insert(1, keys(by_key))
     return [first, *middle, last, _configuration(about)]
+||||||| a29be11
+        first, last = predictions_of_classes(results, target), mistakes(results)
+    middle = [scores(results), weights(results, about.experts, by_key is not None), calibration(results)]
+    if by_key is not None:
+        middle.insert(1, keys(by_key))
+    return [first, *middle, last, _configuration(about)]
+=======
+        first, last = predictions_of_classes(results, target, about.changes), mistakes(results)
+    return [
+        first,
+        *([changes(about.changes)] if about.changes else []),
+        surprises(results),
+        scores(results, about.changes),
+        *([] if by_key is None else [keys(by_key)]),
+        weights(results, about.experts, by_key is not None),
+        *([inputs(about.inputs, results.n_rows)] if about.inputs else []),
+        calibration(results),
+        last,
+        _configuration(about),
+    ]
+>>>>>>> main
 
 
-def _header(about: About, results: Results, has_keys: bool) -> str:
+def _facts(results: Results, about: About) -> list[tuple[str, str]]:
     columns = f"{about.n_columns:,} column{'' if about.n_columns == 1 else 's'}"
-    facts = [
-        ("Source", about.source),
-        ("Target", about.target),
-        ("Task", about.task),
-        ("Model", about.model),
-        ("Input", columns),
+    facts = [("Source", about.source), ("Target", about.target), ("Task", about.task), ("Model", about.model)]
+    facts.append(("Input", columns))
+    clock, timing = clock_of(results), about.timing
+    if clock is not None:
+        span = f"{date_and_time(clock.time[0])} to {date_and_time(clock.time[-1])}"
+        facts.append(("Period", span))
+    if timing is not None and timing.seconds is not None:
+        speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
+        facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
+    if timing is not None:
+        facts.append(("Written", f"{date_and_time(timing.written)} UTC"))
+    return facts
+
+
+def _configuration(about: About) -> Section:
+    made = Section("configuration", "Configuration", "Settings to repeat this run.", link="Configuration")
+    command = [Text(about.command, "command")] if about.command else []
+    panels = [
+        Panel("", "", [Heading(heading), Settings(setting_lines(values))])
+        for heading, values in {"Settings": about.config, "Versions": about.versions}.items()
+        if values
     ]
-    listed = "".join(f"<div><dt>{name}</dt><dd>{esc(value)}</dd></div>" for name, value in facts)
-    links = [
-        ("predictions", "Predictions"),
-        ("scores", "Scores"),
-        *([("keys", "Keys")] if has_keys else []),
-        ("experts", "Experts"),
-        ("calibration", "Calibration"),
-    ]
-    links += [("residuals", "Residuals") if results.is_number else ("mistakes", "Mistakes")]
-    links += [("configuration", "Configuration")]
-    menu = "".join(f'<a href="#{anchor}">{text}</a>' for anchor, text in links)
-    return f'<header><h1>{esc(about.title)}</h1><dl class="facts">{listed}</dl><nav>{menu}</nav></header>'
+    return made.holding(*command, Panels(panels))
 
 
-def _notes(about: About) -> str:
-    items = "".join(f"<li><b>{esc(heading)}</b> {esc(text)}</li>" for heading, text in about.notes)
-    return f'<ul class="notes">{items}</ul>' if items else ""
+def _asset(name: str) -> Markup:
+    return Markup(files("iegp.report").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _configuration(about: About) -> str:
-    command = f'<pre tabindex="0">{esc(about.command)}</pre>' if about.command else ""
-    config = f"<h3>Settings</h3>{settings(about.config)}" if about.config else ""
-    versions = f"<h3>Versions</h3>{settings(about.versions)}" if about.versions else ""
-    columns = f'<div class="panels"><div class="panel">{config}</div><div class="panel">{versions}</div></div>'
-    return section("configuration", "Configuration", "Settings to repeat this run.", command, columns)
+@cache
+def _environment() -> Environment:
+    """Escapes everything that a template does not say itself; text of the user is made printable first."""
+    environment = Environment(
+        loader=PackageLoader("iegp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["for_script"] = _json
+    environment.filters["whole"] = whole
+    return environment
 
 
-def _footer(about: About) -> str:
-    version = about.versions.get("iegp", "")
-    return f"<footer>Written by iegp {esc(version)}. One file, no network: it can be mailed and archived.</footer>"
+def _printable(value: Any) -> Any:
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _asset(name: str) -> str:
-    return files("iegp.report").joinpath(name).read_text(encoding="utf-8")
+def _json(data: dict[str, Any]) -> Markup:
+    """Return JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from iegp.report import svg
-from iegp.report.chart import N_COLOURS, Key, chart, stacked_chart, zoomable
-from iegp.report.scales import last_row, row_axis, shares
-from iegp.report.sections import long_table, nothing, panel, section, thinned
-from iegp.report.text import NOTHING, esc, named, percent, whole
+from iegp.report.about import Change
+from iegp.report.blocks import (
+    Cell,
+    Confusion,
+    Head,
+    Heading,
+    Key,
+    Panel,
+    Section,
+    Table,
+    Text,
+    Zoomable,
+    named,
+    nothing,
+    thinned,
+)
+from iegp.report.chart import N_COLOURS, stacked_chart, texts_for_script
+from iegp.report.panel_numbers import shown_rows
+from iegp.report.scales import Axis, run_axis, shares
+from iegp.report.series import Rows, Series, zoomable
+from iegp.report.text import NOTHING, percent, whole
 from iegp.stream.digest import Results
 from iegp.typing import Float, Int
 
 MOST_CROSSED, MOST_LISTED = 12, 20
 # More windows than this look like noise where classes alternate.
 WINDOWS = 40
+PREDICTIONS = Section(
+    "predictions",
+    "Predictions",
+    "Each row was predicted before its label was used; at the top, the true class had probability one.",
+    link="Predictions",
+)
+MISTAKES = Section(
+    "mistakes",
+    "Mistakes",
+    "Recall: share of a class's rows that were predicted as such. Precision: share of its predictions that are right.",
+    link="Mistakes",
+)
 
 
-def predictions_of_classes(results: Results, target: str) -> str:
+def predictions_of_classes(results: Results, target: str, changes: Sequence[Change] = ()) -> Section:
     if results.n_rows < 2:
-        return section(*PREDICTIONS, nothing("No rows have come yet." if not results.n_rows else "One row has come."))
-    certainty = _certainty(results, target) if results.n_labelled else nothing("No labels have come yet.")
-    return section(*PREDICTIONS, certainty, _mix(results))
+        return PREDICTIONS.holding(nothing("No rows have come yet." if not results.n_rows else "One row has come."))
+    if not results.n_labelled:
+        return PREDICTIONS.holding(nothing("No labels have come yet."), _mix(results))
+    certainty = _certainty(results, target, changes)
+    return PREDICTIONS.holding(certainty, Text(shown_rows(results), "note"), _mix(results))
 
 
 def class_names(results: Results) -> list[str]:
@@ -30,45 +63,37 @@ def class_names(results: Results) -> list[str]:
     return names + ["all others"] * (results.n_classes - len(names))
 
 
-PREDICTIONS = (
-    "predictions",
-    "Predictions",
-    "Each row was predicted before its label was used; at the top, the true class had probability one.",
-)
+def _certainty(results: Results, target: str, changes: Sequence[Change]) -> Zoomable:
+    def marks(x: Axis, y: Axis, rows: Rows) -> list[svg.Path]:
+        wrong, p = rows.columns["predicted"] != rows.columns["label"], rows.columns["p_label"]
+        big = svg.big(len(rows.row))
+        return [
+            svg.dots(x, y, rows.row[~wrong], p[~wrong], f"right{big}"),
+            svg.dots(x, y, rows.row[wrong], p[wrong], f"wrong{big}"),
+        ]
 
-
-def _certainty(results: Results, target: str) -> str:
-    points = results.predictions
-    columns, rows = points.columns, points.row.astype(np.float64)
-    x, y = row_axis(last_row(results)), shares("probability given to the true class", margin=0.03)
-    wrong = columns["predicted"] != columns["label"]
-    p = columns["p_label"]
-    marks = [
-        svg.dots(x, y, rows[~wrong], p[~wrong], f"right{svg.big(len(rows))}"),
-        svg.dots(x, y, rows[wrong], p[wrong], f"wrong{svg.big(len(rows))}"),
-    ]
     legend = [
         Key("dots", "right", "right: no other class was more probable"),
         Key("dots", "wrong", "wrong"),
     ]
+    y = shares("probability given to the true class", margin=0.03)
     name = f"probability given to the true class of {target}"
-    drawn = chart(x, y, marks, legend=legend, name=name, height="tall", attributes="data-zoom")
-    note = f'<p class="note">{thinned(points.step)}</p>'
-    return zoomable(drawn, x, y, points.row, columns, target, class_names(results)) + note
+    data = {"target": target, "names": texts_for_script(class_names(results))}
+    return zoomable(results, Series(lambda _rows: y, marks, legend, name, data), changes)
 
 
-def _mix(results: Results) -> str:
+def _mix(results: Results) -> Panel:
     """Draw the mean probability of each class over windows of the run, stacked."""
-    x, y = row_axis(last_row(results)), shares("mean probability")
+    x, y = run_axis(results), shares("mean probability")
     rows, mix = _windows(results.strip.row, results.strip.values)
     names = class_names(results)
     common = np.argsort(-mix.mean(axis=0), kind="stable")
     top, rest = np.sort(common[:N_COLOURS]), common[N_COLOURS:]
     layers = [mix[:, i] for i in top] + ([mix[:, rest].sum(axis=1)] if len(rest) else [])
-    texts = [named(names[i], 24) for i in top] + ([f"{len(rest)} other classes"] if len(rest) else [])
+    texts = [named(names[i], 24) for i in top] + ([Cell(f"{len(rest)} other classes")] if len(rest) else [])
     drawn = stacked_chart(x, y, rows, layers, texts, name="class probabilities over the run", height="low")
-    how = f"The mix of classes that was predicted, as it changed over the run. {esc(thinned(results.strip.step))}"
-    return panel("Predicted classes", how, drawn)
+    how = f"The mix of classes that was predicted, as it changed over the run. {thinned(results.strip.step)}"
+    return Panel("Predicted classes", how, [drawn])
 
 
 def _windows(row: Int, shares_: Float) -> tuple[Float, Float]:
@@ -81,51 +106,30 @@ def _windows(row: Int, shares_: Float) -> tuple[Float, Float]:
     return np.append(first, float(row[-1])), np.vstack([means, means[-1:]])
 
 
-def mistakes(results: Results) -> str:
+def mistakes(results: Results) -> Section:
     total = int(results.confusion.sum())
     if total == 0:
-        return section(*MISTAKES, nothing("No labels have come yet."))
+        return MISTAKES.holding(nothing("No labels have come yet."))
     if np.count_nonzero(results.confusion.sum(axis=1)) == 1 and results.n_classes == 1:
-        return section(*MISTAKES, nothing("All labels so far are of one class: none can be confused with another."))
+        return MISTAKES.holding(nothing("All labels so far are of one class: none can be confused with another."))
     if results.n_classes > MOST_CROSSED:
-        return section(*MISTAKES, _by_class(results))
-    by_class = f"<h3>Precision and recall by class</h3>{_by_class(results)}"
-    return section(*MISTAKES, CONFUSION, _confusion(results), by_class)
+        return MISTAKES.holding(_by_class(results))
+    how = (
+        "Rows are true classes, columns predicted ones: everything off the diagonal is a mistake, and the darker it "
+        "is, the larger its share of the row."
+    )
+    matrix = [Heading("Confusion matrix"), Text(how), _confusion(results)]
+    return MISTAKES.holding(*matrix, Heading("Precision and recall by class"), _by_class(results))
 
 
-MISTAKES = (
-    "mistakes",
-    "Mistakes",
-    "Recall: share of a class's rows that were predicted as such. Precision: share of its predictions that are right.",
-)
-CONFUSION = (
-    '<h3>Confusion matrix</h3><p class="how">Rows are true classes, columns predicted ones: everything off the '
-    "diagonal is a mistake, and the darker it is, the larger its share of the row.</p>"
-)
-
-
-def _confusion(results: Results) -> str:
+def _confusion(results: Results) -> Confusion:
     names, counts = class_names(results), results.confusion
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = "".join(f"<th>{named(name, 14)}</th>" for name in names)
-    lines = "".join(
-        f"<tr><th>{named(names[i], 18)}</th>"
-        f"{''.join(_cell(i == j, int(n), share[i, j]) for j, n in enumerate(line))}</tr>"
-        for i, line in enumerate(counts)
-    )
-    corner = '<th class="corner">true ↓ predicted →</th>'
-    return (
-        f'<div class="table"><table class="confusion"><thead><tr>{corner}{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
+    lines, heads = [named(name, 18) for name in names], [named(name, 14) for name in names]
+    return Confusion(lines, heads, counts.tolist(), share.tolist())
 
 
-def _cell(on_diagonal: bool, n: int, share: float) -> str:
-    kind = "hit" if on_diagonal else "miss"
-    return f'<td class="{kind}" style="--share:{share:.3f}">{whole(n) if n else ""}</td>'
-
-
-def _by_class(results: Results) -> str:
+def _by_class(results: Results) -> Table:
     """Tabulate precision and recall, most frequent class first; ordered levels in their own order."""
     counts, names = results.confusion, class_names(results)
     true, predicted, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
@@ -134,6 +138,8 @@ def _by_class(results: Results) -> str:
         [percent(part / n) if n else NOTHING for part, n in zip(right, total, strict=True)]
         for total in (true, predicted)
     )
-    lines = [[named(names[i], 32), whole(true[i]), whole(predicted[i]), recall[i], precision[i]] for i in order]
-    heads = ["Class", "Rows", "Predicted", "Recall", "Precision"]
-    return long_table(heads, lines, MOST_LISTED)
+    lines = [
+        [named(names[i], 32), *map(Cell, (whole(true[i]), whole(predicted[i]), recall[i], precision[i]))] for i in order
+    ]
+    heads = [Head("Class", False), Head("Rows"), Head("Predicted", is_minor=True), Head("Recall"), Head("Precision")]
+    return Table(heads, lines, MOST_LISTED)

@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import ndtr
 
 from iegp.report import svg
-from iegp.report.chart import Key, chart, zoomable
-from iegp.report.scales import FEW, Axis, fitted, last_row, linear, row_axis
-from iegp.report.sections import nothing, panel, section, side_by_side, thinned
-from iegp.report.text import esc, rows, short
+from iegp.report.about import Change
+from iegp.report.blocks import Key, Panel, Panels, Section, Text, nothing, thinned
+from iegp.report.chart import chart
+from iegp.report.scales import FEW, Axis, fitted, linear, run_axis
+from iegp.report.series import Rows, Series, zoomable
+from iegp.report.text import rows as rows_
+from iegp.report.text import short, whole
 from iegp.stream.digest import Results
 from iegp.typing import Float
 
-
-def predictions_of_numbers(results: Results, target: str) -> str:
-    points = results.predictions
-    if results.n_rows < 2:
-        return section(*PREDICTIONS, nothing(_too_few(results.n_rows)))
-    x, y = row_axis(last_row(results)), _target_axis(results, target)
-    xs, columns = points.row.astype(np.float64), points.columns
-    band = f"{100 * results.level:g} % interval"
-    marks = [
-        svg.area(x, y, xs, columns["lower"], columns["upper"], "band"),
-        svg.line(x, y, xs, columns["mean"], f"ours{_faint(columns['mean'])}"),
-        svg.dots(x, y, xs, columns["label"], f"truth{svg.big(len(xs))}"),
-    ]
-    legend = [Key("dots", "truth", "truth"), Key("line", "ours", "predicted mean"), Key("area", "band", esc(band))]
-    drawn = chart(x, y, marks, legend=legend, name=f"predictions of {target}", height="tall", attributes="data-zoom")
-    table = {name: columns[name] for name in ("label", "mean", "lower", "upper")}
-    return section(*PREDICTIONS, zoomable(drawn, x, y, points.row, table, short(target)), _note(results))
-
-
-PREDICTIONS = (
+PREDICTIONS = Section(
     "predictions",
     "Predictions",
     "Each row was predicted before its label was used; nearly all dots, the labels, should lie in the band.",
+    link="Predictions",
+)
+RESIDUALS = Section(
+    "residuals",
+    "Residuals",
+    "Label minus predicted mean: it should scatter around zero without a pattern.",
+    link="Residuals",
 )
 
 
-def _target_axis(results: Results, target: str) -> Axis:
+def predictions_of_numbers(results: Results, target: str, changes: Sequence[Change] = ()) -> Section:
+    if results.n_rows < 2:
+        return PREDICTIONS.holding(nothing(_too_few(results.n_rows)))
+    return PREDICTIONS.holding(zoomable(results, _series(results, target), changes), _note(results))
+
+
+def _series(results: Results, target: str) -> Series:
+    faint = _faint(results.recent.columns["mean"])
+    has_intervals = bool(np.isfinite(results.predictions.columns["upper"]).any())
+
+    def marks(x: Axis, y: Axis, rows: Rows) -> list[svg.Path]:
+        columns = rows.columns
+        return [
+            svg.area(x, y, rows.row, columns["lower"], columns["upper"], "band"),
+            svg.line(x, y, rows.row, columns["mean"], f"ours{faint}"),
+            svg.dots(x, y, rows.row, columns["label"], f"truth{svg.big(len(rows.row))}"),
+        ]
+
+    legend = [Key("dots", "truth", "label that came"), Key("line", "ours", "predicted mean")]
+    if has_intervals:
+        legend.append(Key("area", "band", f"{100 * results.level:g} % interval"))
+    name, data = f"predictions of {target}", {"target": short(target)}
+    return Series(lambda rows: _target_axis(rows, target), marks, legend, name, data)
+
+
+def _target_axis(rows: Rows, target: str) -> Axis:
     """Return an axis for all labels and nearly all intervals: the first ones, before any row, may be far wider."""
-    columns = results.predictions.columns
+    columns = rows.columns
     ends = [columns["label"][np.isfinite(columns["label"])]]
     for name, cut in (("lower", 3.0), ("upper", 97.0), ("mean", 1.0), ("mean", 99.0)):
         values = columns[name][np.isfinite(columns[name])]
@@ -62,40 +80,41 @@ def _faint(mean: Float) -> str:
     return " faint" if float(np.mean(np.abs(np.diff(known)))) > 0.25 * (high - low) else ""
 
 
-def _note(results: Results) -> str:
-    parts = [thinned(results.predictions.step)]
+def _note(results: Results) -> Text:
+    parts = [shown_rows(results)]
     if results.n_labelled == 0:
         parts.append("No labels have come yet, so there are no dots.")
-    return f'<p class="note">{" ".join(parts)}</p>'
+    return Text(" ".join(parts), "note")
+
+
+def shown_rows(results: Results) -> str:
+    """Say which rows can be seen in a series."""
+    step, n_recent = results.predictions.step, len(results.recent.row)
+    if step == 1:
+        return thinned(step)
+    return f"Of the last {whole(n_recent)} rows every one is shown. Before them: every {whole(step)} rows one."
 
 
 def _too_few(n: int) -> str:
     return "No rows have come yet." if n == 0 else "One row has come; a figure needs at least two."
 
 
-def residuals(results: Results, target: str) -> str:
+def residuals(results: Results, target: str) -> Section:
     if results.residuals.sum() < 2:
-        return section(*RESIDUALS, nothing("Residuals need labels: there are too few so far."))
-    return section(*RESIDUALS, side_by_side(_over_time(results, target), _histogram(results)))
+        return RESIDUALS.holding(nothing("Residuals need labels: there are too few so far."))
+    return RESIDUALS.holding(Panels([_over_time(results, target), _histogram(results)]))
 
 
-RESIDUALS = (
-    "residuals",
-    "Residuals",
-    "Label minus predicted mean: it should scatter around zero without a pattern.",
-)
-
-
-def _over_time(results: Results, target: str) -> str:
+def _over_time(results: Results, target: str) -> Panel:
     points = results.predictions
     residual, std = points.columns["label"] - points.columns["mean"], points.columns["std"]
     # Rows predicted before any was learned are not scored, and one of them may dwarf all others.
     residual = np.where(np.cumsum(np.isfinite(residual)) > (2 if points.step == 1 else 0), residual, np.nan)
     known = residual[np.isfinite(residual)]
     if len(known) < 2:
-        return panel("Over the run", "Around zero is good.", nothing("Too few of the rows shown have a label."))
+        return Panel("Over the run", "Around zero is good.", [nothing("Too few of the rows shown have a label.")])
     reach = max(float(np.abs(known).max()), float(np.percentile(np.abs(known), 99.0)) * 1.2)
-    x, y = row_axis(last_row(results)), linear(-reach, reach, f"residual, in units of {short(target, 40)}")
+    x, y = run_axis(results), linear(-reach, reach, f"residual, in units of {short(target, 40)}")
     xs = points.row.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         far = np.abs(residual) > 3.0 * std
@@ -106,10 +125,10 @@ def _over_time(results: Results, target: str) -> str:
     ]
     legend = [Key("dots", "right", "residual"), Key("dots", "wrong", "more than 3 predicted std")]
     how = f"A trend or a change of level means something was not learned. {thinned(points.step)}"
-    return panel("Over the run", how, chart(x, y, marks, legend=legend, name="residuals over the run", square=True))
+    return Panel("Over the run", how, [chart(x, y, marks, legend=legend, name="residuals over the run", square=True)])
 
 
-def _histogram(results: Results) -> str:
+def _histogram(results: Results) -> Panel:
     counts, edges = results.residuals, results.residual_edges
     n, inner, width = counts.sum(), counts[1:-1], edges[1] - edges[0]
     density = inner / (n * width)
@@ -117,11 +136,11 @@ def _histogram(results: Results) -> str:
     normal = (ndtr(curve + width / 2) - ndtr(curve - width / 2)) / width
     x = linear(float(edges[0]), float(edges[-1]), "residual over predicted std", most=5)
     y = linear(0.0, 1.05 * max(float(density.max()), float(normal.max())), "density", most=5, from_zero=True)
-    bars = svg.bars(x, y, edges, density, [rows(count) for count in inner])
+    bars = svg.bars(x, y, edges, density, [rows_(count) for count in inner])
     outside = int(counts[0] + counts[-1])
     how = "Bars should follow the normal curve; wider bars mean too confident, narrower ones too cautious."
     how += " Small counts come in steps and cannot follow it." if results.task == "count" else ""
-    how += f" {rows(outside)} beyond 5 std." if outside else ""
+    how += f" {rows_(outside)} beyond 5 std." if outside else ""
     legend = [Key("area", "bar", "observed"), Key("line", "ideal", "normal")]
     drawn = chart(x, y, [*bars, svg.line(x, y, curve, normal, "ideal")], legend=legend, name="residuals", square=True)
-    return panel("Standardised", how, drawn)
+    return Panel("Standardised", how, [drawn])

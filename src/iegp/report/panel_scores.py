@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.report import svg
-from iegp.report.chart import Key, chart
+from iegp.report.about import Change
+from iegp.report.blocks import Chart, Key, Panel, Panels, Section, nothing
+from iegp.report.chart import chart
 from iegp.report.panel_calibration import by_chance
-from iegp.report.scales import Axis, last_row, linear, logarithmic, percentages, row_axis
-from iegp.report.sections import nothing, panel, section, side_by_side
+from iegp.report.scales import Axis, last_row, linear, logarithmic, percentages, run_axis
+from iegp.report.series import change_marks
 from iegp.report.text import rows as rows_
 from iegp.stream.digest import Results
 from iegp.typing import Float
@@ -34,25 +36,42 @@ class Windows(NamedTuple):
     n_rows: Float
 
 
+<<<<<<< HEAD
 Changes = Sequence[tuple[int, str]]
 
 
 def scores(results: Results, changes: Changes = ()) -> str:
+||||||| a29be11
+def scores(results: Results) -> str:
+=======
+def scores(results: Results, changes: Sequence[Change] = ()) -> Section:
+    own = _section(results)
+>>>>>>> main
     if results.n_scored < 2:
-        return section(*_heading(results), nothing(_why_not(results)))
+        return own.holding(nothing(_why_not(results)))
     recent = _recent_coverage(results) if results.is_number else _recent_log_score(results)
+<<<<<<< HEAD
     return section(
         *_heading(results),
         side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results, changes), recent),
     )
+||||||| a29be11
+    return section(
+        *_heading(results),
+        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results), recent),
+    )
+=======
+    panels = [_loss_so_far(results), _log_score_so_far(results), _recent_loss(results, changes), recent]
+    return own.holding(Panels([panel for panel in panels if panel is not None]))
+>>>>>>> main
 
 
-def _heading(results: Results) -> tuple[str, str, str]:
+def _section(results: Results) -> Section:
     where = "at the labels before each row."
     if results.by_key:
         where = "at earlier labels of the row's key. A key's first label has none before it, and is not scored."
     how = f"The model should stay on the better side of the naive forecasts, which only look {where}"
-    return "scores", "Scores", how
+    return Section("scores", "Scores", how, link="Scores")
 
 
 def naive_names(results: Results) -> tuple[str, str]:
@@ -70,28 +89,46 @@ def _why_not(results: Results) -> str:
     return f"Only {rows_(results.n_labelled)} with a label: scores begin when there is something to compare with."
 
 
-def _so_far(results: Results, y: Axis, lines: list[Float], legend: list[Key], name: str) -> str:
+def _so_far(results: Results, y: Axis, lines: list[Float], legend: list[Key], name: str) -> Chart:
     """Draw means of all rows so far, at the last row of each interval of the run."""
-    x, curves = row_axis(last_row(results)), results.curves
+    x, curves = run_axis(results), results.curves
     ends = np.minimum((np.arange(len(curves.sums["n"])) + 1) * curves.length - 1, last_row(results)).astype(np.float64)
     marks = [svg.line(x, y, ends, line, key.style) for line, key in zip(lines, legend, strict=True)]
     # The model is drawn last, on top.
     return chart(x, y, marks[::-1], legend=legend, name=f"{name} so far")
 
 
+<<<<<<< HEAD
 def _in_windows(
     results: Results, y: Axis, windows: Windows, legend: list[Key], name: str, changes: Changes = ()
 ) -> str:
     """Draw means of windows of the run, and upright lines at changes."""
     x = row_axis(last_row(results))
+||||||| a29be11
+def _in_windows(results: Results, y: Axis, windows: Windows, legend: list[Key], name: str) -> str:
+    """Draw means of windows of the run."""
+    x = row_axis(last_row(results))
+=======
+def _in_windows(
+    results: Results, y: Axis, windows: Windows, legend: list[Key], name: str, changes: Sequence[Change] = ()
+) -> Chart:
+    """Draw means of windows of the run."""
+    x = run_axis(results)
+>>>>>>> main
     marks = [
         svg.steps(x, y, windows.starts, windows.width, line, key.style)
         for line, key in zip(windows.means, legend, strict=True)
     ]
+<<<<<<< HEAD
     height = np.array([y.low, y.high])
     upright = [svg.line(x, y, np.full(2, float(row)), height, "change") for row, _ in changes]
     keys = [*legend, Key("line", "change", "change noticed")] if changes else legend
     return chart(x, y, [*upright, *marks[::-1]], legend=keys, name=f"{name} in windows")
+||||||| a29be11
+    return chart(x, y, marks[::-1], legend=legend, name=f"{name} in windows")
+=======
+    return chart(x, y, [*marks[::-1], change_marks(x, changes)], legend=legend, name=f"{name} in windows")
+>>>>>>> main
 
 
 def _windows(results: Results, names: Sequence[str], count: str) -> Windows:
@@ -105,57 +142,74 @@ def _loss_name(results: Results) -> str:
     return "nMSE" if results.is_number else "share of wrong predictions"
 
 
-def _loss_so_far(results: Results) -> str:
+def _loss_so_far(results: Results) -> Panel:
     scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
         message = nothing("All labels are equal: there is no variance to explain.")
-        return panel("Error so far", "Lower is better.", message)
+        return Panel("Error so far", "Lower is better.", [message])
     lines = [results.curves.so_far(loss, "n") / scale for loss in LOSSES]
     drawn = _so_far(results, _loss_axis(results, _settled(results, lines, "n"), name), lines, _legend(results), name)
     how = "Lower is better: share of wrong predictions among all rows so far."
     if results.is_number:
         how = "Lower is better: mean squared error of all rows so far, over the variance of the labels."
-    return panel("Error so far", how, drawn)
+    return Panel("Error so far", how, [drawn])
 
 
-def _log_score_so_far(results: Results) -> str:
+def _log_score_so_far(results: Results) -> Panel:
     what = "density" if results.task == "regression" else "probability"
     how = f"Higher is better: log {what} that the prediction gave to the label that came. Mean of all rows so far."
     if results.curves.sums["n_log"].sum() < 2:
-        return panel("Log score so far", how, nothing("All labels are equal: there is nothing to compare with."))
+        return Panel("Log score so far", how, [nothing("All labels are equal: there is nothing to compare with.")])
     lines = [results.curves.so_far(name, "n_log") for name in LOG_SCORES]
     y = _free_axis(_settled(results, lines, "n_log"), "mean log score")
-    return panel("Log score so far", how, _so_far(results, y, lines, _log_legend(results), "mean log score"))
+    return Panel("Log score so far", how, [_so_far(results, y, lines, _log_legend(results), "mean log score")])
 
 
+<<<<<<< HEAD
 def _recent_loss(results: Results, changes: Changes) -> str:
+||||||| a29be11
+def _recent_loss(results: Results) -> str:
+=======
+def _recent_loss(results: Results, changes: Sequence[Change]) -> Panel | None:
+>>>>>>> main
     scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
-        return ""
+        return None
     windows = _windows(results, LOSSES, "n")
     windows = windows._replace(means=[means / scale for means in windows.means])
+<<<<<<< HEAD
     drawn = _in_windows(
         results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name, changes
     )
+||||||| a29be11
+    drawn = _in_windows(
+        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name
+    )
+=======
+    y = _loss_axis(results, np.concatenate(windows.means), name)
+    drawn = _in_windows(results, y, windows, _legend(results), name, changes)
+>>>>>>> main
     how = (
         f"Lower is better: the same, window by window of {rows_(windows.width)}. A rise follows a change of the stream."
     )
-    return panel("Error in windows", how, drawn)
+    return Panel("Error in windows", how, [drawn])
 
 
-def _recent_log_score(results: Results) -> str:
+def _recent_log_score(results: Results) -> Panel:
     windows = _windows(results, LOG_SCORES, "n_log")
     y = _free_axis(np.concatenate(windows.means), "mean log score")
     drawn = _in_windows(results, y, windows, _log_legend(results), "mean log score")
     how = f"Higher is better: the same, window by window of {rows_(windows.width)}."
-    return panel("Log score in windows", how, drawn)
+    return Panel("Log score in windows", how, [drawn])
 
 
-def _recent_coverage(results: Results) -> str:
-    rows, width, (share,), n = _windows(results, ("covered",), "n")
+def _recent_coverage(results: Results) -> Panel | None:
+    rows, width, (share,), n = _windows(results, ("covered",), "bounded")
+    if not n.any():
+        return None
     level = results.level
     low, high = (np.where(n > 0, end, np.nan) for end in by_chance(n, np.full(len(n), level)))
-    x = row_axis(last_row(results))
+    x = run_axis(results)
     # The first and the last window may be of few rows, which by chance can fall anywhere.
     full = n >= 0.5 * n.max()
     y = percentages(float(np.min([share[full], low[full]])) - 0.01, 1.0, "share inside the interval")
@@ -175,7 +229,7 @@ def _recent_coverage(results: Results) -> str:
         "chance, one window in twenty leaves the grey band."
         + (" Counts are discrete, so their intervals hold more than their level." if results.task == "count" else "")
     )
-    return panel("Coverage in windows", how, chart(x, y, marks, legend=legend, name="coverage in windows"))
+    return Panel("Coverage in windows", how, [chart(x, y, marks, legend=legend, name="coverage in windows")])
 
 
 def _legend(results: Results) -> list[Key]:

@@ -1,4 +1,4 @@
-"""Panel of the weights over the run: experts of equal kernel and drift together, stacked up to one."""
+"""Panel of the weights over the run: experts of equal drift together, stacked up to one, and their kernels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp.report.about import ExpertRow
+from iegp.report.blocks import Cell, Chart, Head, Section, Table, Text, Toggle, named, nothing, thinned
 from iegp.report.chart import N_COLOURS, colour, stacked_chart
-from iegp.report.scales import last_row, row_axis, shares
-from iegp.report.sections import long_table, nothing, section, thinned
-from iegp.report.text import named, percent
+from iegp.report.scales import run_axis, shares
+from iegp.report.text import percent, short
 from iegp.stream.digest import Results
 from iegp.typing import Float
 
@@ -43,49 +43,109 @@ def groups_of(results: Results, experts: Sequence[ExpertRow]) -> list[Group]:
     return sorted(groups, key=lambda group: -float(group.weight.mean()) if len(values) else 0.0)
 
 
-def weights(results: Results, experts: Sequence[ExpertRow], by_key: bool = False) -> str:
-    """Render the weights; with ``by_key`` every row was predicted by the model of its key."""
-    if len(results.weights.row) < 2 or results.weights.values.shape[1] == 0:
-        return section(*HEADING, nothing("Weights are drawn from the second row on."))
-    groups = groups_of(results, experts)
-    return section(*HEADING, _figure(results, groups), _note(results, by_key), _table(groups))
+class Speed(NamedTuple):
+    """Experts of equal drift: weights at the kept rows."""
+
+    name: str
+    drift: str
+    size: int
+    weight: Float
 
 
-HEADING = (
+# Names of speeds by how many there are, slowest first.
+_SPEEDS = {1: ("drifting",), 2: ("slow", "fast"), 3: ("slow", "medium", "fast")}
+
+
+def speeds_of(groups: Sequence[Group]) -> list[Speed]:
+    """Group experts by drift, the slowest first; in words where there are few speeds."""
+    members: dict[str, list[Group]] = {}
+    for group in groups:
+        members.setdefault("" if group.drift in STATIC else group.drift, []).append(group)
+    order = sorted(members, key=_size_of_drift)
+    moving = [drift for drift in order if drift]
+    words = dict(zip(moving, _SPEEDS.get(len(moving), moving), strict=True)) | {"": "static"}
+    return [
+        Speed(
+            words[drift] if words[drift] != drift else f"drift {drift}",
+            drift or "0",
+            sum(group.size for group in members[drift]),
+            np.sum([group.weight for group in members[drift]], axis=0),
+        )
+        for drift in order
+    ]
+
+
+def _size_of_drift(drift: str) -> tuple[float, str]:
+    try:
+        return float(drift or 0.0), drift
+    except ValueError:
+        return float("inf"), drift
+
+
+SECTION = Section(
     "experts",
-    "Weights of the experts",
-    "Every expert is a Gaussian process with its own kernel and drift; the taller its colour, the more weight it had.",
+    "How fast the model adapts",
+    "The model is an ensemble of experts, each a Gaussian process with its own kernel and drift, the speed at which it "
+    "lets the relation change. The taller a colour, the more weight these experts had: weight on fast ones means that "
+    "the stream was changing.",
+    link="Experts",
 )
 
 
-def _figure(results: Results, groups: list[Group]) -> str:
+def weights(results: Results, experts: Sequence[ExpertRow], by_key: bool = False) -> Section:
+    """Show the weights; with ``by_key`` every row was predicted by the model of its key."""
+    if len(results.weights.row) < 2 or results.weights.values.shape[1] == 0:
+        return SECTION.holding(nothing("Weights are drawn from the second row on."))
+    groups = groups_of(results, experts)
+    speeds = speeds_of(groups)
+    toggle = Toggle("Kernels of the experts", [Text(_largest(groups), "note"), _kernel_table(groups)])
+    return SECTION.holding(_figure(results, speeds), _note(results, by_key), _speed_table(speeds), toggle)
+
+
+def _figure(results: Results, speeds: list[Speed]) -> Chart:
     rows = results.weights.row.astype(np.float64)
-    x, y = row_axis(last_row(results)), shares("weight")
-    shown, rest = groups[:N_COLOURS], groups[N_COLOURS:]
-    layers = [group.weight for group in shown]
-    texts = [named(group.name, 44) for group in shown]
+    shown, rest = speeds[:N_COLOURS], speeds[N_COLOURS:]
+    layers = [speed.weight for speed in shown]
+    names = [named(speed.name, 44) for speed in shown]
     if rest:
-        layers.append(np.sum([group.weight for group in rest], axis=0))
-        texts.append(f"{len(rest)} other{'' if len(rest) == 1 else 's'}")
-    return stacked_chart(x, y, rows, layers, texts, name="weights of the experts over the run", height="middle")
+        layers.append(np.sum([speed.weight for speed in rest], axis=0))
+        names.append(Cell(f"{len(rest)} other{'' if len(rest) == 1 else 's'}"))
+    name = "weights of the experts over the run"
+    return stacked_chart(run_axis(results), shares("weight"), rows, layers, names, name=name, height="middle")
 
 
-def _note(results: Results, by_key: bool) -> str:
+def _note(results: Results, by_key: bool) -> Text:
     by_model = " Each row has the weights of its own key's model." if by_key else ""
     step = thinned(results.weights.step)
-    return f'<p class="note">The first entry of the legend lies at the bottom. {step}{by_model}</p>'
+    return Text(f"The first entry of the legend lies at the bottom. {step}{by_model}", "note")
 
 
-def _table(groups: list[Group]) -> str:
+def _largest(groups: list[Group]) -> str:
+    top = max(groups, key=lambda group: float(group.weight[-1]))
+    share = percent(float(top.weight[-1]), 0)
+    return f"Largest: {short(top.name, 60)}, {share} of the weight at the end. Length scales are in standardised units."
+
+
+def _speed_table(speeds: list[Speed]) -> Table:
+    heads = [Head("Experts", False), Head("Drift per row", is_minor=True), Head("Number", is_minor=True)]
+    heads += [Head("Weight at the end"), Head("Mean weight")]
     lines = [
-        [
-            f'<i class="key area {colour(place)}"></i>{named(group.kernel, 44)}',
-            "static" if group.drift in STATIC else named(group.drift),
-            str(group.size),
-            percent(float(group.weight[-1])),
-            percent(float(group.weight.mean())),
-        ]
-        for place, group in enumerate(groups)
+        [named(speed.name, 30, f"area {colour(place)}"), named(speed.drift), *_shares(speed)]
+        for place, speed in enumerate(speeds)
     ]
-    heads = ["Kernel", "Drift per row", "Experts", "Weight at the end", "Mean weight"]
-    return long_table(heads, lines, N_COLOURS, numbers_from=2)
+    return Table(heads, lines, N_COLOURS)
+
+
+def _kernel_table(groups: list[Group]) -> Table:
+    heads = [Head("Kernel", False), Head("Drift per row", False), Head("Experts", is_minor=True)]
+    heads += [Head("Weight at the end"), Head("Mean weight", is_minor=True)]
+    lines = [
+        [named(group.kernel, 44), named("static" if group.drift in STATIC else group.drift), *_shares(group)]
+        for group in groups
+    ]
+    return Table(heads, lines, N_COLOURS)
+
+
+def _shares(group: Group | Speed) -> list[Cell]:
+    at_end, mean = float(group.weight[-1]), float(group.weight.mean())
+    return [Cell(str(group.size)), Cell(percent(at_end)), Cell(percent(mean))]

@@ -4,6 +4,12 @@
   const SIZE = 1000;
   // Below this number of rows each one is visible: dots may be larger.
   const FEW = 150;
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const DAY = 86400;
+  const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    DAY, 2 * DAY, 3 * DAY, 7 * DAY];
+  // Parts of the run that were chosen by hand, by chart: a live page keeps them when it is replaced.
+  const chosen = new Map();
 
   const niceStep = (span, most) => {
     const raw = span / most, power = 10 ** Math.floor(Math.log10(raw));
@@ -32,6 +38,41 @@
 
   const percent = (share) => (share === null ? "not known yet" : `${(100 * share).toFixed(1)} %`);
 
+  const two = (value) => String(value).padStart(2, "0");
+
+  /** Such as 3 Mar 2024 14:00. */
+  const dateAndTime = (seconds) => {
+    const at = new Date(1000 * seconds), rest = at.getUTCSeconds() ? `:${two(at.getUTCSeconds())}` : "";
+    const day = `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
+    return `${day} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${rest}`;
+  };
+
+  const timeLabel = (seconds, step) => {
+    const at = new Date(1000 * seconds);
+    if (seconds % DAY === 0) return `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
+    return `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${step < 60 ? `:${two(at.getUTCSeconds())}` : ""}`;
+  };
+
+  /** Round times and their labels, as in clock.py. */
+  const timeTicks = (low, high, most) => {
+    const found = [], step = SECONDS.find((own) => (high - low) / own <= most);
+    if (step) {
+      // 1970 began on a Thursday.
+      const origin = step === 7 * DAY ? 4 * DAY : 0;
+      for (let i = Math.ceil((low - origin) / step); origin + i * step <= high; i++)
+        found.push([origin + i * step, timeLabel(origin + i * step, step)]);
+      return found;
+    }
+    const months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((n) => (high - low) / (30.4 * DAY * n) <= most) ?? 1200;
+    const begin = new Date(1000 * low);
+    let number = 12 * begin.getUTCFullYear() + begin.getUTCMonth();
+    for (number -= number % months; ; number += months) {
+      const at = Date.UTC(Math.floor(number / 12), number % 12, 1) / 1000;
+      if (!(at <= high)) return found;
+      if (at >= low) found.push([at, number % 12 ? MONTHS[number % 12] : String(number / 12)]);
+    }
+  };
+
   /** First place in the sorted `rows` that is not below `row`. */
   const placeOf = (rows, row) => {
     let low = 0, high = rows.length;
@@ -42,28 +83,37 @@
     return low;
   };
 
+  /** Value of `ys` where the increasing `xs` reach `x`, between two of them in proportion. */
+  const between = (xs, ys, x) => {
+    const i = Math.min(Math.max(placeOf(xs, x), 1), xs.length - 1), span = xs[i] - xs[i - 1];
+    const share = span > 0 ? (x - xs[i - 1]) / span : 1;
+    return ys[i - 1] + Math.min(1, Math.max(0, share)) * (ys[i] - ys[i - 1]);
+  };
+
   class Zoom {
-    constructor(root) {
+    constructor(root, number) {
+      this.root = root;
+      this.number = number;
       this.data = JSON.parse(root.querySelector("script").textContent);
       this.chart = root.querySelector(".chart");
-      this.plot = root.querySelector(".plot");
-      this.svg = root.querySelector("svg");
+      this.plot = this.chart.querySelector(".plot");
+      this.svg = this.plot.querySelector("svg");
       this.tools = root.querySelector(".tools");
-      this.static = { x: this.xTicks.innerHTML, y: this.yTicks.innerHTML, grid: this.grid.getAttribute("d"),
-        labels: this.chart.style.getPropertyValue("--labels") };
-      this.view = [...this.data.x];
+      this.strip = root.querySelector(".overview .plot");
+      this.view = [...this.data.view];
       this.cursor = this.overlay("cursor");
       this.range = this.overlay("range");
       this.tip = this.overlay("tip");
+      if (this.data.time) {
+        const known = this.data.time.map((time, i) => [this.data.row[i], time]).filter(([, time]) => time !== null);
+        this.clock = { row: known.map(([row]) => row), time: known.map(([, time]) => time) };
+      }
       this.tools.hidden = false;
       root.classList.add("live");
       this.listen();
-      this.draw();
+      if (chosen.has(number)) this.show(...chosen.get(number)); else this.mark();
     }
 
-    get xTicks() { return this.chart.querySelector(".x-ticks"); }
-    get yTicks() { return this.chart.querySelector(".y-ticks"); }
-    get grid() { return this.svg.querySelector(".grid"); }
     get isWhole() { return this.view[0] <= this.data.x[0] && this.view[1] >= this.data.x[1]; }
 
     overlay(name) {
@@ -80,16 +130,32 @@
       this.plot.addEventListener("pointerup", (event) => this.release(event));
       this.plot.addEventListener("pointercancel", () => this.forget());
       this.plot.addEventListener("pointerleave", () => { if (this.start === undefined) this.hide(); });
-      this.plot.addEventListener("dblclick", () => this.show(...this.data.x));
+      this.plot.addEventListener("dblclick", () => this.choose(...this.data.x));
       this.tools.addEventListener("click", (event) => this.go(event.target.dataset.go));
+      if (!this.strip) return;
+      this.window = document.createElement("div");
+      this.window.className = "window";
+      this.strip.append(this.window);
+      this.strip.addEventListener("pointerdown", (event) => {
+        this.strip.setPointerCapture(event.pointerId);
+        this.centre(event);
+      });
+      this.strip.addEventListener("pointermove", (event) => { if (event.buttons & 1) this.centre(event); });
     }
 
-    share(event) {
-      const box = this.plot.getBoundingClientRect();
+    share(event, plot = this.plot) {
+      const box = plot.getBoundingClientRect();
       return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
     }
 
     rowAt(share) { return this.view[0] + share * (this.view[1] - this.view[0]); }
+
+    /** Move the part that is shown to the pointer on the overview. */
+    centre(event) {
+      const [first, last] = this.data.x, at = first + this.share(event, this.strip) * (last - first);
+      const span = this.isWhole ? this.data.view[1] - this.data.view[0] : this.view[1] - this.view[0];
+      this.choose(at - span / 2, at + span / 2);
+    }
 
     press(event) {
       if (event.button !== 0) return;
@@ -113,7 +179,7 @@
       const ends = [this.start, this.share(event)].sort((a, b) => a - b);
       const wide = (ends[1] - ends[0]) * this.plot.clientWidth > 6;
       this.forget();
-      if (wide) this.show(...ends.map((end) => this.rowAt(end)));
+      if (wide) this.choose(...ends.map((end) => this.rowAt(end)));
       else this.read(this.share(event));
     }
 
@@ -122,29 +188,33 @@
 
     go(where) {
       const [low, high] = this.view, span = high - low, middle = (low + high) / 2;
-      if (where === "all") this.show(...this.data.x);
-      if (where === "in") this.show(middle - span / 4, middle + span / 4);
-      if (where === "out") this.show(middle - span, middle + span);
-      if (where === "back") this.show(low - span / 2, high - span / 2);
-      if (where === "on") this.show(low + span / 2, high + span / 2);
+      if (where === "all") this.choose(...this.data.x);
+      if (where === "in") this.choose(middle - span / 4, middle + span / 4);
+      if (where === "out") this.choose(middle - span, middle + span);
+      if (where === "back") this.choose(low - span / 2, high - span / 2);
+      if (where === "on") this.choose(low + span / 2, high + span / 2);
+    }
+
+    choose(low, high) {
+      this.show(low, high);
+      chosen.set(this.number, this.view);
     }
 
     /** Show rows low to high, or as near to that as there are rows. */
     show(low, high) {
-      const [first, last] = this.data.x, rows = this.data.row;
-      const step = rows.length > 1 ? rows[1] - rows[0] : 1;
+      const [first, last] = this.data.x, step = low < this.data.recent ? this.data.step : 1;
       const span = Math.min(last - first, Math.max(high - low, 4 * step));
       low = Math.min(Math.max((low + high - span) / 2, first), last - span);
       this.view = [low, low + span];
       this.hide();
       this.draw();
+      this.mark();
     }
 
     /** Values in view, so that the figure fills the panel; probabilities keep 0 to 1. */
-    heights() {
+    heights(from, to) {
       const { data } = this;
       if (data.names || this.isWhole) return data.y;
-      const from = placeOf(data.row, this.view[0]), to = placeOf(data.row, this.view[1] + 1e-9);
       let low = Infinity, high = -Infinity;
       for (const column of [data.label, data.mean, data.lower, data.upper])
         for (let i = from; i < to; i++)
@@ -155,31 +225,76 @@
     }
 
     draw() {
-      const { data } = this, [x0, x1] = data.x, [y0, y1] = data.y, [low, high] = this.heights();
-      const px = (row) => (SIZE * (row - x0)) / (x1 - x0), py = (value) => SIZE - (SIZE * (value - y0)) / (y1 - y0);
-      const box = [px(this.view[0]), py(high), px(this.view[1]) - px(this.view[0]), py(low) - py(high)];
-      this.svg.setAttribute("viewBox", box.join(" "));
-      const shown = placeOf(data.row, this.view[1] + 1e-9) - placeOf(data.row, this.view[0]);
-      this.svg.classList.toggle("near", shown <= FEW);
-      this.enable();
-      if (this.isWhole) { this.restore(); return; }
-      const across = ticks(...this.view, 5, true);
-      this.xTicks.replaceChildren(...across.values.map((row, i) => {
-        const at = (row - this.view[0]) / (this.view[1] - this.view[0]);
-        return this.label(fixed(row, 0), "left", 100 * at, `${i % 2 ? "odd" : "even"}${at > 0.97 ? " at-end" : ""}`);
+      const { data } = this, [left, right] = this.view;
+      const from = Math.max(placeOf(data.row, left) - 1, 0), to = Math.min(placeOf(data.row, right + 1e-9) + 1, data.row.length);
+      const [low, high] = this.heights(from, to);
+      const x = (row) => ((SIZE * (row - left)) / (right - left)).toFixed(2);
+      const y = (value) => (SIZE - (SIZE * (value - low)) / (high - low)).toFixed(2);
+      this.svg.classList.toggle("near", to - from <= FEW);
+      for (const own of this.svg.querySelectorAll(".dots")) own.classList.toggle("big", to - from <= FEW);
+      if (data.names) this.drawClasses(from, to, x, y); else this.drawNumbers(from, to, x, y);
+      this.set(".change", data.changes.filter((row) => row >= left && row <= right).map((row) => `M${x(row)} 0V${SIZE}`).join(""));
+      this.drawAxes(low, high, x, y);
+    }
+
+    set(name, d) { this.svg.querySelector(name)?.setAttribute("d", d); }
+
+    drawNumbers(from, to, x, y) {
+      const { row, label, mean, lower, upper } = this.data, top = [], bottom = [], dots = [];
+      let line = "", pen = "M";
+      for (let i = from; i < to; i++) {
+        if (lower[i] !== null && upper[i] !== null) {
+          top.push(`${x(row[i])} ${y(upper[i])}`);
+          bottom.unshift(`${x(row[i])} ${y(lower[i])}`);
+        }
+        if (label[i] !== null) dots.push(`M${x(row[i])} ${y(label[i])}h0`);
+        if (mean[i] === null) { pen = "M"; continue; }
+        line += `${pen}${x(row[i])} ${y(mean[i])}`;
+        pen = "L";
+      }
+      this.set(".band", top.length > 1 ? `M${[...top, ...bottom].join("L")}Z` : "");
+      this.set(".ours", line);
+      this.set(".truth", dots.join(""));
+    }
+
+    drawClasses(from, to, x, y) {
+      const { row, label, predicted, p_label: p } = this.data, dots = { right: "", wrong: "" };
+      for (let i = from; i < to; i++)
+        if (p[i] !== null) dots[label[i] === predicted[i] ? "right" : "wrong"] += `M${x(row[i])} ${y(p[i])}h0`;
+      for (const name of ["right", "wrong"]) this.set(`.${name}`, dots[name]);
+    }
+
+    drawAxes(low, high, x, y) {
+      const [left, right] = this.view, across = this.rowTicks();
+      this.chart.querySelector(".x-ticks").replaceChildren(...across.map(([row, text], i) => {
+        const at = (row - left) / (right - left), end = at > 0.97 ? "at-end" : at < 0.03 ? "at-start" : "inside";
+        return this.label(text, "left", 100 * at, `${end} ${i % 2 ? "odd" : "even"}`);
       }));
-      const up = data.names ? null : ticks(low, high, 5, false);
-      if (up) this.drawHeights(up, low, high);
-      const levels = up ? up.values : [0, 0.25, 0.5, 0.75, 1];
-      this.grid.setAttribute("d", levels.map((value) => `M${box[0]} ${py(value)}h${box[2]}`).join("")
-        + across.values.map((row) => `M${px(row)} ${box[1]}v${box[3]}`).join(""));
+      const up = this.data.names ? { values: [0, 0.25, 0.5, 0.75, 1] } : ticks(low, high, 5, false);
+      if (!this.data.names) this.drawHeights(up, low, high);
+      this.svg.querySelector(".grid").setAttribute("d", up.values.map((value) => `M0 ${y(value)}H${SIZE}`).join("")
+        + across.map(([row]) => `M${x(row)} 0V${SIZE}`).join(""));
+    }
+
+    /** Rows and labels of the ticks: times, where rows have times. */
+    rowTicks() {
+      const { clock } = this, [left, right] = this.view;
+      if (!clock) return ticks(left, right, 5, true).values.map((row) => [row, fixed(row, 0)]);
+      const low = between(clock.row, clock.time, left), high = between(clock.row, clock.time, right);
+      this.chart.querySelector(".x-title").textContent = `${dateAndTime(low)} to ${dateAndTime(high)}`;
+      const kept = [];
+      for (const [time, text] of timeTicks(low, high, 6)) {
+        const row = between(clock.time, clock.row, time);
+        if (!kept.length || row - kept.at(-1)[0] > 0.08 * (right - left)) kept.push([row, text]);
+      }
+      return kept;
     }
 
     drawHeights(up, low, high) {
       const scale = 10 ** this.data.power, digits = places(up.step / scale);
       const labels = up.values.map((value) => fixed(value / scale, digits));
       const spans = labels.map((text, i) => this.label(text, "top", (100 * (high - up.values[i])) / (high - low), ""));
-      this.yTicks.replaceChildren(...spans);
+      this.chart.querySelector(".y-ticks").replaceChildren(...spans);
       this.chart.style.setProperty("--labels", `${Math.max(...labels.map((text) => text.length)) + 0.5}ch`);
     }
 
@@ -191,18 +306,17 @@
       return made;
     }
 
-    restore() {
-      this.xTicks.innerHTML = this.static.x;
-      this.yTicks.innerHTML = this.static.y;
-      this.grid.setAttribute("d", this.static.grid);
-      this.chart.style.setProperty("--labels", this.static.labels);
-    }
-
-    enable() {
-      const whole = this.isWhole, button = (go) => this.tools.querySelector(`[data-go="${go}"]`);
-      for (const go of ["all", "out"]) button(go).disabled = whole;
-      button("back").disabled = this.view[0] <= this.data.x[0];
-      button("on").disabled = this.view[1] >= this.data.x[1];
+    /** Say which part is shown: on the overview, on the buttons, and to scripts. */
+    mark() {
+      const [first, last] = this.data.x, [low, high] = this.view;
+      const button = (go) => this.tools.querySelector(`[data-go="${go}"]`);
+      for (const go of ["all", "out"]) button(go).disabled = this.isWhole;
+      button("back").disabled = low <= first;
+      button("on").disabled = high >= last;
+      this.root.dataset.view = this.view.map((row) => row.toFixed(1)).join(" ");
+      if (!this.window) return;
+      this.window.style.left = `${(100 * (low - first)) / (last - first)}%`;
+      this.window.style.width = `${(100 * (high - low)) / (last - first)}%`;
     }
 
     /** Show the values of the row nearest to the pointer. */
@@ -213,25 +327,32 @@
       const at = (rows[i] - this.view[0]) / (this.view[1] - this.view[0]);
       if (at < 0 || at > 1) { this.hide(); return; }
       this.cursor.style.left = `${100 * at}%`;
-      this.tip.textContent = (this.data.names ? this.classLines(i) : this.numberLines(i)).join("\n");
+      this.tip.textContent = [...this.when(i), ...(this.data.names ? this.classLines(i) : this.numberLines(i))].join("\n");
       this.tip.style.left = at < 0.5 ? `calc(${100 * at}% + 10px)` : "auto";
       this.tip.style.right = at < 0.5 ? "auto" : `calc(${100 - 100 * at}% + 10px)`;
       this.cursor.hidden = this.tip.hidden = false;
     }
 
+    when(i) {
+      const time = this.data.time?.[i] ?? null;
+      return [`row ${fixed(this.data.row[i], 0)}`, ...(time === null ? [] : [dateAndTime(time)])];
+    }
+
     numberLines(i) {
-      const { row, label, mean, lower, upper } = this.data;
-      return [`row ${fixed(row[i], 0)}`, `truth\t${short(label[i])}`, `predicted\t${short(mean[i])}`,
-        `interval\t${short(lower[i])} to ${short(upper[i])}`];
+      const { label, mean, lower, upper } = this.data;
+      const lines = [`came\t${short(label[i])}`, `predicted\t${short(mean[i])}`];
+      return lower[i] === null ? lines : [...lines, `interval\t${short(lower[i])} to ${short(upper[i])}`];
     }
 
     classLines(i) {
-      const { row, label, predicted, confidence, p_label: own, names } = this.data;
-      const lines = [`row ${fixed(row[i], 0)}`, `predicted ${names[predicted[i]] ?? "nothing"}, ${percent(confidence[i])}`];
+      const { label, predicted, confidence, p_label: own, names } = this.data;
+      const lines = [`predicted ${names[predicted[i]] ?? "nothing"}, ${percent(confidence[i])}`];
       if (label[i] < 0) return [...lines, "true class not known yet"];
       return [...lines, `true class ${names[label[i]] ?? "another"}, ${percent(own[i])}`];
     }
   }
 
-  for (const root of document.querySelectorAll(".zoomable")) new Zoom(root);
+  const start = () => document.querySelectorAll(".zoomable").forEach((root, number) => new Zoom(root, number));
+  document.addEventListener("report-replaced", start);
+  start();
 })();

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from iegp.report.clock import clock_of, date_and_time, time_ticks
 from iegp.report.text import minus, power_of_ten
 from iegp.stream.digest import Results
 from iegp.typing import Float
@@ -67,12 +68,35 @@ def last_row(results: Results) -> int:
     return max(last, results.n_rows if results.n_rows > FEW else 0)
 
 
-def row_axis(last: int) -> Axis:
-    """Make an axis of row numbers from 0, with whole ticks only."""
-    high = float(max(last, 1))
-    step = max(nice_step(0.0, high, 6), 1.0)
-    values = [i * step for i in range(math.floor(high / step + 1e-9) + 1)]
-    return Axis(0.0, high, "row", tuple((value, row_label(value, high)) for value in values))
+def row_axis(last: float, first: float = 0.0) -> Axis:
+    """Make an axis of row numbers, with whole ticks only."""
+    low, high = float(first), float(max(last, first + 1))
+    step = max(nice_step(low, high, 6), 1.0)
+    values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    return Axis(low, high, "row", tuple((value, row_label(value, high)) for value in values))
+
+
+def run_axis(results: Results, first: float = 0.0) -> Axis:
+    """Make an axis of the rows from ``first`` to the last; its ticks are times, where rows have times."""
+    rows, clock = row_axis(last_row(results), first), clock_of(results)
+    if clock is None:
+        return rows
+    low, high = clock.time_at(rows.low), clock.time_at(rows.high)
+    if high <= low:
+        return rows
+    times = time_ticks(low, high)
+    places = clock.rows_at(np.array([at for at, _ in times]))
+    ticks = _with_room(tuple(zip(places.tolist(), (label for _, label in times), strict=True)), rows)
+    return replace(rows, title=f"{date_and_time(low)} to {date_and_time(high)}", ticks=ticks)
+
+
+def _with_room(ticks: tuple[tuple[float, str], ...], axis: Axis) -> tuple[tuple[float, str], ...]:
+    """Leave out ticks that are too close to the one before: the rows between them came after a gap."""
+    kept: list[tuple[float, str]] = []
+    for place, label in ticks:
+        if not kept or place - kept[-1][0] > 0.08 * (axis.high - axis.low):
+            kept.append((place, label))
+    return tuple(kept)
 
 
 def row_label(value: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""Text and numbers as they appear on the page. Everything that comes from the user passes through ``esc``."""
+"""Text and numbers as they appear on the page. Templates escape them, and pass them through ``clean``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def clean(value: Any) -> str:
 
 
 def esc(value: Any) -> str:
-    """Escape text, also for use inside an attribute."""
+    """Escape text for a page that is not made from templates, also for use inside an attribute."""
     return escape(clean(value), quote=True)
 
 
@@ -32,12 +32,6 @@ def short(value: Any, most: int = 32) -> str:
         return text
     head = (most - 1) // 2 + (most - 1) % 2
     return f"{text[:head]}…{text[-(most - 1 - head) :]}"
-
-
-def named(value: Any, most: int = 32) -> str:
-    """Return an escaped name; a long one is cut and given in full in its tooltip."""
-    text = short(value, most)
-    return esc(text) if text == clean(value) else f'<span title="{esc(value)}">{esc(text)}</span>'
 
 
 def whole(n: float) -> str:
@@ -75,3 +69,14 @@ def power_of_ten(exponent: int) -> str:
 def minus(text: str) -> str:
     """Replace hyphens by minus signs, which are as wide as a plus."""
     return text.replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Format a duration, such as 0.8 s, 12 s, 3 min 20 s, 5 h 12 min."""
+    if seconds < 10.0:
+        return f"{seconds:.1f} s"
+    whole_seconds = round(seconds)
+    minutes, hours = whole_seconds // 60, whole_seconds // 3600
+    if hours:
+        return f"{hours:,} h {minutes % 60} min"
+    return f"{minutes} min {whole_seconds % 60} s" if minutes else f"{whole_seconds} s"

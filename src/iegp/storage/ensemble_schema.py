@@ -25,6 +25,7 @@ from iegp.core.compute.tolerances import (
     LARGEST_SQUARE,
     LONGEST_GAP,
     MAX_LAG,
+    MOST_SEASONS,
     N_DRAWS,
     ROWS_AFTER_CHANGE,
 )
@@ -120,8 +121,16 @@ def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
     if plain.kind in (RATE, NUMBER):
         table = table._replace(low=[[-LARGEST_FLOAT], [_TINY]], high=LARGEST_FLOAT)
     offsets = Field(plain.offsets.shape, 1, MAX_LAG, np.int64, rules=(schema.equals(plain.offsets),))
+    if settings.auto_lags:
+        rule = Rule("be the lags of the settings and seasonal ones", lambda found: _are_seasonal(settings, found))
+        offsets = Field((None,), settings.delay + 1, MAX_LAG, np.int64, rules=(rule,))
     schema.check_arrays({"ensemble.lags.offsets": offsets, "ensemble.lags.table": table}, arrays)
     return Lags(arrays["ensemble.lags.offsets"], plain.kind, arrays["ensemble.lags.table"])
+
+
+def _are_seasonal(settings: Settings, offsets: Int) -> bool:
+    known = set(settings.lags) <= set(offsets.tolist()) and len(offsets) <= len(settings.lags) + 2 * MOST_SEASONS
+    return known and bool(np.all(np.diff(offsets) > 0))
 
 
 def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
@@ -347,15 +356,15 @@ def _is_covariance(matrices: NDArray[np.floating]) -> bool:
     return bool(np.all(close & within))
 
 
-def kept_schema(settings: Settings, own: Sizes, n_kept: int, fills_gaps: bool) -> dict[str, Field]:
-    """Rows of an unfinished warm-up, in the user's units."""
+def kept_schema(settings: Settings, own: Sizes, n_kept: int, fills_gaps: bool, n_lags: int = 0) -> dict[str, Field]:
+    """Rows of an unfinished warm-up, in the user's units, and so many lags that they brought."""
     labels = Field((n_kept, own.n_labels))
     likelihood = None if settings.likelihood == "gaussian" else named(settings.likelihood)
     if likelihood is not None and likelihood.has_classes:
         labels = labels._replace(low=0.0, high=own.n_outputs - 1.0, whole=True)
     elif likelihood is not None:
         labels = labels._replace(low=(likelihood.label_low, _TINY), high=(likelihood.label_high, LARGEST_FLOAT))
-    return {"kept.x": Field((n_kept, own.n_columns), gaps=fills_gaps), "kept.y": labels}
+    return {"kept.x": Field((n_kept, own.n_columns + n_lags), gaps=fills_gaps or n_lags > 0), "kept.y": labels}
 
 
 def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: bool) -> dict[str, Field]:

@@ -14,7 +14,7 @@ from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
-from iegp.core.fitting.experts import Experts, glitch_limit
+from iegp.core.fitting.experts import Experts, glitch_limit, one_switch_prob
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
@@ -31,7 +31,10 @@ from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
-_FROM_SETTINGS = ("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags")
+_FROM_SETTINGS = (
+    *("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags"),
+    "switch_prob",
+)
 BATCH_ARRAYS = ("noise_shape", "noise_scale", "log_weights")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
 
@@ -47,6 +50,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     }
     if model.n_passed:
         config["n_passed"] = model.n_passed
+    if model.rows_bring_lags:
+        config["rows_bring_lags"] = True
     if model.fills_gaps or model.column_keys != tuple(range(model.n_columns)):
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
@@ -89,7 +94,9 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         model = _model(header, sizes, config, arrays)
         _check_header(model)
         _check_warmup(model)
-        check_arrays(ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps), arrays)
+        n_lags = sizes.lags.n_columns if model.rows_bring_lags else 0
+        kept = ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps, n_lags)
+        check_arrays(kept, arrays)
         check_label_range(model, model.kept_y)
         if settings.delay:
             model.waiting = _waiting(model, sizes, arrays)
@@ -130,6 +137,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         integration=INTEGRATIONS.index(settings.integration),
         glitch=glitch_limit(settings),
         lags=sizes.lags,
+        switch_prob=one_switch_prob(settings),
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
@@ -145,6 +153,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         fills_gaps=config.get("fills_gaps", False),
         n_warmup_learned=0,
         n_passed=config.get("n_passed", 0),
+        rows_bring_lags=config.get("rows_bring_lags", False),
     )
     # Files that do not say: as many as there can have been.
     most = 0 if model.is_warming_up else min(model.n_seen, settings.warmup)
@@ -240,6 +249,8 @@ def _check_header(model: Online) -> None:
         flag(name, getattr(settings, name))
     flag("is_warming_up", model.is_warming_up)
     flag("fills_gaps", model.fills_gaps)
+    if flag("rows_bring_lags", model.rows_bring_lags) and (settings.delay or settings.likelihood != "gaussian"):
+        raise ValueError("rows bring their lags to a model that they cannot be brought to")
     count("n_warmup_learned", model.n_warmup_learned, high=model.n_seen)
     count("the seed", settings.seed, high=math.inf)
     for kernel in model.experts.kernels:

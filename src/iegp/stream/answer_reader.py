@@ -127,15 +127,16 @@ def _answers(rows: list[dict[str, Any]], key_field: str | None) -> Answers:
     number = np.array([int(row["row"]) for row in rows], dtype=np.int64)
     log_score = _numbers(rows, "log_score")
     note = rows[0].get("note", "")
+    ids = tuple(None if row.get("id") in (None, "") else str(row["id"]) for row in rows)
     keys = None if key_field is None else tuple(str(row[key_field]) for row in rows)
     if "mean" in rows[0]:
         predictions = predictions_of(log_score, **{name: _numbers(rows, name) for name in (*NUMBERS, "pit")})
-        return Answers(predictions, number, _numbers(rows, "label"), note=note, keys=keys)
+        return Answers(predictions, number, _numbers(rows, "label"), ids=ids, note=note, keys=keys)
     classes = tuple(rows[0]["proba"])
     proba = np.array([[row["proba"][name] for name in classes] for row in rows], dtype=np.float64)
     predictions = predictions_of(log_score, proba=proba.reshape(len(rows), len(classes)))
     labels = object_array([row["label"] or None for row in rows])
-    return Answers(predictions, number, labels, classes, note=note)
+    return Answers(predictions, number, labels, classes, ids, note=note)
 
 
 def _numbers(rows: list[dict[str, Any]], name: str) -> Any:

@@ -67,6 +67,8 @@ class Answers:
     """Changes that were noticed when these rows were learned, by the numbers of their rows in the stream."""
     naive: Float | None = None
     """(n, ...): of late labels, what naive forecasts knew when the rows were answered."""
+    time: Float | None = None
+    """(n,): when the rows came, in seconds since 1970, where the stream says so."""
 
     def __len__(self) -> int:
         return len(self.row)

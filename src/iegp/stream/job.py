@@ -347,11 +347,12 @@ class Job:
         unknown = np.full(n, None, dtype=object) if self.plan.has_classes else np.full(n, np.nan)
         if kind == DUPLICATE:
             self.counters.duplicates += n
-            yield Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys, note=DUPLICATE)
+            answers = Answers(learner.predict(x, keys), rows, unknown, learner.classes, ids, keys, note=DUPLICATE)
+            yield replace(answers, time=self.encoder.seconds(x))
             return
         self.counters.unnamed += sum(place is None for place in waiting)
         answered = learner.ask(x, [place is not None for place in waiting], keys)
-        answers = Answers(answered.predictions, rows, unknown, learner.classes, ids, keys)
+        answers = Answers(answered.predictions, rows, unknown, learner.classes, ids, keys, time=self.encoder.seconds(x))
         self._remember(answers, x, answered, waiting)
         yield answers
 
@@ -360,8 +361,15 @@ class Job:
         for predictions, classes in self._learner().learn(x, labels, keys):
             some = slice(start, start + predictions.n_rows)
             some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
+<<<<<<< HEAD
             answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
             yield replace(answers, changes=self._noticed(rows, some))
+||||||| a29be11
+            yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+=======
+            answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
+            yield replace(answers, time=self.encoder.seconds(x[some]))
+>>>>>>> main
             start = some.stop
 
     def _noticed(self, rows: Int, some: slice) -> tuple[Change, ...]:
@@ -403,6 +411,7 @@ class Job:
             note=LATE,
             changes=self._noticed(np.array([waiting.row]), slice(0, 1)),
             naive=waiting.naive[None],
+            time=self.encoder.seconds(x),
         )
 
     # -- storing ---------------------------------------------------------------------------------------------------

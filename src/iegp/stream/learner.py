@@ -98,7 +98,7 @@ class Learner:
         """More columns, after those that are there; ``past`` says what the rows before count as, NaN: unknown."""
         model, d = self.model, self.model.n_columns
         self.model = add_columns(model, range(d, d + len(first_values)), first_values)
-        self.model.kept_x[:, d:] = past
+        self.model.kept_x[:, d : d + len(first_values)] = past
 
     # -- answering -------------------------------------------------------------------------------------------------
 

@@ -137,3 +137,24 @@ def test_kernels_of_different_sizes_predict_the_next_row(likelihood):
         found = ens.predict_classes(ensemble, state, x[-1:])
     last = ens.learn(ensemble, state, x[-1:], y[-1:])
     assert_close(found, last.mean if likelihood == "gaussian" else last.proba, 1e-9)
+
+
+def failed_blocks(ensemble, state, n_threads=1):
+    before = sweep.debug.n_failed_blocks
+    x, y = stream(150)
+    ens.learn(ensemble, state, x, y, n_threads=n_threads)
+    return sweep.debug.n_failed_blocks - before
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_blocks_of_clean_data_always_have_a_factor(n_threads):
+    ensemble = build(Kind(n_kernels=2, drifts=(0.0, 1e-3, 0.5)))
+    assert failed_blocks(ensemble, ens.start(ensemble), n_threads) == 0
+
+
+def test_a_block_without_a_factor_is_counted():
+    """A covariance that is none: its blocks cannot be factored, and rows are learned one by one."""
+    ensemble = build(Kind(n_kernels=1, drifts=(0.5,)))
+    state = ens.start(ensemble)
+    belief_at(ensemble.layout, state, 0).matrix[:] = -10.0 * np.eye(10)
+    assert failed_blocks(ensemble, state) > 0

@@ -6,10 +6,11 @@ import base64
 from collections.abc import Mapping
 from importlib.resources import files
 
-from iegp.report.sections import section as framed
-from iegp.report.sections import settings, table
+from iegp.report.settings import setting_lines
 from iegp.report.text import esc
 from iegp_paper.pages.content import Reproduction, Section, Table
+from iegp_paper.pages.markup import section as framed
+from iegp_paper.pages.markup import settings, table
 from iegp_paper.rules import Verdict
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -25,7 +26,11 @@ def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "
         for name, value in (("Command", page.command), ("Date", page.date), ("Scale", page.scale))
     )
     body = [_verdicts(page), *(_section(own, figures.get(own.name)) for own in page.sections)]
-    body.append(framed("machine", "Machine", "Where it was measured, and with what.", settings(dict(page.machine))))
+    body.append(
+        framed(
+            "machine", "Machine", "Where it was measured, and with what.", settings(setting_lines(dict(page.machine)))
+        )
+    )
     remarks = "".join(f"<p>{esc(remark)}</p>" for remark in page.remarks)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -108,6 +108,12 @@ FIRST_BATCH_PART = 3
 MOST_BATCH_ROWS, BATCH_ITERATIONS, LEAST_BATCH_WEIGHT = 4096, 100, 1.0e-12
 # Labels that later rows see are kept in memory, and moved by one place with every row.
 MAX_LAG = 10_000
+# Seasonal lags: at most so many seasons; a season is seen at least so often in the warm-up rows; so many peaks of each
+# autocorrelation are looked at, which stand out by so many standard errors of an uncorrelated series.
+MOST_SEASONS, SEASON_REPEATS, SEASON_PEAKS, SEASON_SIGNIFICANCE = 2, 3, 6, 3.0
+# The log evidence must gain this much by a season, far above what the best of a few useless ones gains by chance; and a
+# shorter season is preferred that gains this share of what the best one does.
+SEASON_GAIN, SEASON_SHARE = 10.0, 0.8
 # Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one.
 GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.
@@ -229,8 +235,11 @@ MANY_DOF = 30.0
 # The series of the centre serves squares up to this; no series needs more terms (a guard, not a tolerance).
 CENTRE_SQUARE = 16.0
 STUDENT_MAX_TERMS = 2000
-# Components that together weigh less than this cannot be seen in a quantile.
-NEGLIGIBLE_QUANTILE_WEIGHT = 1.0e-12
+# Up to this square of the argument the closed forms for whole degrees of freedom keep twelve digits of the lower tail.
+CLOSED_FORM_SQUARE = 9.0
+# An expert with less weight than this share of the smaller tail (1e-9 for intervals of 95 %) cannot be seen in its
+# quantile; in a distribution function, one with less than this share of half the probability.
+NEGLIGIBLE_TAIL_SHARE = 4.0e-8
 # Quantiles: relative error of the probability at which the search stops, and the most evaluations it may take. Halving
 # every other step, the bracket has shrunk by 2^300 by then: more than all of float64's useful range.
 QUANTILE_TOLERANCE = 1.0e-13

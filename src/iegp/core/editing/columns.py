@@ -41,20 +41,20 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     ensemble = model.experts.ensemble._replace(basis=joined(bases))
     waiting = model.waiting
     if waiting is not None:
-        waiting = waiting._replace(x=_with_gaps(waiting.x, len(keys)))
+        waiting = waiting._replace(x=_with_gaps(waiting.x, model.n_columns, len(keys)))
     return replace(
         model,
         scaling=scaling,
         experts=Experts(kernels, ensemble),
-        kept_x=_with_gaps(model.kept_x, len(keys)),
+        kept_x=_with_gaps(model.kept_x, model.n_columns, len(keys)),
         column_keys=all_keys,
         waiting=waiting,
     )
 
 
-def _with_gaps(x: Float, n_new: int) -> Float:
-    """Rows with so many columns more, in which they have no value."""
-    return np.concatenate([x, np.full((len(x), n_new), np.nan)], axis=1)
+def _with_gaps(x: Float, place: int, n_new: int) -> Float:
+    """Rows with so many columns more at a place, in which they have no value."""
+    return np.concatenate([x[:, :place], np.full((len(x), n_new), np.nan), x[:, place:]], axis=1)
 
 
 def _with_columns(kernel: Kernel, inputs: Inputs, n_new: int) -> Kernel:

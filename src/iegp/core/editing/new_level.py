@@ -26,10 +26,10 @@ def add_level(model: Online, place: int) -> Online:
 
     ``model`` itself is left as it was, but shares its beliefs with the result.
     """
-    noise, ensemble = _ordinal(model).noise, model.experts.ensemble
+    likelihood, ensemble = _ordinal(model), model.experts.ensemble
     # Latent function and noise together, before any row: they have the shape of the noise, more or less.
-    spread = np.sqrt(1.0 + ensemble.prior_ratio / noise.var())
-    far = spread * noise.isf(1.0 / (model.n_seen + ensemble.n_classes + 1))
+    spread = np.sqrt(1.0 + ensemble.prior_ratio / likelihood.noise_var)
+    far = -spread * likelihood.noise_quantile(1.0 / (model.n_seen + ensemble.n_classes + 1))
     cuts = np.stack([_with_level(*own, place) for own in zip(ensemble.link, far, strict=True)])
     waiting = model.waiting
     if waiting is not None:

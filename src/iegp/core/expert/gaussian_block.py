@@ -54,8 +54,10 @@ def one_step_ahead(lower: Float, y: Float, means: Float, variances: Float, white
 
 
 @compiled
-def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> None:
+def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> bool:
     """Predict then learn the rows of a block; the belief is updated in place, and ``trail`` filled in if it has rows.
+
+    Returns whether the covariance of the block could be factored; where it could not, the rows are learned one by one.
 
     ``[R; Phi] = [I; U] R``, so with ``C'C = I + U'U`` the new factor is ``C R`` and the new ``z`` solves
     ``C' z_new = z + U'y``. C is as well conditioned as the block is unsurprising; a block with a very surprising row
@@ -73,11 +75,12 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> No
     for t in range(n):
         leverage = max(leverage, lower[t, t])
         lower[t, t] += 1.0
-    if not leverage <= MAX_BLOCK_LEVERAGE or cholesky_lower(lower) != 0:
+    is_unsurprising = leverage <= MAX_BLOCK_LEVERAGE
+    if not is_unsurprising or cholesky_lower(lower) != 0:
         for t in range(n):
             variances[t] = static_row(belief, phi[t], y[t], means[t])
         trail.weights[:] = np.nan
-        return
+        return not is_unsurprising
     matmul(whitened_phi, vector, means)
     whitened = np.empty_like(y)
     one_step_ahead(lower, y, means, variances, whitened)
@@ -94,10 +97,11 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> No
     add_transposed_matmul(whitened_phi, y, vector)
     solve_upper_transposed(growth, vector)
     multiply_uppers(growth, factor)
+    return True
 
 
 @compiled
-def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
+def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> bool:
     """The same for a random-walk expert."""
     covariance, vector = belief
     phi, y, steps = block
@@ -112,7 +116,7 @@ def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, tra
         for t in range(n):
             variances[t] = drifting_row(belief, walk_over(drift, steps[t]), phi[t], y[t], means[t])
         trail.weights[:] = np.nan
-        return
+        return False
     matmul(phi, vector, means)
     whitened = np.empty_like(y)
     one_step_ahead(lower, y, means, variances, whitened)
@@ -123,6 +127,7 @@ def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, tra
         trail.weights[:] = 1.0
     add_transposed_matmul(cross, whitened, vector)
     walk_and_subtract(covariance, drift, steps, cross)
+    return True
 
 
 @compiled

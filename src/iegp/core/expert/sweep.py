@@ -42,6 +42,17 @@ from iegp.core.state import Active, Ensemble, State, basis_at, belief_at, drift_
 from iegp.typing import Bool, Float
 
 
+class Debug:
+    """Counts of this process, for tests and bug reports."""
+
+    n_failed_blocks = 0
+    """Blocks without a Cholesky factor. Rows that are learned one by one instead may hide an error of a block, and
+    nothing but rounding at extreme ratios of prior to noise leads to them."""
+
+
+debug = Debug()
+
+
 class Rows(NamedTuple):
     """Rows to learn, standardised."""
 
@@ -80,6 +91,8 @@ class Workspace(NamedTuple):
     """(n, n_experts, D): predictive scales of Gaussian labels."""
     dof: Float
     """(n, n_noise): their degrees of freedom."""
+    failures: Float
+    """(n_beliefs,): blocks of Gaussian labels without a Cholesky factor, so that their rows were learned one by one."""
 
 
 @compiled
@@ -107,6 +120,7 @@ def workspace_for(ensemble: Ensemble, active: Active, rows: Rows, n_classes: int
         np.empty((n, n_experts)),
         np.empty((n_gaussian, n_experts, n_outputs)),
         np.empty((n_gaussian, n_noise)),
+        np.zeros(n_beliefs),
     )
 
 
@@ -165,7 +179,8 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 ahead = Ahead(work.means[b, start:stop], work.variances[b, start:stop])
                 if labels is None:
-                    learn_gaussian_block(belief, drift, block, ahead, trail)
+                    if not learn_gaussian_block(belief, drift, block, ahead, trail):
+                        work.failures[b] += 1.0
                 else:
                     own = of_belief(labels, b)
                     learn_other_block(own, belief, drift, block, ahead, trail)
@@ -173,11 +188,11 @@ def sweep_kernel(ensemble: Ensemble, state: State, labels: LabelModel | None, wo
 
 
 @compiled
-def learn_gaussian_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
+def learn_gaussian_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> bool:
+    """Predict then learn a block; returns whether its covariance could be factored."""
     if is_moving(drift):
-        drifting_block(belief, drift, block, ahead, trail)
-    else:
-        static_block(belief, block, ahead, trail)
+        return drifting_block(belief, drift, block, ahead, trail)
+    return static_block(belief, block, ahead, trail)
 
 
 @compiled
@@ -267,3 +282,4 @@ def sweep_blocks(
         sweep_kernel(ensemble, state, labels, work, Span(int(kernels[piece.task]), piece.begin, piece.stop))
 
     run_in_pieces(sweep, wrap_around(costs.tolist(), len(work.x), blocks, min(n_threads, len(kernels))))
+    debug.n_failed_blocks += int(work.failures.sum())

@@ -285,6 +285,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         nodes=draws(settings.integration, n_latents, settings.seed),
         glitch=glitch_limit(settings),
         lags=inputs.lags,
+        switch_prob=one_switch_prob(settings),
     )
     return Experts(kernels, ensemble)
 
@@ -292,6 +293,12 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
 def glitch_limit(settings: Settings) -> float:
     """Standard deviations beyond which a label is a glitch; infinite where every label is learned."""
     return GLITCH if settings.robust and settings.likelihood == "gaussian" else np.inf
+
+
+def one_switch_prob(settings: Settings) -> float:
+    """Probability of leaving an expert if one holds for all; NaN otherwise."""
+    switching = rule_named(settings.weights).has_transitions
+    return np.nan if isinstance(settings.switch_prob, tuple) or not switching else float(settings.switch_prob)
 
 
 def noise_numbers(forgetting: NoiseSetting) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.spatial.distance import cdist
 
 from iegp.core.features import Basis, waves
@@ -359,7 +359,7 @@ class Matern(Stationary):
 
     def radius(self, uniform: Float, n_columns: int) -> Float:
         # |g|² / d over chi²/dof is an F variable.
-        return np.asarray(np.sqrt(n_columns * stats.f.ppf(uniform, n_columns, 2.0 * self.nu)))
+        return np.asarray(np.sqrt(n_columns * special.fdtri(n_columns, 2.0 * self.nu, uniform)))
 
     def radial_scale(self, n: int, rng: np.random.Generator) -> Float:
         dof = 2.0 * self.nu

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from iegp._compile import compiled
 from iegp.core.compute import logistic, normal
@@ -111,8 +111,13 @@ class Ordinal(Likelihood):
     is_ordinal = True
     has_free_link = True
     max_curvature = 1.0
-    noise: ClassVar[Any]
-    """Distribution of the noise, from :mod:`scipy.stats`."""
+    noise_var: ClassVar[float]
+    """Variance of the noise."""
+
+    @staticmethod
+    def noise_quantile(probability: float) -> float:
+        """Quantile of the noise, which is symmetric."""
+        raise NotImplementedError
 
     def n_classes(self, n_link: int) -> int:
         """One more than there are cut-points."""
@@ -135,7 +140,8 @@ class OrdinalLogit(Ordinal):
 
     name = "ordinal-logit"
     is_trusted = True
-    noise = stats.logistic
+    noise_var = math.pi**2 / 3.0
+    noise_quantile = staticmethod(special.logit)
     derivatives = staticmethod(logit_derivatives)
     site = staticmethod(newton("ordinal-logit", logit_derivatives).site)
     log_predictive = staticmethod(logit_log_predictive)
@@ -147,7 +153,8 @@ class OrdinalProbit(Ordinal):
 
     name = "ordinal-probit"
     is_trusted = True
-    noise = stats.norm
+    noise_var = 1.0
+    noise_quantile = staticmethod(special.ndtri)
     derivatives = staticmethod(probit_derivatives)
     site = staticmethod(newton("ordinal-probit", probit_derivatives).site)
     log_predictive = staticmethod(probit_log_predictive)

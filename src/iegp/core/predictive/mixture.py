@@ -149,6 +149,19 @@ class Mixture:
         """Square root of :attr:`var`."""
         return np.sqrt(self.var)
 
+    def moments(self) -> tuple[Float, Float]:
+        """Compute :attr:`mean` and :attr:`var` at once. O(n M D).
+
+        Returns
+        -------
+        mean : ndarray (n,) or (n, D)
+            Weighted mean of the components' centres.
+        var : ndarray (n,) or (n, D)
+            Variance, observation noise included.
+        """
+        mean, var = _moments(self.weights, self.loc, self.scale, self.dof)
+        return self._shaped(mean), self._shaped(var)
+
     def cdf(self, y: ArrayLike) -> Float:
         """Compute the probability of a value up to ``y``, output by output. O(n M D).
 
@@ -186,6 +199,7 @@ class Mixture:
         """Compute the values below which the probability is ``q``.
 
         They are accurate to about 1e-13 in probability, at the cost of two or three evaluations of :meth:`cdf` each.
+        Experts with a weight below 4e-8 of the smallest tail are left out (1e-9 for intervals of 95 %).
 
         Parameters
         ----------

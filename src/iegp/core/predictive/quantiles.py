@@ -9,7 +9,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import (
     NEAR_QUANTILE,
-    NEGLIGIBLE_QUANTILE_WEIGHT,
+    NEGLIGIBLE_TAIL_SHARE,
     QUANTILE_MAX_EVALUATIONS,
     QUANTILE_TOLERANCE,
     SHORT_STEP,
@@ -23,7 +23,8 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     """Compute quantiles of every row and output at the levels ``q`` (k,), each in (0, 1): shape (k, n, D).
 
     Compiled, without the GIL, and without checks. About 0.1 µs per non-negligible component and evaluation, two or
-    three evaluations per quantile. Components that together weigh less than 1e-12 are skipped. Where no component has
+    three evaluations per quantile. Components with a negligible share of the smallest tail, of weight below
+    1e-9 at 0.025, are skipped. Where no component has
     weight, or one that has is NaN, the result is NaN.
 
     >>> import numpy as np
@@ -34,7 +35,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     n, n_experts, n_outputs = loc.shape
     out = np.empty((q.size, n, n_outputs))
     table = np.empty((n_experts, 5))
-    floor = NEGLIGIBLE_QUANTILE_WEIGHT / n_experts
+    floor = NEGLIGIBLE_TAIL_SHARE * smallest_tail(q)
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
@@ -44,6 +45,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
 
 
 @compiled
+<<<<<<< HEAD
 def quantile_of(parts: Float, q: float) -> float:
     """The quantile at level ``q`` of one row and output, from its components (:func:`gather`)."""
     centre, spread = _rough_moments(parts)
@@ -58,6 +60,18 @@ def quantile_of(parts: Float, q: float) -> float:
 
 
 @compiled
+||||||| a29be11
+=======
+def smallest_tail(q: Float) -> float:
+    """The smallest probability on either side of the levels ``q``."""
+    smallest = 0.5
+    for level in q:
+        smallest = min(smallest, level, 1.0 - level)
+    return smallest
+
+
+@compiled
+>>>>>>> main
 def _rough_moments(parts: Float) -> tuple[float, float]:
     """Compute mean and standard deviation to start a search from; infinite variances are replaced by finite ones."""
     centre = np.sum(parts[:, WEIGHT] * parts[:, LOC])

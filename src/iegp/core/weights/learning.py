@@ -10,7 +10,7 @@ from iegp._compile import compiled
 from iegp.core.compute.tolerances import TRANSITION_SLACK
 from iegp.core.weights.logs import log_sum_exp
 from iegp.core.weights.protocol import WeightRule
-from iegp.core.weights.switching import transitions_over
+from iegp.core.weights.switching import switch_prob_over, transitions_over
 from iegp.core.weights.table import drops, learn_row, step_between
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -52,8 +52,11 @@ def diffuse_over(rule: WeightRule, log_weights: Float, steps: float) -> Float:
     """The same so many steps ahead; steps need not be whole."""
     if steps == 1.0 or rule.transitions.shape[0] == 1:
         return diffuse(rule, log_weights)
+    probability = switch_prob_over(rule.switch_prob, log_weights.size, steps)
+    if not math.isnan(probability):
+        return diffuse(WeightRule(rule.rule, rule.transitions, rule.rate, rule.shutdown, probability), log_weights)
     over = transitions_over(rule.transitions, steps)
-    return diffuse(WeightRule(rule.rule, over, rule.rate, rule.shutdown), log_weights)
+    return diffuse(WeightRule(rule.rule, over, rule.rate, rule.shutdown, probability), log_weights)
 
 
 @compiled

@@ -20,6 +20,9 @@ def switch(rule: WeightRule, log_weights: Float, ahead: Float) -> None:
 
     An expert's own share is added in logs, so that the identity leaves even the smallest weight as it was.
     """
+    if not math.isnan(rule.switch_prob):
+        _switch_evenly(rule.switch_prob, log_weights, ahead)
+        return
     transitions, n = rule.transitions, log_weights.size
     incoming = np.zeros(n)
     for i in range(n):
@@ -36,6 +39,34 @@ def switch(rule: WeightRule, log_weights: Float, ahead: Float) -> None:
             for i in range(n):
                 if i != j:
                     ahead[j] = log_add_exp(ahead[j], _log(transitions[i, j]) + log_weights[i])
+
+
+@compiled
+def _switch_evenly(probability: float, log_weights: Float, ahead: Float) -> None:
+    """The same for one probability. What comes from others is summed from both ends: a difference would lose digits."""
+    n = log_weights.size
+    stay, other = (1.0, 0.0) if n == 1 else (1.0 - probability, probability / (n - 1))
+    behind = np.zeros(n + 1)
+    for j in range(n - 1, -1, -1):
+        behind[j] = behind[j + 1] + math.exp(log_weights[j])
+    before = 0.0
+    for j in range(n):
+        incoming = other * (before + behind[j + 1])
+        before += math.exp(log_weights[j])
+        ahead[j] = _log(stay) + log_weights[j]
+        if incoming > LEAST_SAFE:
+            ahead[j] = log_add_exp(ahead[j], math.log(incoming))
+        elif other > 0.0:
+            for i in range(n):
+                if i != j:
+                    ahead[j] = log_add_exp(ahead[j], math.log(other) + log_weights[i])
+
+
+@compiled
+def switch_prob_over(probability: float, n: int, steps: float) -> float:
+    """One probability over so many steps, whole or not; NaN where it has no such power, or was NaN."""
+    same = 1.0 - probability - probability / (n - 1)
+    return (1.0 - same**steps) / n * (n - 1) if same >= 0.0 else math.nan
 
 
 @compiled

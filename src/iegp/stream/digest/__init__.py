@@ -6,6 +6,6 @@ to the bit: points are kept by their row number, and sums are taken over blocks 
 
 from iegp.stream.digest.digest import Digest
 from iegp.stream.digest.key_scores import KeyScore, KeyScores
-from iegp.stream.digest.results import Results, Score
+from iegp.stream.digest.results import Results, Score, Surprise
 
-__all__ = ["Digest", "KeyScore", "KeyScores", "Results", "Score"]
+__all__ = ["Digest", "KeyScore", "KeyScores", "Results", "Score", "Surprise"]

@@ -145,11 +145,7 @@ class Thinned:
 
     def amend(self, row: Int, column: int, values: Float) -> None:
         """Set a column of those of ``row`` that are still kept."""
-        if not self._kept:
-            return
-        place = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
-        kept = self.row[place] == row
-        self.values[place[kept], column] = values[kept]
+        _amend(self.row, self.values, row, column, values)
 
     def arrays(self, prefix: str) -> Arrays:
         step = np.array([self.step], dtype=np.int64)
@@ -167,6 +163,47 @@ class Thinned:
         kept.step = step
         kept._put(0, row, values)
         return kept
+
+
+class Latest:
+    """Columns of the latest ``capacity`` rows; rows come in increasing order."""
+
+    def __init__(self, capacity: int, width: int) -> None:
+        self.capacity = capacity
+        self.row: Int = np.zeros(0, dtype=np.int64)
+        self.values: Float = np.zeros((0, width))
+
+    def add(self, row: Int, values: Float) -> None:
+        """``values`` (n, width) of rows ``row`` (n,)."""
+        self.row = np.concatenate([self.row, row[-self.capacity :]])[-self.capacity :]
+        self.values = np.concatenate([self.values, values[-self.capacity :]])[-self.capacity :]
+
+    def amend(self, row: Int, column: int, values: Float) -> None:
+        """Set a column of those of ``row`` that are still kept."""
+        _amend(self.row, self.values, row, column, values)
+
+    def arrays(self, prefix: str) -> Arrays:
+        return {f"{prefix}.row": self.row.copy(), f"{prefix}.values": self.values.copy()}
+
+    @classmethod
+    def restore(cls, capacity: int, width: int, arrays: Arrays, prefix: str) -> Latest:
+        """The inverse of :meth:`arrays`."""
+        row = take(arrays, f"{prefix}.row", Field((None,), 0, LARGEST_COUNT, np.int64, rules=(INCREASING,)))
+        values = take(arrays, f"{prefix}.values", Field((len(row), width), **ANY_NUMBER))
+        if len(row) > capacity:
+            raise InputError(f"{len(row)} rows in {prefix!r} of the stored digest, more than {capacity}: it is damaged")
+        kept = cls(capacity, width)
+        kept.row, kept.values = row, values
+        return kept
+
+
+def _amend(kept: Int, columns: Float, row: Int, column: int, values: Float) -> None:
+    """Set a column of those of ``row`` that are among the ``kept`` ones."""
+    if not len(kept):
+        return
+    place = np.minimum(np.searchsorted(kept, row), len(kept) - 1)
+    found = kept[place] == row
+    columns[place[found], column] = values[found]
 
 
 class ScoreSums:

@@ -12,17 +12,18 @@ from iegp.errors import InputError
 from iegp.storage.schema import count, take
 from iegp.stream.answers import Answers
 from iegp.stream.digest import class_scores, number_scores
-from iegp.stream.digest.accumulators import BlockBuffer, Thinned
+from iegp.stream.digest.accumulators import BlockBuffer, Latest, ScoreSums, Thinned
 from iegp.stream.digest.class_scores import OTHER, UNKNOWN, ClassScores, KnownClasses
 from iegp.stream.digest.key_scores import KeyScores
 from iegp.stream.digest.number_scores import NumberScores
 from iegp.stream.digest.results import Curves, Points, Results, Table
-from iegp.typing import Arrays, Float, Int
+from iegp.stream.digest.surprises import FIRST_LABELS, Surprises
+from iegp.typing import Arrays, Bool, Float, Int
 
 TASKS = ("regression", "count", "classification", "ordinal")
-MOST_POINTS, MOST_MOMENTS = 2000, 512
-NUMBER_POINTS = ("label", "mean", "std", "lower", "upper")
-CLASS_POINTS = ("label", "predicted", "confidence", "p_label")
+MOST_POINTS, MOST_MOMENTS, MOST_RECENT = 2000, 512, 400
+NUMBER_POINTS = ("label", "mean", "std", "lower", "upper", "time")
+CLASS_POINTS = ("label", "predicted", "confidence", "p_label", "time")
 
 
 class Digest:
@@ -68,7 +69,10 @@ class Digest:
             NumberScores(task, delay=delay) if self._is_number else ClassScores(delay)
         )
         self._pending = BlockBuffer(len(number_scores.COLUMNS if self._is_number else class_scores.COLUMNS))
-        self._points = Thinned(MOST_POINTS, len(NUMBER_POINTS if self._is_number else CLASS_POINTS))
+        self._columns_kept = NUMBER_POINTS if self._is_number else CLASS_POINTS
+        self._points = Thinned(MOST_POINTS, len(self._columns_kept))
+        self._recent = Latest(MOST_RECENT, len(self._columns_kept))
+        self._surprises = Surprises(len(self._columns_kept))
         self._strip = Thinned(MOST_MOMENTS, 0)
         self._weights: Thinned | None = None
 
@@ -82,12 +86,14 @@ class Digest:
         self._check_experts(answers)
         points, labelled = self._numbers(answers) if self._is_number else self._classes(answers)
         known = ~np.isnan(points[:, 0]) if self._is_number else points[:, 0] != UNKNOWN
+        self._add_surprises(answers, row, points, known)
         self.n_labelled += int(known.sum())
         if late:
             self._fill_in(row[known], points[known])
         else:
             self.n_rows, self.last_row = self.n_rows + len(row), int(row[-1])
             self._points.add(row, points)
+            self._recent.add(row, points)
             self._keep_tables(row, answers)
         if self.keys is not None:
             labelled = np.column_stack([labelled, self.keys.add(answers, late)])
@@ -117,22 +123,20 @@ class Digest:
         if len(self._pending.rows):
             _absorb(scores, self._pending.rows.copy())
         tallies, k = scores.tallies, len(self._known)
-        names = NUMBER_POINTS if self._is_number else CLASS_POINTS
         weights = self._weights or Thinned(MOST_MOMENTS, 0)
         inside = tallies.get("inside", np.zeros(0))
         n_spread = tallies["pit"].sum() if self._is_number else 0.0
         return Results(
             task=self.task,
             level=self.level,
+            delay=self.delay,
             by_key=self.keys is not None,
             n_rows=self.n_rows,
             n_labelled=self.n_labelled,
             curves=_curves(scores),
-            predictions=Points(
-                self._points.row.copy(),
-                self._points.step,
-                {name: self._points.values[:, i].copy() for i, name in enumerate(names)},
-            ),
+            predictions=self._named_points(self._points, self._points.step),
+            recent=self._named_points(self._recent, 1),
+            surprises=self._surprises.results(self._columns_kept),
             weights=_table(weights),
             label_variance=scores.scored.variance if isinstance(scores, NumberScores) else float("nan"),
             pit=tallies.get("pit", np.zeros(0)),
@@ -145,6 +149,11 @@ class Digest:
             strip=_table(self._strip),
             confusion=tallies.get("confusion", np.zeros((0, 0), dtype=np.int64))[:k, :k],
             reliability=_mean_reliability(tallies.get("reliability", np.zeros((0, 3)))),
+        )
+
+    def _named_points(self, kept: Thinned | Latest, step: int) -> Points:
+        return Points(
+            kept.row.copy(), step, {name: kept.values[:, i].copy() for i, name in enumerate(self._columns_kept)}
         )
 
     @property
@@ -164,12 +173,20 @@ class Digest:
             "classes": self._known.config(),
             "n_experts": self.n_experts,
             "strip_width": self._strip.width,
+            "surprises": copy.deepcopy(self._surprises.names),
         }
         return config if self.keys is None else config | {"keys": self.keys.config()}
 
     def arrays(self) -> Arrays:
         """Everything else."""
-        parts = {"pending": self._pending, "scores": self._scores, "points": self._points, "strip": self._strip}
+        parts: dict[str, BlockBuffer | ScoreSums | Thinned | Latest | Surprises] = {
+            "pending": self._pending,
+            "scores": self._scores,
+            "points": self._points,
+            "recent": self._recent,
+            "surprises": self._surprises,
+            "strip": self._strip,
+        }
         arrays: Arrays = {}
         for prefix, part in parts.items():
             arrays.update(part.arrays(prefix))
@@ -192,7 +209,10 @@ class Digest:
         digest.last_row = -1 if config.get("last_row") == -1 else count("last_row", config.get("last_row"))
         digest._known = KnownClasses.restore(config.get("classes"))
         digest._strip = Thinned.restore(MOST_MOMENTS, counts["strip_width"], arrays, "strip")
-        digest._points = Thinned.restore(MOST_POINTS, digest._points.width, arrays, "points")
+        width = len(digest._columns_kept)
+        digest._points = Thinned.restore(MOST_POINTS, width, arrays, "points")
+        digest._recent = Latest.restore(MOST_RECENT, width, arrays, "recent")
+        digest._surprises = Surprises.restore(width, config.get("surprises"), arrays, "surprises")
         if config.get("n_experts") is not None:
             digest._weights = Thinned.restore(MOST_MOMENTS, count("n_experts", config["n_experts"]), arrays, "weights")
         if config.get("keys") is not None:
@@ -237,7 +257,7 @@ class Digest:
         pit = np.full(len(label), np.nan) if pit is None else pit
         known = np.full((len(label), len(number_scores.KNOWN)), np.nan) if answers.naive is None else answers.naive
         labelled = np.column_stack([answers.row, label, answers.predictions.log_score, *bands, pit, known])
-        return np.column_stack([label, *bands]), labelled
+        return np.column_stack([label, *bands, _time(answers)]), labelled
 
     def _classes(self, answers: Answers) -> tuple[Float, Float]:
         """Columns of ``CLASS_POINTS`` and of ``class_scores.COLUMNS``, (n, ...) each."""
@@ -247,7 +267,7 @@ class Digest:
         predicted, confidence = columns[best], proba[each, best]
         own = columns[None, :] == label[:, None]
         p_label = np.where(label == UNKNOWN, np.nan, np.sum(np.where(own, proba, 0.0), axis=1))
-        points = np.column_stack([label, predicted, confidence, p_label])
+        points = np.column_stack([label, predicted, confidence, p_label, _time(answers)])
         named = answers.predicted
         right = np.array([name is not None and name == own for name, own in zip(named, answers.label, strict=True)])
         numbers = [answers.row, label, answers.predictions.log_score, predicted, confidence, n_known, right]
@@ -272,10 +292,20 @@ class Digest:
 
     def _fill_in(self, row: Int, points: Float) -> None:
         """Put late labels, and how probable they were thought, beside the predictions that are still kept."""
-        names = NUMBER_POINTS if self._is_number else CLASS_POINTS
-        for column, name in enumerate(names):
+        for column, name in enumerate(self._columns_kept):
             if name in ("label", "p_label"):
                 self._points.amend(row, column, points[:, column])
+                self._recent.amend(row, column, points[:, column])
+
+    def _add_surprises(self, answers: Answers, row: Int, points: Float, known: Bool) -> None:
+        """Keep the least expected labels; not those at the beginning, all of which are unexpected."""
+        if self._is_number:
+            with np.errstate(all="ignore"):
+                surprise = np.abs(points[:, 0] - points[:, 1]) / points[:, 2]
+        else:
+            surprise = np.maximum(1.0 - points[:, CLASS_POINTS.index("p_label")], 0.0)
+        counted = known & np.isfinite(surprise) & (self.n_labelled + np.cumsum(known) > FIRST_LABELS)
+        self._surprises.add(answers, row, surprise, points, counted)
 
     def _keep_tables(self, row: Int, answers: Answers) -> None:
         weights = answers.predictions.weights
@@ -308,6 +338,10 @@ def _column(answers: Answers, name: str) -> Float:
     if values is None:
         raise InputError(f"answers have no {name}, which this task needs")
     return np.asarray(values, dtype=np.float64)
+
+
+def _time(answers: Answers) -> Float:
+    return np.full(len(answers), np.nan) if answers.time is None else answers.time
 
 
 def _absorb(scores: NumberScores | ClassScores, block: Float) -> None:

@@ -16,7 +16,10 @@ KNOWN = ("n_labels", "known_n", "known_mean", "known_squares", "known_last")
 COLUMNS = ("row", "label", "log_score", "mean", "std", "lower", "upper", "pit", *KNOWN)
 # One more where rows have keys: the slot of the row's key.
 KEYED_COLUMNS = (*COLUMNS, "slot")
-SUMS = ("n", "loss", "naive_loss", "last_loss", "n_log", "log", "naive_log", "covered", "width")
+SUMS = (
+    *("n", "loss", "naive_loss", "last_loss", "absolute", "naive_absolute", "last_absolute"),
+    *("n_log", "log", "naive_log", "bounded", "covered", "width"),
+)
 # Standardised residuals, with one bin below and one above.
 RESIDUAL_EDGES: Float = np.arange(-20, 21) / 4
 # Bins of the probability integral transform (PIT): the predicted probability of a value below the label.
@@ -62,10 +65,12 @@ class NumberScores(ScoreSums):
         naive_log = self._naive_log_score(y, before)
         compared = scored & ~np.isnan(naive_log) & ~np.isnan(log_score)
         log, naive_log = np.where(compared, log_score, 0.0), np.where(compared, naive_log, 0.0)
-        errors = (y - mean) ** 2, (y - before.mean) ** 2, (y - before.last) ** 2
-        covered = (lower <= y) & (y <= upper)
-        columns = np.column_stack([scored, *errors, compared, log, naive_log, covered, upper - lower])
-        self.intervals.add(row[scored].astype(np.int64), columns[scored])
+        errors = [y - mean, y - before.mean, y - before.last]
+        # Some likelihoods give no intervals.
+        bounded, covered = ~np.isnan(upper - lower), (lower <= y) & (y <= upper)
+        columns = [scored, *(error**2 for error in errors), *map(np.abs, errors), compared, log, naive_log]
+        columns += [bounded, covered, np.where(bounded, upper - lower, 0.0)]
+        self.intervals.add(row[scored].astype(np.int64), np.column_stack(columns)[scored])
         self._tally(y, mean, std, pit, scored)
 
     def _before(self, y: Float, slots: Int | None) -> tuple[MomentsBefore, MomentsBefore]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,6 +62,18 @@ class Curves(NamedTuple):
         return float(total / n) if n else float("nan")
 
 
+class Surprise(NamedTuple):
+    """A row with an unexpected label. ``columns`` are those of :class:`Results` ``predictions``."""
+
+    row: int
+    id: str | None
+    key: str | None
+    surprise: float
+    """Numbers: distance from the predicted mean, in predicted standard deviations. Classes: probability of any other
+    class than the true one."""
+    columns: dict[str, float]
+
+
 @dataclass(frozen=True)
 class Results:
     """A run so far. Fields for numbers are empty for classes and the other way round."""
@@ -71,7 +84,12 @@ class Results:
     n_labelled: int
     curves: Curves
     predictions: Points
-    """Numbers: label, mean, std, lower, upper. Classes, by number: label, predicted, confidence, p_label."""
+    """Numbers: label, mean, std, lower, upper. Classes, by number: label, predicted, confidence, p_label. Of both the
+    time in seconds since 1970, NaN where it is not known."""
+    recent: Points
+    """The same of the latest rows, every one of them."""
+    surprises: tuple[Surprise, ...]
+    """Rows with the least expected labels, the least expected first."""
     weights: Table
     label_variance: float
     """Of the scored labels: what squared errors are divided by in an nMSE."""
@@ -92,6 +110,8 @@ class Results:
     """Of ``n_classes`` classes (rows) how often each was predicted (columns)."""
     reliability: Float
     """Of 10 bins of confidence: rows, mean confidence, share of right predictions."""
+    delay: int = 0
+    """Later rows that are predicted before a label is known."""
     by_key: bool = False
     """Whether there is one model per key; naive forecasts are then those of the row's key."""
 
@@ -119,6 +139,20 @@ class Results:
         return self.label_variance if self.label_variance > 0.0 else float("nan")
 
     @property
+    def mae(self) -> Score:
+        """Mean absolute error of numbers, in units of the labels; NaN for classes."""
+        if not self.is_number:
+            return Score(*3 * (float("nan"),))
+        return Score(*(self.curves.mean(name, "n") for name in ("absolute", "naive_absolute", "last_absolute")))
+
+    @property
+    def rmse(self) -> Score:
+        """Root mean squared error of numbers, in units of the labels; NaN for classes."""
+        if not self.is_number:
+            return Score(*3 * (float("nan"),))
+        return Score(*(math.sqrt(self.curves.mean(name, "n")) for name in ("loss", "naive_loss", "last_loss")))
+
+    @property
     def log_score(self) -> Score:
         """Mean log score, over the rows that both the model and the naive forecast can score."""
         model, naive = (self.curves.mean(name, "n_log") for name in ("log", "naive_log"))
@@ -126,8 +160,8 @@ class Results:
 
     @property
     def coverage(self) -> float:
-        """Share of the scored labels inside their interval; NaN for classes."""
-        return self.curves.mean("covered", "n") if "covered" in self.curves.sums else float("nan")
+        """Share of the scored labels inside their interval; NaN for classes and where there are no intervals."""
+        return self.curves.mean("covered", "bounded") if self.is_number else float("nan")
 
 
 def _ratio(total: Float, n: Float) -> Float:

@@ -1,0 +1,93 @@
+"""Tables of single rows: those with the least expected labels, and those at which the stream changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from iegp.report.about import Change
+from iegp.report.blocks import Cell, Head, Section, Table, named, nothing
+from iegp.report.clock import date_and_time
+from iegp.report.panel_classes import class_names
+from iegp.report.text import NOTHING, number, percent, whole
+from iegp.stream.digest import Results, Surprise
+from iegp.stream.digest.surprises import FIRST_LABELS
+
+SURPRISES = Section(
+    "surprises",
+    "Most surprising rows",
+    "The rows whose labels were least expected: wrong records, or events that the inputs do not show. The first "
+    f"{FIRST_LABELS} labels, when any is a surprise, are left out.",
+    link="Surprises",
+)
+CHANGES = Section(
+    "changes",
+    "Changes",
+    "Where the relation between inputs and target changed; the larger the strength, the clearer.",
+    link="Changes",
+)
+
+
+def surprises(results: Results) -> Section:
+    found = results.surprises
+    if not found:
+        return SURPRISES.holding(nothing("Too few labels have come yet."))
+    columns = _identity(found)
+    columns += _number_columns(found) if results.is_number else _class_columns(results, found)
+    heads, cells = [head for head, _ in columns], [own for _, own in columns]
+    return SURPRISES.holding(Table(heads, [list(line) for line in zip(*cells, strict=True)]))
+
+
+def changes(found: Sequence[Change]) -> Section:
+    """Tabulate changes in the order of their rows."""
+    heads = [Head("Row", False), Head("Time", False), Head("Kind", False), Head("Strength")]
+    lines = [
+        [Cell(whole(c.row)), Cell(_time(c.time)), named(c.kind), Cell(number(c.strength))]
+        for c in sorted(found, key=lambda change: change.row)
+    ]
+    return CHANGES.holding(Table(heads, lines, most=20))
+
+
+def _identity(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
+    """Row, time, id and key; those that no row has are left out."""
+    columns = [(Head("Row", False), [Cell(whole(own.row)) for own in found])]
+    times = [own.columns["time"] for own in found]
+    if not all(map(math.isnan, times)):
+        columns.append((Head("Time", False), [Cell(_time(time)) for time in times]))
+    for heading, names in {"Id": [own.id for own in found], "Key": [own.key for own in found]}.items():
+        if any(name is not None for name in names):
+            columns.append((Head(heading, False), [named("" if name is None else name, 24) for name in names]))
+    return columns
+
+
+def _number_columns(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
+    def shown(name: str) -> list[Cell]:
+        return [Cell(number(own.columns[name])) for own in found]
+
+    ranges = [Cell(f"{number(own.columns['lower'])} to {number(own.columns['upper'])}") for own in found]
+    columns = [(Head("Predicted"), shown("mean")), (Head("Range", is_minor=True), ranges)]
+    columns.append((Head("Came"), shown("label")))
+    if all(math.isnan(own.columns["lower"]) for own in found):
+        del columns[1]
+    return [*columns, (Head("Off by, in std"), [Cell(number(own.surprise)) for own in found])]
+
+
+def _class_columns(results: Results, found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
+    names = class_names(results)
+
+    def shown(name: str) -> list[Cell]:
+        numbers = [int(own.columns[name]) for own in found]
+        return [named(names[place], 24) if 0 <= place < len(names) else Cell(NOTHING) for place in numbers]
+
+    sure = [Cell(percent(own.columns["confidence"])) for own in found]
+    given = [Cell(percent(own.columns["p_label"])) for own in found]
+    return [
+        (Head("Predicted", False), shown("predicted")),
+        (Head("Its probability", is_minor=True), sure),
+        (Head("Came", False), shown("label")),
+        (Head("Its probability"), given),
+    ]
+
+
+def _time(seconds: float | None) -> str:
+    return NOTHING if seconds is None or not math.isfinite(seconds) else date_and_time(seconds)

@@ -1,0 +1,56 @@
+"""Relevance of the inputs: by hand for single kernels, and found in data where it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from iegp import IEGPRegressor
+from iegp.core.relevance import input_relevance
+from iegp.kernels import RBF, Constant, Laplace, Linear, Periodic
+
+
+def model_with(*kernels, lags=0, n=4, scale=1.0):
+    rng = np.random.default_rng(0)
+    fixed = {"prior_var": 1.0, "noise_var": 0.1, "drift_var": (0.0,), "noise_forgetting": (None,)}
+    model = IEGPRegressor(kernels=kernels, n_frequencies=3, lags=lags, warmup=0, standardize=False, **fixed)
+    return model.partial_fit(scale * rng.normal(size=(n, 3)), rng.normal(size=n)).model_
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted"),
+    [
+        (RBF((1.0, 2.0, 4.0)), [16 / 21, 4 / 21, 1 / 21]),
+        (RBF(2.0), [1 / 3] * 3),
+        (Laplace(2.0, columns=[1]), [0, 1, 0]),
+        (Linear(), [1 / 3] * 3),
+        (Constant(), [0, 0, 0]),
+        (RBF(1.0, columns=[0], prior_var=3.0) + Linear(columns=[2], prior_var=1.0), [0.75, 0, 0.25]),
+        (Periodic(2.0, columns=[2]), [0, 0, 1]),
+    ],
+)
+def test_one_kernel(kernel, wanted):
+    assert_allclose(input_relevance(model_with(kernel)), wanted, atol=1e-12)
+
+
+def test_experts_are_averaged_by_weight():
+    model = model_with(RBF((1.0, 1e3, 1e3)), RBF((1e3, 1e3, 1.0)))
+    weights = np.exp(model.state.log_weights)
+    assert_allclose(input_relevance(model), [weights[0], 0.0, weights[1]], atol=1e-5)
+
+
+def test_lags_come_last():
+    found = input_relevance(model_with(RBF(1.0), lags=2))
+    assert_allclose(found, [0.2] * 5)
+    assert_allclose(input_relevance(model_with(Linear(lags="only"), lags=1)), [0, 0, 0, 1])
+
+
+def test_the_column_that_matters_is_found():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(150, 3))
+    model = IEGPRegressor(kernels=(RBF("per-dimension"), RBF("dimension")), n_frequencies=20, warmup=100, lags=0)
+    model.partial_fit(x, np.sin(2.0 * x[:, 1]) + 0.05 * rng.normal(size=150))
+    found = input_relevance(model.model_)
+    assert found.sum() == pytest.approx(1.0)
+    assert found[1] > 0.8
