@@ -94,13 +94,9 @@ def about_run(job: Job, run_state: RunState) -> About:
         config=_in_order(used_options(run_state)),
         versions=versions(),
         notes=notes(job),
-<<<<<<< HEAD
-        changes=[(change.row, change.kind) for change in job.changes],
-||||||| a29be11
-=======
         unit=str(run_state.config.get("unit") or ""),
         inputs=[] if job.learner is None else input_rows(job, job.learner.model),
->>>>>>> main
+        changes=[Change(c.row, None if c.time != c.time else c.time, c.kind, c.strength) for c in job.changes],
     )
 
 
@@ -202,14 +198,6 @@ def from_config(config: dict[str, Any]) -> About:
     """The inverse of :func:`to_config`."""
     experts = [ExpertRow(kernel=str(kernel), drift=str(drift)) for kernel, drift in config["experts"]]
     notes = [(str(heading), str(words)) for heading, words in config["notes"]]
-<<<<<<< HEAD
-    changes = [(int(row), str(kind)) for row, kind in config.get("changes", [])]
-    about = About(**{**config, "experts": experts, "notes": notes, "changes": changes})
-    words = (about.title, about.source, about.target, about.task, about.model)
-||||||| a29be11
-    about = About(**{**config, "experts": experts, "notes": notes})
-    words = (about.title, about.source, about.target, about.task, about.model)
-=======
     inputs = [InputRow(str(n), str(kind), int(gaps), float(share)) for n, kind, gaps, share in config["inputs"]]
     changes = [
         Change(int(row), None if time is None else float(time), str(kind), float(strength))
@@ -217,7 +205,6 @@ def from_config(config: dict[str, Any]) -> About:
     ]
     about = About(**{**config, "experts": experts, "notes": notes, "inputs": inputs, "changes": changes})
     words = (about.title, about.source, about.target, about.task, about.model, about.unit)
->>>>>>> main
     is_good = all(isinstance(word, str) for word in words) and isinstance(about.n_columns, int)
     if not is_good or not isinstance(about.config, dict) or not isinstance(about.versions, dict):
         raise ValueError("an entry about the run is not of its kind")

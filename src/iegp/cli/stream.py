@@ -129,11 +129,6 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
     return job, run_state, source
 
 
-<<<<<<< HEAD
-def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
-||||||| a29be11
-def _parameters(options: StreamOptions) -> dict[str, Any]:
-=======
 def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) -> LivePage | None:
     """The page that follows the run, served from now on; None if that is not wanted."""
     if options.live is None:
@@ -158,8 +153,7 @@ def _both(page: LivePage, stop: StopSignals) -> Iterator[None]:
         yield
 
 
-def _parameters(options: StreamOptions) -> dict[str, Any]:
->>>>>>> main
+def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     check_choice("drift-per", options.drift_per, "row", "time")
     parameters = dict(options.parameters)

@@ -31,7 +31,7 @@ from iegp.core.compute.tolerances import (
     LARGEST_DEBT,
     LEAST_SCORE_STEP,
     LOG_GROWTH,
-    NEGLIGIBLE_QUANTILE_WEIGHT,
+    NEGLIGIBLE_TAIL_SHARE,
     SCORE_STEP,
     SCORE_STEP_ROWS,
 )
@@ -42,7 +42,7 @@ from iegp.typing import Float
 
 REACH, SHIFT, DEBT, COUNT = range(4)
 # Tail probability beyond which scores are found by distance.
-_FARTHEST_TAIL = 0.5 * math.erfc(FARTHEST_QUANTILE * math.sqrt(0.5))
+FARTHEST_TAIL = 0.5 * math.erfc(FARTHEST_QUANTILE * math.sqrt(0.5))
 
 
 class Conformal(NamedTuple):
@@ -171,10 +171,10 @@ def scores_of(components: Components, y: Float, pit: Float) -> Float:
     out, table = np.empty((n, n_outputs)), np.empty((n_experts, 5))
     for i in range(n):
         for d in range(n_outputs):
-            if _FARTHEST_TAIL < pit[i, d] < 1.0 - _FARTHEST_TAIL:
+            if FARTHEST_TAIL < pit[i, d] < 1.0 - FARTHEST_TAIL:
                 out[i, d] = normal_quantile(pit[i, d])
                 continue
-            floor = NEGLIGIBLE_QUANTILE_WEIGHT / n_experts
+            floor = NEGLIGIBLE_TAIL_SHARE * FARTHEST_TAIL
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
             out[i, d] = _score_by_distance(parts, y[i, d], 1.0 if pit[i, d] > 0.5 else -1.0)
     return out
@@ -201,7 +201,7 @@ def bounds(components: Components, ends: Float) -> tuple[Float, Float]:
     n, n_experts, n_outputs = loc.shape
     lower, upper = np.empty((n, n_outputs)), np.empty((n, n_outputs))
     table = np.empty((n_experts, 5))
-    floor = NEGLIGIBLE_QUANTILE_WEIGHT / n_experts
+    floor = NEGLIGIBLE_TAIL_SHARE * FARTHEST_TAIL
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)

@@ -646,25 +646,17 @@ def expand_components(experts: ExpertPredictions, components: Components) -> Non
 
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
-<<<<<<< HEAD
-    lower, upper = quantiles(*components, _tails(level))
-    return with_pit(predictions, components, y)._replace(lower=lower, upper=upper)
-
-
-def with_pit(predictions: Predictions, components: Components, y: Float) -> Predictions:
-    """The same with the predicted probability of a smaller label alone."""
-    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
-    return predictions._replace(pit=pit)
-||||||| a29be11
-    lower, upper = quantiles(*components, _tails(level))
-    pit = cdf_rows(*components, y, NEGLIGIBLE_QUANTILE_WEIGHT / components.weights.shape[1])
-    return predictions._replace(lower=lower, upper=upper, pit=pit)
-=======
     tails = _tails(level)
     lower, upper = quantiles(*components, tails)
-    pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tails[0])
-    return predictions._replace(lower=lower, upper=upper, pit=pit)
->>>>>>> main
+    return with_pit(predictions, components, y, tails[0])._replace(lower=lower, upper=upper)
+
+
+def with_pit(
+    predictions: Predictions, components: Components, y: Float, tail: float = conf.FARTHEST_TAIL
+) -> Predictions:
+    """The same with the predicted probability of a smaller label alone, down to tails of this probability."""
+    pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tail)
+    return predictions._replace(pit=pit)
 
 
 def _completed_numbers(

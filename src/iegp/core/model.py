@@ -386,14 +386,8 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
     if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
-<<<<<<< HEAD
         rows = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
-        weighed = ens.Weighed(*ens.learn_few(model.experts.ensemble, model.state, rows), rows.y)
-||||||| a29be11
-        ens.learn(model.experts.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
-=======
-        ens.learn(model.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
->>>>>>> main
+        weighed = ens.Weighed(*ens.learn_few(model.ensemble, model.state, rows), rows.y)
         model.batch = None
         if model.conformal is not None or model.changes is not None:
             model.unfollowed = (*model.unfollowed, weighed)
@@ -496,17 +490,9 @@ def _learn_rows(
     followers = _followers(model, times)
     options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
-<<<<<<< HEAD
-    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
-        _keep_followers(model, followers)
-        yield in_user_units(predictions, model.experts.ensemble, model.scaling)
-||||||| a29be11
-    for predictions in ens.learn_chunks(model.experts.ensemble, model.state, x, y, options, steps):
-        yield in_user_units(predictions, model.experts.ensemble, model.scaling)
-=======
     for predictions in ens.learn_chunks(model.ensemble, model.state, x, y, options, steps):
+        _keep_followers(model, followers)
         yield in_user_units(predictions, model.ensemble, model.scaling)
->>>>>>> main
 
 
 def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
@@ -516,7 +502,7 @@ def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
     rows = ens.Weighed.concatenate(model.unfollowed)
     span = chg.Span(model.n_seen - len(rows.y))
     followers = ens.Followers(model.conformal, model.changes, span)
-    ens.completed(model.experts.ensemble, *rows, ens.PassOptions(followers=followers))
+    ens.completed(model.ensemble, *rows, ens.PassOptions(followers=followers))
     return followers.conformal, followers.changes
 
 
@@ -591,16 +577,10 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
         pass_rows(draft, label.n_steps - 1)
     else:
         label = label._replace(walk=float(-label.n_steps))
-<<<<<<< HEAD
-    learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
-    _follow_late(draft, label)
-||||||| a29be11
-    learn_asked_row(draft.experts.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
-=======
     if model.rows_bring_lags and label.asked is not None:
         label = label._replace(asked=label.asked._replace(lags=np.empty((1, 0))))
     learn_asked_row(draft.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
->>>>>>> main
+    _follow_late(draft, label)
     _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
@@ -612,7 +592,7 @@ def _follow_late(model: Online, label: Label) -> None:
     """What follows the labels of rows, where one comes late: judged by the answer that was given."""
     if label.asked is None or (model.conformal is None and model.changes is None):
         return
-    dist = late_mixture(model.experts.ensemble, label.asked)
+    dist = late_mixture(model.ensemble, label.asked)
     pit = dist.cdf(label.y).reshape(label.y.shape)
     if model.conformal is not None and label.interval is not None:
         components = Components(dist.weights, dist.loc, dist.scale, dist.dof)

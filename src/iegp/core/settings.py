@@ -54,14 +54,10 @@ class Settings:
     delay: int = 0
     lags: tuple[int, ...] = ()
     drift_per: str = "row"
-<<<<<<< HEAD
     conformal: tuple[float, ...] = ()
     """Levels that intervals keep; none: they are those of the ensemble."""
-||||||| a29be11
-=======
     auto_lags: bool = False
     """Whether the last refit of the warm-up adds seasonal lags to these."""
->>>>>>> main
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
@@ -78,16 +74,12 @@ class Settings:
         if self.delay > MAX_DELAY:
             raise InputError(f"delay={self.delay} is more than {MAX_DELAY}: so many rows would be kept in memory")
         _check_lags(self.lags, self.delay)
-<<<<<<< HEAD
         _check_levels(self.conformal, self.likelihood)
-||||||| a29be11
-=======
         if self.auto_lags and not (self.lags and self.warmup):
             raise InputError(
                 f"lags='auto' looks for seasons in the warm-up rows, and warmup={self.warmup}; give it rows, such as "
                 "warmup=1000, or name the lags, such as lags=(1, 2, 3, 24)"
             )
->>>>>>> main
         check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
         check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         for name in ("prior_var", "noise_var"):

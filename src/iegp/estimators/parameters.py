@@ -13,13 +13,7 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-<<<<<<< HEAD
-from iegp.estimators.defaults import CONFORMAL_LEVELS, DRIFT_VARS, Default
-||||||| a29be11
-from iegp.estimators.defaults import DRIFT_VARS, Default
-=======
-from iegp.estimators.defaults import AUTO_LAGS, DRIFT_VARS, Default
->>>>>>> main
+from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, DRIFT_VARS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
@@ -58,12 +52,8 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
-<<<<<<< HEAD
         conformal=_conformal(parameters.get("conformal"), parameters.get("conformal_levels", ())),
-||||||| a29be11
-=======
         auto_lags=_is_auto(parameters.get("lags")),
->>>>>>> main
     )
 
 
@@ -163,7 +153,6 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
     return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
 
 
-<<<<<<< HEAD
 def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
     """Levels that intervals keep, in order."""
     if kind not in (None, "online"):
@@ -176,13 +165,10 @@ def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
     return tuple(sorted(map(float, several)))
 
 
-||||||| a29be11
-=======
 def _is_auto(lags: Any) -> bool:
     return isinstance(lags, str) and lags == "auto"
 
 
->>>>>>> main
 def _robust(value: Any, weights: Any) -> bool:
     """``None`` is true with stacking: posterior probabilities are those of rows that are all learned."""
     return weights == "stacking" if value is None else _flag("robust", value)

@@ -106,9 +106,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     lags : int, sequence of int, "auto" or None, default=None
         Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
         predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
-<<<<<<< HEAD
-        Terms of kernels see them unless they say ``lags=False``. ``None`` is 3 for the default model (``kernels=None``
-        with stacking weights), else 0.
+        ``"auto"`` is 3, and at the end of the warm-up seasonal lags where the autocorrelation of its labels shows them
+        and the evidence gains; ``lags_`` says which. Terms of kernels see lags unless they say ``lags=False``. ``None``
+        is 3 for the default model (``kernels=None`` with stacking weights), else 0.
     conformal : {"online"} or None, default=None
         ``"online"`` keeps the long-run coverage of intervals at their level, whatever the stream does: their ends on
         the scale of the ensemble's quantiles follow how often labels were missed (``docs/how-to/coverage.md``). Means,
@@ -116,14 +116,6 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     conformal_levels : float or sequence of float, default=(0.95,)
         Only with ``conformal="online"``: the levels that are kept, from 0.1 to 0.999. Intervals of other levels are
         refused.
-||||||| a29be11
-        Terms of kernels see them unless they say ``lags=False``. ``None`` is 3 for the default model (``kernels=None``
-        with stacking weights), else 0.
-=======
-        ``"auto"`` is 3, and at the end of the warm-up seasonal lags where the autocorrelation of its labels shows them
-        and the evidence gains; ``lags_`` says which. Terms of kernels see lags unless they say ``lags=False``. ``None``
-        is 3 for the default model (``kernels=None`` with stacking weights), else 0.
->>>>>>> main
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -187,15 +179,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         robust: bool | None = None,
         learn_warmup: bool = True,
         delay: int = 0,
-<<<<<<< HEAD
-        lags: int | Sequence[int] | None = None,
+        lags: int | Sequence[int] | str | None = None,
         conformal: str | None = None,
         conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS,
-||||||| a29be11
-        lags: int | Sequence[int] | None = None,
-=======
-        lags: int | Sequence[int] | str | None = None,
->>>>>>> main
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,

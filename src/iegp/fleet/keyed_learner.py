@@ -161,30 +161,10 @@ class KeyedLearner:
     def predict(self, x: Float, keys: tuple[str, ...] | None = None, /) -> Predictions:
         """Predict each row as if it came next, one of an unknown key with the template; nothing is learned."""
         if self.fleet is None:
-<<<<<<< HEAD
-            return self.shared.predict(x)
-        if any(self.clocks[key].behind for key in set(keys or ()) if key in self.clocks):
-            return self._mixed(self._ask(x, keys or (), moves=False)[0], keys or ())
-        return self._of_numbers(self.fleet.predict_dist(list(keys or ()), self._filled(x)), keys or ())
-||||||| a29be11
-            return self.shared.predict(x)
-        if any(self.clocks[key].behind for key in set(keys or ()) if key in self.clocks):
-            return self._mixed(self._ask(x, keys or (), moves=False)[0])
-        dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
-        mean, std = dist.mean, dist.std
-        cheap = self.shared.cheap_intervals
-        lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
-        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
-=======
             return self.shared.predict(self._with_lags(x, keys or ())[0])
         if any(key in self.recent or (key in self.clocks and self.clocks[key].behind) for key in set(keys or ())):
-            return self._mixed(self._ask(x, keys or (), moves=False)[0])
-        dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
-        mean, std = dist.mean, dist.std
-        cheap = self.shared.cheap_intervals
-        lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
-        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
->>>>>>> main
+            return self._mixed(self._ask(x, keys or (), moves=False)[0], keys or ())
+        return self._of_numbers(self.fleet.predict_dist(list(keys or ()), self._filled(x)), keys or ())
 
     def _catch_up(self, keys: tuple[str, ...]) -> None:
         """Rows that were asked since the last of their key have passed; those that come now are learned."""

@@ -74,15 +74,9 @@ class About:
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Short heading and sentence each: missing values filled, bad rows skipped, late labels."""
     command: str = ""
-<<<<<<< HEAD
-    changes: list[tuple[int, str]] = field(default_factory=list)
-    """Row and kind of the changes of the stream that were noticed, the last ones if there are many."""
-||||||| a29be11
-=======
     unit: str = ""
     """Unit of the target, such as ``"bikes"``."""
     inputs: list[InputRow] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     timing: Timing | None = None
     """Not part of what a run stores: the files of two equal runs are equal."""
->>>>>>> main

@@ -86,19 +86,6 @@ def _sections(shown: Snapshot) -> list[Section]:
     if results.is_number:
         first, last = predictions_of_numbers(results, target, about.changes), residuals(results, target)
     else:
-<<<<<<< HEAD
-        first, last = predictions_of_classes(results, target), mistakes(results)
-    middle = [scores(results, about.changes), weights(results, about.experts, by_key is not None), calibration(results)]
-    if by_key is not None:
-        middle.insert(1, keys(by_key))
-    return [first, *middle, last, _configuration(about)]
-||||||| a29be11
-        first, last = predictions_of_classes(results, target), mistakes(results)
-    middle = [scores(results), weights(results, about.experts, by_key is not None), calibration(results)]
-    if by_key is not None:
-        middle.insert(1, keys(by_key))
-    return [first, *middle, last, _configuration(about)]
-=======
         first, last = predictions_of_classes(results, target, about.changes), mistakes(results)
     return [
         first,
@@ -112,7 +99,6 @@ def _sections(shown: Snapshot) -> list[Section]:
         last,
         _configuration(about),
     ]
->>>>>>> main
 
 
 def _facts(results: Results, about: About) -> list[tuple[str, str]]:

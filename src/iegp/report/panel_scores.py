@@ -36,34 +36,13 @@ class Windows(NamedTuple):
     n_rows: Float
 
 
-<<<<<<< HEAD
-Changes = Sequence[tuple[int, str]]
-
-
-def scores(results: Results, changes: Changes = ()) -> str:
-||||||| a29be11
-def scores(results: Results) -> str:
-=======
 def scores(results: Results, changes: Sequence[Change] = ()) -> Section:
     own = _section(results)
->>>>>>> main
     if results.n_scored < 2:
         return own.holding(nothing(_why_not(results)))
     recent = _recent_coverage(results) if results.is_number else _recent_log_score(results)
-<<<<<<< HEAD
-    return section(
-        *_heading(results),
-        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results, changes), recent),
-    )
-||||||| a29be11
-    return section(
-        *_heading(results),
-        side_by_side(_loss_so_far(results), _log_score_so_far(results), _recent_loss(results), recent),
-    )
-=======
     panels = [_loss_so_far(results), _log_score_so_far(results), _recent_loss(results, changes), recent]
     return own.holding(Panels([panel for panel in panels if panel is not None]))
->>>>>>> main
 
 
 def _section(results: Results) -> Section:
@@ -98,37 +77,16 @@ def _so_far(results: Results, y: Axis, lines: list[Float], legend: list[Key], na
     return chart(x, y, marks[::-1], legend=legend, name=f"{name} so far")
 
 
-<<<<<<< HEAD
-def _in_windows(
-    results: Results, y: Axis, windows: Windows, legend: list[Key], name: str, changes: Changes = ()
-) -> str:
-    """Draw means of windows of the run, and upright lines at changes."""
-    x = row_axis(last_row(results))
-||||||| a29be11
-def _in_windows(results: Results, y: Axis, windows: Windows, legend: list[Key], name: str) -> str:
-    """Draw means of windows of the run."""
-    x = row_axis(last_row(results))
-=======
 def _in_windows(
     results: Results, y: Axis, windows: Windows, legend: list[Key], name: str, changes: Sequence[Change] = ()
 ) -> Chart:
     """Draw means of windows of the run."""
     x = run_axis(results)
->>>>>>> main
     marks = [
         svg.steps(x, y, windows.starts, windows.width, line, key.style)
         for line, key in zip(windows.means, legend, strict=True)
     ]
-<<<<<<< HEAD
-    height = np.array([y.low, y.high])
-    upright = [svg.line(x, y, np.full(2, float(row)), height, "change") for row, _ in changes]
-    keys = [*legend, Key("line", "change", "change noticed")] if changes else legend
-    return chart(x, y, [*upright, *marks[::-1]], legend=keys, name=f"{name} in windows")
-||||||| a29be11
-    return chart(x, y, marks[::-1], legend=legend, name=f"{name} in windows")
-=======
     return chart(x, y, [*marks[::-1], change_marks(x, changes)], legend=legend, name=f"{name} in windows")
->>>>>>> main
 
 
 def _windows(results: Results, names: Sequence[str], count: str) -> Windows:
@@ -165,30 +123,14 @@ def _log_score_so_far(results: Results) -> Panel:
     return Panel("Log score so far", how, [_so_far(results, y, lines, _log_legend(results), "mean log score")])
 
 
-<<<<<<< HEAD
-def _recent_loss(results: Results, changes: Changes) -> str:
-||||||| a29be11
-def _recent_loss(results: Results) -> str:
-=======
 def _recent_loss(results: Results, changes: Sequence[Change]) -> Panel | None:
->>>>>>> main
     scale, name = results.loss_scale, _loss_name(results)
     if not np.isfinite(scale):
         return None
     windows = _windows(results, LOSSES, "n")
     windows = windows._replace(means=[means / scale for means in windows.means])
-<<<<<<< HEAD
-    drawn = _in_windows(
-        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name, changes
-    )
-||||||| a29be11
-    drawn = _in_windows(
-        results, _loss_axis(results, np.concatenate(windows.means), name), windows, _legend(results), name
-    )
-=======
     y = _loss_axis(results, np.concatenate(windows.means), name)
     drawn = _in_windows(results, y, windows, _legend(results), name, changes)
->>>>>>> main
     how = (
         f"Lower is better: the same, window by window of {rows_(windows.width)}. A rise follows a change of the stream."
     )

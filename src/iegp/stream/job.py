@@ -361,20 +361,18 @@ class Job:
         for predictions, classes in self._learner().learn(x, labels, keys):
             some = slice(start, start + predictions.n_rows)
             some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
-<<<<<<< HEAD
             answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
-            yield replace(answers, changes=self._noticed(rows, some))
-||||||| a29be11
-            yield Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
-=======
-            answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
-            yield replace(answers, time=self.encoder.seconds(x[some]))
->>>>>>> main
+            seconds = self.encoder.seconds(x[some])
+            yield replace(answers, time=seconds, changes=self._noticed(rows, some, seconds))
             start = some.stop
 
-    def _noticed(self, rows: Int, some: slice) -> tuple[Change, ...]:
-        """Changes that were noticed in some of the rows that were learned last."""
-        noticed = [c._replace(row=int(rows[at])) for at, c in self._learner().noticed if some.start <= at < some.stop]
+    def _noticed(self, rows: Int, some: slice, seconds: Float | None) -> tuple[Change, ...]:
+        """Changes that were noticed in some of the rows that were learned last, with the times of these if known."""
+        noticed = []
+        for at, change in self._learner().noticed:
+            if some.start <= at < some.stop:
+                time = np.nan if seconds is None else float(seconds[at - some.start])
+                noticed.append(change._replace(row=int(rows[at]), time=time))
         self.changes = [*self.changes, *noticed][-MOST_CHANGES:]
         self.counters.changes += len(noticed)
         return tuple(noticed)
@@ -409,7 +407,7 @@ class Job:
             (name,),
             keys,
             note=LATE,
-            changes=self._noticed(np.array([waiting.row]), slice(0, 1)),
+            changes=self._noticed(np.array([waiting.row]), slice(0, 1), self.encoder.seconds(x)),
             naive=waiting.naive[None],
             time=self.encoder.seconds(x),
         )

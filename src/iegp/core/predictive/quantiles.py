@@ -45,7 +45,6 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
 
 
 @compiled
-<<<<<<< HEAD
 def quantile_of(parts: Float, q: float) -> float:
     """The quantile at level ``q`` of one row and output, from its components (:func:`gather`)."""
     centre, spread = _rough_moments(parts)
@@ -60,8 +59,6 @@ def quantile_of(parts: Float, q: float) -> float:
 
 
 @compiled
-||||||| a29be11
-=======
 def smallest_tail(q: Float) -> float:
     """The smallest probability on either side of the levels ``q``."""
     smallest = 0.5
@@ -71,7 +68,6 @@ def smallest_tail(q: Float) -> float:
 
 
 @compiled
->>>>>>> main
 def _rough_moments(parts: Float) -> tuple[float, float]:
     """Compute mean and standard deviation to start a search from; infinite variances are replaced by finite ones."""
     centre = np.sum(parts[:, WEIGHT] * parts[:, LOC])
