@@ -56,15 +56,22 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
 @compiled
 def _quantiles_of(parts: Float, q: Float, found: Float) -> None:
     """Those of one row and output, by search."""
-    centre, spread = _rough_moments(parts)
     for k in range(q.size):
-        # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
-        side = 1.0 if q[k] <= 0.5 else -1.0
-        level = q[k] if q[k] <= 0.5 else 1.0 - q[k]
-        parts[:, LOC] *= side
-        start = side * centre - spread * _gaussian_distance(level)
-        found[k] = side * _solve(parts, level, start, spread)
-        parts[:, LOC] *= side
+        found[k] = quantile_of(parts, q[k])
+
+
+@compiled
+def quantile_of(parts: Float, q: float) -> float:
+    """The quantile at level ``q`` of one row and output, from its components (:func:`gather`)."""
+    centre, spread = _rough_moments(parts)
+    # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
+    side = 1.0 if q <= 0.5 else -1.0
+    level = q if q <= 0.5 else 1.0 - q
+    parts[:, LOC] *= side
+    start = side * centre - spread * _gaussian_distance(level)
+    found = side * _solve(parts, level, start, spread)
+    parts[:, LOC] *= side
+    return found
 
 
 @compiled
