@@ -59,8 +59,9 @@ def statistical(series: Series, y: Float, make: Callable[[], object]) -> Float:
             if i % REFIT == 0:
                 model = make().fit(known)  # type: ignore[attr-defined]
             answer = model.forward(known, h=series.horizon, level=[95])
-        std = (answer["hi-95"] - answer["lo-95"]) / (2.0 * ndtri(0.975))
-        found[i] = answer["mean"] + ndtri(LEVELS)[:, None] * std
+        # Some of them are pandas series.
+        mean, low, high = (np.asarray(answer[name]) for name in ("mean", "lo-95", "hi-95"))
+        found[i] = mean + ndtri(LEVELS)[:, None] * (high - low) / (2.0 * ndtri(0.975))
     return found
 
 
