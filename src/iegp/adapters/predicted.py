@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
+from iegp.errors import InputError
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -17,6 +19,8 @@ class Predicted:
     ----------
     dist : Mixture or CountMixture
         Distribution of one row: a mixture over experts.
+    kept : mapping of float to pair of floats, default={}
+        Intervals by their level, where the model keeps levels (``conformal="online"``).
 
     Examples
     --------
@@ -30,6 +34,7 @@ class Predicted:
     """
 
     dist: Mixture | CountMixture
+    kept: Mapping[float, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def mu(self) -> float:
@@ -72,7 +77,7 @@ class Predicted:
         return float(self.dist.quantile(q)[0])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Compute the central interval of a given probability.
+        """Compute the central interval of a given probability; where the model keeps levels, the one that does.
 
         Parameters
         ----------
@@ -84,6 +89,11 @@ class Predicted:
         tuple of two floats
             Lower and upper end.
         """
+        if self.kept:
+            if level not in self.kept:
+                known = ", ".join(f"{own:g}" for own in self.kept)
+                raise InputError(f"level={level!r} is not among the levels that intervals keep ({known})")
+            return self.kept[level]
         lower, upper = self.dist.interval(level)
         return float(lower[0]), float(upper[0])
 
@@ -117,6 +127,8 @@ class PredictedCount(Predicted):
     ----------
     dist : CountMixture
         Distribution of the count of one row: a mixture over experts.
+    kept : mapping of float to pair of floats, default={}
+        Not used for counts.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from iegp.adapters.columns import Columns
 from iegp.adapters.predicted import Predicted, PredictedCount
 from iegp.adapters.river_base import Features, Read, RiverEnsemble, one_per_row, series
 from iegp.core import model as online
+from iegp.core.predictive.mixture import Mixture
 from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.defaults import LIGHT
 from iegp.estimators.regressor import IEGPRegressor
@@ -129,7 +130,13 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
             return 0.0
         estimator, rows, times = self._asked(Columns.read_row, x)
         dist = estimator.predict_dist(rows, check_input=False, time=times)
-        return Predicted(dist) if with_dist else float(dist.mean[0])
+        return self._predicted(estimator, dist) if with_dist else float(dist.mean[0])
+
+    def _predicted(self, estimator: IEGPRegressor, dist: Mixture) -> Predicted:
+        model = estimator.model_
+        levels = model.settings.conformal
+        ends = {level: online.interval(model, dist, level) for level in levels}
+        return Predicted(dist, {level: (float(low[0, 0]), float(high[0, 0])) for level, (low, high) in ends.items()})
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predict the targets of rows, each as if it came next. Changes nothing.

@@ -96,6 +96,7 @@ def about_run(job: Job, run_state: RunState) -> About:
         notes=notes(job),
         unit=str(run_state.config.get("unit") or ""),
         inputs=[] if job.learner is None else input_rows(job, job.learner.model),
+        changes=[Change(c.row, None if c.time != c.time else c.time, c.kind, c.strength) for c in job.changes],
     )
 
 
@@ -152,6 +153,9 @@ def versions() -> dict[str, str]:
 def notes(job: Job) -> list[tuple[str, str]]:
     """What happened to rows that were not plain."""
     counters, encoder, found = job.counters, job.encoder, _key_notes(job)
+    if counters.changes:
+        shown = ", ".join(f"{change.kind} at row {change.row:,}" for change in job.changes[-_SHOWN:])
+        found.append(("Changes noticed", f"{counters.changes:,}, the last: {shown}"))
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:

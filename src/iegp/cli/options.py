@@ -75,9 +75,16 @@ class StreamOptions(RunOptions):
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
+    conformal: Annotated[str | None, Option(help="online: intervals keep their level, whatever the stream does.")] = (
+        None
+    )
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
     guard_formulas: GuardFormulas = False
+    alarm: Annotated[str | None, Option(help="A file that gets a line of JSON per change of the stream."), FREE] = None
+    alarm_command: Annotated[
+        NAMES, Option(help="A command that gets these lines, at most once a minute: program,argument,..."), FREE
+    ] = ()
     jobs: Annotated[int, Option(help="Threads."), FREE] = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 

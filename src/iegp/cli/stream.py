@@ -85,7 +85,7 @@ def stream(options: StreamOptions) -> int:
 
 
 def _check(options: StreamOptions) -> None:
-    check_options(options, out=options.out, report=options.report)
+    check_options(options, out=options.out, report=options.report, alarm=options.alarm)
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
     if options.jobs < 1:
         raise UsageError(f"--jobs {options.jobs} must be at least 1")
@@ -112,7 +112,7 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         for name, advice in unused.items():
             say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
         n_classes = len(plan.order or plan.classes)
-        settings = settings_of(options.model, task, options.seed, _parameters(options), n_classes)
+        settings = settings_of(options.model, task, options.seed, _parameters(options, task), n_classes)
         job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
         job.n_threads = options.jobs
         config = options.recorded() | {"task": task, "id": plan.id}
@@ -153,7 +153,7 @@ def _both(page: LivePage, stop: StopSignals) -> Iterator[None]:
         yield
 
 
-def _parameters(options: StreamOptions) -> dict[str, Any]:
+def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
     """Parameters of the model: those of the configuration file, and what a flag says of them."""
     check_choice("drift-per", options.drift_per, "row", "time")
     parameters = dict(options.parameters)
@@ -161,6 +161,11 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
         parameters["drift_per"] = "time"
     if options.delay:
         parameters["delay"] = options.delay
+    if options.conformal is not None:
+        parameters["conformal"] = options.conformal
+    if parameters.get("conformal") is not None:
+        _check_conformal(options, task)
+        parameters["conformal_levels"] = (options.level,)
     if options.lags is not None:
         parameters["lags"] = _lags(options.lags)
     _check_elapsed(options, parameters)
@@ -178,6 +183,13 @@ def _parameters(options: StreamOptions) -> dict[str, Any]:
             )
         parameters["lags"] = 0
     return parameters if options.key is None else keyed_parameters(options.model, parameters)
+
+
+def _check_conformal(options: StreamOptions, task: str) -> None:
+    if task != "regression":
+        raise UsageError(f"--conformal {options.conformal} is for labels that are numbers, and the task is {task}")
+    if options.intervals != "exact":
+        raise UsageError(f"--conformal {options.conformal} needs quantiles: leave out --intervals {options.intervals}")
 
 
 def _check_elapsed(options: StreamOptions, parameters: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.preprocessing.time_features import read_time
 from iegp.readers import Batch, Position, Records, Source, open_source
 from iegp.stream import checkpoint
+from iegp.stream.alarm import Alarm
 from iegp.stream.answer_parquet import spool_of, unfold_parquet
 from iegp.stream.answer_writer import AnswerFile, Output, format_of
 from iegp.stream.checkpoint import RunState
@@ -151,6 +152,8 @@ def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed
         if base is not None:
             bad = _beside(base, ".bad.jsonl")
             files.bad = Output.reopen(bad, run_state.bad_position) if is_resumed else Output.create(bad, overwrite=True)
+    if options.alarm is not None or options.alarm_command:
+        files.alarm = Alarm(options.alarm, options.alarm_command)
     return files
 
 

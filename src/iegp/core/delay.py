@@ -19,9 +19,11 @@ from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import CHUNK_ROWS, SPAN_AFTER_GLITCH
 from iegp.core.ensemble import (
+    ExpertPredictions,
     PassOptions,
     completed,
     expert_predictions,
+    first_rows,
     labels_of,
     lagged_rows,
     mix_labels,
@@ -107,23 +109,23 @@ def _learn_span(
     """
     can_skip, n_waiting = not math.isinf(ensemble.glitch), len(waiting.x)
     before = state.copy() if can_skip else state
-    predictions, after = _learn_chunk(ensemble, state, waiting, new, delay, options)
+    predictions, experts, after = _learn_chunk(ensemble, state, waiting, new, delay, options)
     n_arrived = max(0, n_waiting + len(new.x) - delay)
     good = note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
     if good == n_arrived:
-        return predictions, after.part(n_arrived, len(after.x))
+        return completed(ensemble, predictions, experts, new.y, options), after.part(n_arrived, len(after.x))
     for array, old in zip(state, before, strict=True):
         array[...] = old
     # The row that is answered just before the glitch arrives.
     last = good + delay - n_waiting
     if last > 0:
         first = Rows(*(array[:last] for array in new))
-        _learn_chunk(ensemble, state, waiting, first, delay, options._replace(level=None))
+        _learn_chunk(ensemble, state, waiting, first, delay, options)
     note_far(state, after.far[:good])
     skip_row(ensemble, state, float(after.steps[good]))
     repeat_newest(ensemble.lags, state.recent)
-    some = Predictions(*(array[: last + 1] for array in predictions))
-    return some, after.part(good + 1, n_waiting + last + 1)
+    some = Predictions(*(array[: last + 1] for array in predictions)), first_rows(experts, last + 1)
+    return completed(ensemble, *some, new.y[: last + 1], options), after.part(good + 1, n_waiting + last + 1)
 
 
 @compiled
@@ -143,7 +145,7 @@ def note_far(state: State, far: Float) -> int:
 
 def _learn_chunk(
     ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
-) -> tuple[Predictions, Waiting]:
+) -> tuple[Predictions, ExpertPredictions, Waiting]:
     """Predict and learn; also returns all rows, those that were waiting first, with the scores of their answers."""
     n, n_waiting = len(new.x), len(waiting.x)
     n_arrived = max(0, n_waiting + n - delay)
@@ -163,7 +165,7 @@ def _learn_chunk(
     weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
     if labels is None:
         after.far[n_waiting:] = np.any(np.abs(new.y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
-    return completed(ensemble, expert_predictions(work), new.y, predictions, options.level), after
+    return predictions, expert_predictions(work), after
 
 
 def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:

@@ -11,12 +11,15 @@ found by quadrature over the latent value. The weights follow from the table of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from iegp._compile import compiled
+from iegp.core import changes as chg
+from iegp.core import conformal as conf
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_TAIL_SHARE, SPAN_AFTER_GLITCH
@@ -205,6 +208,43 @@ def count_distribution(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: 
 # -- predict, then learn ---------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Followers:
+    """What learns from predictions and labels beside the experts, row by row after a pass, and never changes them."""
+
+    conformal: conf.Conformal | None = None
+    changes: chg.Changes | None = None
+    span: chg.Span = chg.FROM_START
+    """Rows that are still to come in this pass."""
+    is_blind: bool = False
+    """Whether rows are predicted before the units of y are known: they teach nothing."""
+    is_fitting: bool = False
+    """Whether the experts are not settled yet, so that no change can be told."""
+
+    def follow(self, predictions: Predictions, components: Components, y: Float, level: float | None) -> Predictions:
+        """The predictions of rows, with PIT values; where intervals keep their level, with these."""
+        if self.changes is not None:
+            self._watch(self.changes, predictions)
+        if self.conformal is not None:
+            scores = conf.scores_of(components, y, predictions.pit)
+            if self.is_blind:
+                scores[:] = np.nan
+            place = -1 if level is None else self.conformal.number_of(level)
+            self.conformal, ends = conf.follow(self.conformal, scores, self.span.delay, place)
+            if level is not None:
+                lower, upper = conf.bounds(components, ends)
+                predictions = predictions._replace(lower=lower, upper=upper)
+        return predictions
+
+    def _watch(self, changes: chg.Changes, predictions: Predictions) -> None:
+        n, (first, times, _) = predictions.n_rows, self.span
+        scores: Float = chg.scores_from(predictions.pit)
+        if self.is_fitting:
+            scores[:] = np.nan
+        self.changes = chg.watch(changes, np.concatenate([scores, predictions.mean], axis=1), self.span)
+        self.span = self.span._replace(first=first + n, times=None if times is None else times[n:])
+
+
 class PassOptions(NamedTuple):
     """How a pass over rows is made."""
 
@@ -216,6 +256,7 @@ class PassOptions(NamedTuple):
     both to be compiled before the first stream is through."""
     is_timed: bool = False
     """Steps between rows are elapsed time, which noise and weights count up to a row whose label comes late."""
+    followers: Followers | None = None
 
 
 def learn(
@@ -238,14 +279,15 @@ def learn_chunks(
     """
     rows = Rows(x, y, np.ones(len(x)) if steps is None else steps)
     if len(x) <= FEW_ROWS and options.is_live:
-        yield _learn_few(ensemble, state, rows, options.level)
+        yield completed(ensemble, *learn_few(ensemble, state, rows), rows.y, options)
         return
     with one_blas_thread():
         if not math.isinf(ensemble.glitch):
             yield from _learn_without_glitches(ensemble, state, rows, options)
             return
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
-            yield _learn_chunk(ensemble, state, _part(rows, i, i + CHUNK_ROWS), options)
+            part = _part(rows, i, i + CHUNK_ROWS)
+            yield completed(ensemble, *_learn_chunk(ensemble, state, part, options.n_threads), part.y, options)
 
 
 def _part(rows: Rows, start: int, stop: int) -> Rows:
@@ -260,23 +302,24 @@ def _learn_without_glitches(
     Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a
     glitch chunks are short for a while, so that many of them do not make all work twice.
     """
-    (x, y, steps), start, span = rows, 0, CHUNK_ROWS
+    (x, y, steps), start, span, n_threads = rows, 0, CHUNK_ROWS, options.n_threads
     while start < max(len(x), 1):
         stop = min(start + span, len(x))
         before = state.copy()
-        chunk = _learn_chunk(ensemble, state, _part(rows, start, stop), options)
+        chunk, experts = _learn_chunk(ensemble, state, _part(rows, start, stop), n_threads)
         n_good = note_outliers(ensemble, state, y[start:stop], chunk)
         if n_good == stop - start:
-            yield chunk
+            yield completed(ensemble, chunk, experts, y[start:stop], options)
             if stop == len(x):
                 return
             start, span = stop, min(2 * span, CHUNK_ROWS)
             continue
         restore(state, before)
         end = start + n_good
-        yield some_rows(chunk, 0, n_good + 1)
+        known = some_rows(chunk, 0, n_good + 1), first_rows(experts, n_good + 1)
+        yield completed(ensemble, *known, y[start : end + 1], options)
         if n_good:
-            again = _learn_chunk(ensemble, state, _part(rows, start, end), options._replace(level=None))
+            again, _ = _learn_chunk(ensemble, state, _part(rows, start, end), n_threads)
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, float(steps[end]))
         remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
@@ -307,28 +350,29 @@ def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
     return False
 
 
-def _learn_few(ensemble: Ensemble, state: State, rows: Rows, level: float | None) -> Predictions:
+def learn_few(ensemble: Ensemble, state: State, rows: Rows) -> tuple[Predictions, ExpertPredictions]:
+    """Predict and learn a handful of rows; the predictions are not completed."""
     predictions = allocate_predictions(ensemble, len(rows.x))
     if math.isinf(ensemble.glitch):
         experts = learn_rows(ensemble, state, labels_of(ensemble), rows, predictions)
     else:
         experts = learn_rows_without_glitches(ensemble, state, rows, predictions)
     _require_sound(ensemble, state, experts)
-    return completed(ensemble, experts, rows.y, predictions, level)
+    return predictions, experts
 
 
-def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, options: PassOptions) -> Predictions:
+def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, n_threads: int) -> tuple[Predictions, ExpertPredictions]:
     """Kernel by kernel in blocks, then the meta-learner over the table of scores."""
-    if len(rows.x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
-        return _learn_few(ensemble, state, rows, options.level)
     labels, predictions = labels_of(ensemble), allocate_predictions(ensemble, len(rows.x))
+    if len(rows.x) <= FEW_ROWS and ensemble.likelihood == GAUSSIAN and math.isinf(ensemble.glitch):
+        return predictions, learn_rows(ensemble, state, labels, rows, predictions)
     lagged = lagged_rows(ensemble, state, rows)
     work = workspace_for(ensemble, active_experts(ensemble, state), lagged, ensemble.n_classes)
-    sweep_blocks(ensemble, state, labels, work, options.n_threads)
+    sweep_blocks(ensemble, state, labels, work, n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
     _require_sound(ensemble, state, experts)
-    return completed(ensemble, experts, rows.y, predictions, options.level)
+    return predictions, experts
 
 
 def _require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
@@ -537,20 +581,53 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
             std[t, d] = math.sqrt(spread)
 
 
+def first_rows(experts: ExpertPredictions, n: int) -> ExpertPredictions:
+    """What was predicted of the first n rows."""
+    means, variances, belief_scores, scales, dof = experts
+    first = [np.ascontiguousarray(array[:, :n]) for array in (means, variances, belief_scores)]
+    return ExpertPredictions(first[0], first[1], first[2], scales[:n], dof[:n])
+
+
+class Weighed(NamedTuple):
+    """Rows that have been learned, and are not followed yet."""
+
+    predictions: Predictions
+    experts: ExpertPredictions
+    y: Float
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Weighed]) -> Weighed:
+        """Join consecutive rows."""
+        predictions = Predictions.concatenate([part.predictions for part in parts])
+        axes = 1, 1, 1, 0, 0
+        fields = zip(*(part.experts for part in parts), strict=True)
+        experts = [np.concatenate(arrays, axis=axis) for arrays, axis in zip(fields, axes, strict=True)]
+        return cls(predictions, ExpertPredictions(*experts), np.concatenate([part.y for part in parts]))
+
+
 def completed(
-    ensemble: Ensemble, experts: ExpertPredictions, y: Float, predictions: Predictions, level: float | None
+    ensemble: Ensemble, predictions: Predictions, experts: ExpertPredictions, y: Float, options: PassOptions
 ) -> Predictions:
     """Predictions of rows that have been weighed, with what follows from the whole mixture."""
+    level, followers = options.level, options.followers
     if ensemble.n_classes:
         return predictions
     if ensemble.likelihood != GAUSSIAN:
         return _completed_numbers(ensemble, experts, y, predictions, level)
-    if level is None:
+    if level is None and followers is None:
         return predictions
     shape = experts.scales.shape
     components = Components(predictions.weights, np.empty(shape), experts.scales, np.empty(shape))
     expand_components(experts, components)
-    return with_intervals(predictions, components, y, level)
+    if followers is None:
+        assert level is not None
+        return with_intervals(predictions, components, y, level)
+    if level is None:
+        followers.follow(with_pit(predictions, components, y), components, y, level)
+        return predictions
+    if followers.conformal is None:
+        return followers.follow(with_intervals(predictions, components, y, level), components, y, level)
+    return followers.follow(with_pit(predictions, components, y), components, y, level)
 
 
 @compiled
@@ -571,8 +648,15 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
     tails = _tails(level)
     lower, upper = quantiles(*components, tails)
-    pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tails[0])
-    return predictions._replace(lower=lower, upper=upper, pit=pit)
+    return with_pit(predictions, components, y, tails[0])._replace(lower=lower, upper=upper)
+
+
+def with_pit(
+    predictions: Predictions, components: Components, y: Float, tail: float = conf.FARTHEST_TAIL
+) -> Predictions:
+    """The same with the predicted probability of a smaller label alone, down to tails of this probability."""
+    pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tail)
+    return predictions._replace(pit=pit)
 
 
 def _completed_numbers(

@@ -168,6 +168,8 @@ class Label(NamedTuple):
     """Steps of the walk from the last row learned to this one, or from this one if that was a later row."""
     noise: float = 1.0
     """Steps of the noise between them."""
+    interval: tuple[float, float] | None = None
+    """The one that was answered, in the units of y."""
 
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:

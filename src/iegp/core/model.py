@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from iegp.core import changes as chg
+from iegp.core import conformal as conf
 from iegp.core import ensemble as ens
 from iegp.core import functions
 from iegp.core import scaling as scale
@@ -30,6 +32,7 @@ from iegp.core.compute.tolerances import (
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
+    MOST_UNFOLLOWED,
     MOST_UNUSUAL,
     PREDICT_ROWS,
     REPLAY_ROWS,
@@ -41,9 +44,11 @@ from iegp.core.fitting.seasonal import with_seasons
 from iegp.core.kernels import Inputs
 from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_lags
 from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
+from iegp.core.late import mixture as late_mixture
 from iegp.core.likelihoods import named
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.predictions import Predictions, in_user_units
+from iegp.core.predictive.components import Components
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
@@ -78,6 +83,13 @@ class Online:
     """Where drift is per unit of time: when rows came."""
     batch: BatchView | None = None
     """Weights and noise for predicting many rows at once, from :func:`fit` until something else is learned."""
+    conformal: conf.Conformal | None = None
+    """Where intervals keep their level: what is tracked."""
+    changes: chg.Changes | None = None
+    """Of Gaussian labels: changes of the stream that were noticed; None where nothing is watched, as in a fleet."""
+    unfollowed: tuple[ens.Weighed, ...] = field(default=(), repr=False, compare=False)
+    """Single rows that ``conformal`` and ``changes`` do not know yet: together they take less time. Never stored; see
+    :func:`followed`."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     rows_bring_lags: bool = False
@@ -149,6 +161,8 @@ def begin(
         fills_gaps=fills_gaps,
         waiting=none_waiting(experts.ensemble, n_columns, n_labels) if settings.delay else None,
         clock=new_clock(warms_up) if settings.drift_per == "time" else None,
+        conformal=conf.begin(settings.conformal, n_outputs) if settings.conformal else None,
+        changes=chg.begin(n_outputs) if settings.likelihood == "gaussian" else None,
     )
 
 
@@ -269,6 +283,16 @@ def predict(model: Online, x: Float, horizon: int | None = None, time: Float | N
     return to_user_mixture(model.scaling, Mixture.concatenate(parts))
 
 
+def interval(model: Online, dist: Mixture, level: float) -> tuple[Float, Float]:
+    """Ends (n, D) of the intervals of rows that come next, whose distribution is ``dist``."""
+    components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
+    conformal, _ = followed(model)
+    if conformal is None:
+        lower, upper = replace(dist, single_output=False).interval(level)
+        return lower, upper
+    return conf.next_interval(conformal, components, level, model.settings.delay)
+
+
 def _parts(n: int) -> list[slice]:
     return [slice(i, i + PREDICT_ROWS) for i in range(0, n, PREDICT_ROWS)]
 
@@ -362,10 +386,16 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
     if time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
-        ens.learn(model.ensemble, model.state, _x(model, x), model.scaling.standardise_y(y), n_threads)
+        rows = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
+        weighed = ens.Weighed(*ens.learn_few(model.ensemble, model.state, rows), rows.y)
         model.batch = None
+        if model.conformal is not None or model.changes is not None:
+            model.unfollowed = (*model.unfollowed, weighed)
+        if len(model.unfollowed) >= MOST_UNFOLLOWED:
+            _catch_up(model)
         return
-    if not model.is_warming_up or model.waiting is not None or model.clock is not None:
+    is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
+    if not model.is_warming_up or is_followed:
         for _ in _pass(model, x, y, n_threads, None, time):
             pass
         return
@@ -394,6 +424,8 @@ def _pass(
 ) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
     _check_shapes(model, x, y)
+    if model.conformal is not None and level is not None:
+        model.conformal.number_of(level)
     times = checked_times(model.clock, time, len(x))
     if _is_quick(model, len(x)):
         n_before = model.state.rows[0]
@@ -455,10 +487,43 @@ def _learn_rows(
     model: Online, x: Float, y: Float, n_threads: int, level: float | None, times: Float | None
 ) -> Iterator[Predictions]:
     x, y = _x(model, x), model.scaling.standardise_y(y)
-    options = ens.PassOptions(n_threads, level, is_live=not model.is_warming_up)
+    followers = _followers(model, times)
+    options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
     for predictions in ens.learn_chunks(model.ensemble, model.state, x, y, options, steps):
+        _keep_followers(model, followers)
         yield in_user_units(predictions, model.ensemble, model.scaling)
+
+
+def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
+    """``conformal`` and ``changes`` after all rows that were learned. Changes nothing."""
+    if not model.unfollowed:
+        return model.conformal, model.changes
+    rows = ens.Weighed.concatenate(model.unfollowed)
+    span = chg.Span(model.n_seen - len(rows.y))
+    followers = ens.Followers(model.conformal, model.changes, span)
+    ens.completed(model.ensemble, *rows, ens.PassOptions(followers=followers))
+    return followers.conformal, followers.changes
+
+
+def _catch_up(model: Online) -> None:
+    (model.conformal, model.changes), model.unfollowed = followed(model), ()
+
+
+def _followers(model: Online, times: Float | None) -> ens.Followers | None:
+    """What follows the next rows."""
+    _catch_up(model)
+    if model.conformal is None and model.changes is None:
+        return None
+    span = chg.Span(model.n_seen, times, model.settings.delay)
+    # Before the first label has come there is a refit to come, and nothing before it.
+    is_blind = model.is_warming_up and not len(model.kept_x)
+    return ens.Followers(model.conformal, model.changes, span, is_blind, model.is_warming_up)
+
+
+def _keep_followers(model: Online, followers: ens.Followers | None) -> None:
+    if followers is not None:
+        model.conformal, model.changes = followers.conformal, followers.changes
 
 
 def _learn_late(
@@ -469,10 +534,12 @@ def _learn_late(
     ensemble, before = model.experts.ensemble, model.waiting
     steps = _steps(model, times)
     new = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
-    options = ens.PassOptions(level=level, is_timed=steps is not None)
+    followers = _followers(model, times)
+    options = ens.PassOptions(level=level, is_timed=steps is not None, followers=followers)
     found, after = learn_delayed(
         ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
     )
+    _keep_followers(model, followers)
     rows_x, rows_y = np.concatenate([before.x, x]), np.concatenate([before.y, y])
     n_arrived = len(rows_x) - len(after.x)
     model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
@@ -503,6 +570,7 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     """
     _check_shapes(model, x, label.y)
     draft = replace(model, state=model.state.copy())
+    _catch_up(draft)
     if draft.clock is not None:
         label, time = _spaced(draft.clock, label, time)
     elif label.n_steps > 0:
@@ -512,11 +580,29 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     if model.rows_bring_lags and label.asked is not None:
         label = label._replace(asked=label.asked._replace(lags=np.empty((1, 0))))
     learn_asked_row(draft.ensemble, draft.state, _x(model, x), model.scaling.standardise_y(label.y), label)
+    _follow_late(draft, label)
     _move_clock(draft, time)
     if draft.is_warming_up:
         _keep(draft, x, label.y)
     _let_go_of_times(draft)
     model.__dict__.update(draft.__dict__)
+
+
+def _follow_late(model: Online, label: Label) -> None:
+    """What follows the labels of rows, where one comes late: judged by the answer that was given."""
+    if label.asked is None or (model.conformal is None and model.changes is None):
+        return
+    dist = late_mixture(model.ensemble, label.asked)
+    pit = dist.cdf(label.y).reshape(label.y.shape)
+    if model.conformal is not None and label.interval is not None:
+        components = Components(dist.weights, dist.loc, dist.scale, dist.dof)
+        score = float(conf.scores_of(components, label.y, pit)[0, 0])
+        model.conformal = conf.learn_late(model.conformal, score, label.interval, float(label.y[0, 0]))
+    if model.changes is not None and not model.is_warming_up:
+        centre, scale = label.asked.units
+        predicted = (dist.mean.reshape(pit.shape) - centre) / scale
+        new = np.concatenate([chg.scores_from(pit), predicted], axis=1)
+        model.changes = chg.watch(model.changes, new, chg.Span(model.n_seen - 1))
 
 
 def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:

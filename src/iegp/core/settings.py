@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iegp.core.compute.tolerances import MAX_DELAY, MAX_LAG
+from iegp.core.compute.tolerances import LARGEST_LEVEL, LEAST_LEVEL, MAX_DELAY, MAX_LAG
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import named
@@ -54,6 +54,8 @@ class Settings:
     delay: int = 0
     lags: tuple[int, ...] = ()
     drift_per: str = "row"
+    conformal: tuple[float, ...] = ()
+    """Levels that intervals keep; none: they are those of the ensemble."""
     auto_lags: bool = False
     """Whether the last refit of the warm-up adds seasonal lags to these."""
 
@@ -72,6 +74,7 @@ class Settings:
         if self.delay > MAX_DELAY:
             raise InputError(f"delay={self.delay} is more than {MAX_DELAY}: so many rows would be kept in memory")
         _check_lags(self.lags, self.delay)
+        _check_levels(self.conformal, self.likelihood)
         if self.auto_lags and not (self.lags and self.warmup):
             raise InputError(
                 f"lags='auto' looks for seasons in the warm-up rows, and warmup={self.warmup}; give it rows, such as "
@@ -122,6 +125,9 @@ class Settings:
         """Plain data, ready for JSON."""
         config = dict(self.__dict__)
         config["kernels"] = [kernel.to_config() for kernel in self.kernels]
+        if not self.conformal:
+            # So that files of models without it stay the same.
+            del config["conformal"]
         return config
 
     @classmethod
@@ -131,11 +137,22 @@ class Settings:
         switch = config["switch_prob"]
         config["kernels"] = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         config["lags"] = tuple(config.get("lags", ()))
+        config["conformal"] = tuple(map(float, config.get("conformal", ())))
         config["drift_var"] = tuple(config["drift_var"])
         config["noise_forgetting"] = tuple(tuple(r) if isinstance(r, list) else r for r in config["noise_forgetting"])
         config["sharpness"] = tuple(config.get("sharpness", (1.0,)))
         config["switch_prob"] = tuple(map(tuple, switch)) if isinstance(switch, list) else switch
         return cls(**config)
+
+
+def _check_levels(levels: tuple[float, ...], likelihood: str) -> None:
+    wanted = f"numbers from {LEAST_LEVEL:g} to {LARGEST_LEVEL:g}, such as (0.8, 0.95)"
+    for level in levels:
+        check_range("conformal_levels", level, LEAST_LEVEL, LARGEST_LEVEL, wanted)
+    if tuple(sorted(set(levels))) != levels:
+        raise InputError(f"conformal_levels={levels!r} must increase, each once")
+    if levels and likelihood != "gaussian":
+        raise InputError(f"conformal is for labels that are numbers, not for those of the likelihood {likelihood!r}")
 
 
 def _check_lags(lags: tuple[int, ...], delay: int) -> None:

@@ -15,6 +15,9 @@ class Default(NamedTuple):
     lags: int = 0
 
 
+# Levels that conformal intervals keep.
+CONFORMAL_LEVELS = (0.95,)
+
 # Drifts by their units.
 DRIFT_VARS = {"target": (0.0, 1e-3, 1e-2, 1e-1), "prior": (0.0, 1e-4, 5e-3)}
 

@@ -13,7 +13,7 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-from iegp.estimators.defaults import AUTO_LAGS, DRIFT_VARS, Default
+from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, DRIFT_VARS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
@@ -52,6 +52,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
+        conformal=_conformal(parameters.get("conformal"), parameters.get("conformal_levels", ())),
         auto_lags=_is_auto(parameters.get("lags")),
     )
 
@@ -152,6 +153,18 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
     return tuple(range(delay + 1, delay + 1 + min(_plain(value), MAX_LAG + 1)))
 
 
+def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
+    """Levels that intervals keep, in order."""
+    if kind not in (None, "online"):
+        raise InputError(f"conformal={kind!r} is not known; use 'online', or None for the intervals of the ensemble")
+    if kind is None:
+        return ()
+    several = _ladder(levels)
+    if not several or not all(isinstance(level, int | float) for level in several):
+        raise InputError(f"conformal_levels={levels!r} must be a number such as 0.95, or several")
+    return tuple(sorted(map(float, several)))
+
+
 def _is_auto(lags: Any) -> bool:
     return isinstance(lags, str) and lags == "auto"
 
@@ -170,6 +183,8 @@ def _flag(name: str, value: Any) -> bool:
 def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     """Constructor arguments with these names that lead to ``settings``: the inverse of :func:`settings_from`."""
     given = dict(vars(settings)) | {"random_state": settings.seed, "switch_prob": settings.switch_array()}
+    given["conformal"] = "online" if settings.conformal else None
+    given["conformal_levels"] = settings.conformal or CONFORMAL_LEVELS
     for name in ("prior_var", "noise_var", "overdispersion"):
         given[name] = "evidence" if given[name] is None else given[name]
     if settings.auto_lags:
@@ -184,7 +199,7 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     config = dict(parameters)
     kernels = config["kernels"]
     config["kernels"] = None if kernels is None else [kernel.to_config() for kernel in _kernels(kernels)]
-    for name in ("drift_var", "noise_forgetting", "sharpness", "order"):
+    for name in ("drift_var", "noise_forgetting", "sharpness", "order", "conformal_levels"):
         if name in config:
             config[name] = _plain(config[name])
     if not all(isinstance(label, bool | int | float | str) for label in config.get("order") or ()):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from iegp._writers import one_writer
 from iegp.core import model as online
+from iegp.core.changes import Change
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import gone_live
 from iegp.core.kernels import Kernel
@@ -20,7 +21,15 @@ from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import NoiseSetting, check_whole
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import DRIFT_VARS, N_FREQUENCIES, NOISE_FORGETTING, REGRESSION, STACKING_RATE
+from iegp.estimators.checks import check_level
+from iegp.estimators.defaults import (
+    CONFORMAL_LEVELS,
+    DRIFT_VARS,
+    N_FREQUENCIES,
+    NOISE_FORGETTING,
+    REGRESSION,
+    STACKING_RATE,
+)
 from iegp.estimators.function_samples import FunctionSamples
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
@@ -100,6 +109,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         ``"auto"`` is 3, and at the end of the warm-up seasonal lags where the autocorrelation of its labels shows them
         and the evidence gains; ``lags_`` says which. Terms of kernels see lags unless they say ``lags=False``. ``None``
         is 3 for the default model (``kernels=None`` with stacking weights), else 0.
+    conformal : {"online"} or None, default=None
+        ``"online"`` keeps the long-run coverage of intervals at their level, whatever the stream does: their ends on
+        the scale of the ensemble's quantiles follow how often labels were missed (``docs/how-to/coverage.md``). Means,
+        standard deviations and everything learned stay as they are. ``None`` takes the quantiles as they are.
+    conformal_levels : float or sequence of float, default=(0.95,)
+        Only with ``conformal="online"``: the levels that are kept, from 0.1 to 0.999. Intervals of other levels are
+        refused.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -116,6 +132,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Kernel, frequencies, prior_var, noise_var, drift_var of each, in the order of ``expert_weights_``.
     n_samples_seen_ : int
         Rows learned so far.
+    changes_, n_changes_ : list of Change, int
+        The last 100 changes of the stream that were noticed, with ``row``, ``time``, ``kind`` ("level", "noise",
+        "relation") and ``strength``; and how many there were (``docs/changes.md``).
     n_features_in_, feature_names_in_
         As in scikit-learn.
     model_, labels_, single_output_
@@ -161,6 +180,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         learn_warmup: bool = True,
         delay: int = 0,
         lags: int | Sequence[int] | str | None = None,
+        conformal: str | None = None,
+        conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -184,6 +205,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.learn_warmup = learn_warmup
         self.delay = delay
         self.lags = lags
+        self.conformal = conformal
+        self.conformal_levels = conformal_levels
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -251,7 +274,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         level : float, default=0.95
-            Probability of the central interval.
+            Probability of the central interval; with ``conformal="online"`` one of ``conformal_levels``.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -424,6 +447,18 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         return estimator
 
     @property
+    def changes_(self) -> list[Change]:
+        """The last changes of the stream that were noticed, 100 at most, newest last; none during the warm-up."""
+        _, changes = online.followed(self._fitted())
+        return [] if changes is None else changes.since(0)
+
+    @property
+    def n_changes_(self) -> int:
+        """How many changes were noticed, also those that are no longer listed."""
+        _, changes = online.followed(self._fitted())
+        return 0 if changes is None else changes.n_changes
+
+    @property
     def single_output_(self) -> bool:
         """Whether y is one-dimensional."""
         return self.labels_.single_output
@@ -557,6 +592,54 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         rows, times = self._rows_to_predict(X, check_input, time)
         dist = online.predict(self.model_, rows, horizon, times)
         return Mixture.unchecked(dist.weights, dist.loc, dist.scale, dist.dof, self.single_output_)
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        level: float = LEVEL,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        *,
+        horizon: int | None = None,
+    ) -> tuple[Float, Float]:
+        """Predict an interval for each row's target, as if the row came next. Changes nothing.
+
+        With ``conformal="online"`` its ends are those that keep their level in :meth:`prequential`; else it is the
+        central interval of :meth:`predict_dist`.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows of finite numbers.
+        level : float, default=0.95
+            Probability of the interval; with ``conformal="online"`` one of ``conformal_levels``.
+        check_input : bool, default=True
+            As in :meth:`partial_fit`.
+        time : array-like (n,), default=None
+            As in :meth:`predict`.
+        horizon : int, default=None
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Ends of the intervals, in the shape and units of y.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iegp import IEGPRegressor
+        >>> from iegp.kernels import RBF
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, conformal="online", random_state=0)
+        >>> lower, upper = model.fit(X, np.sin(X[:, 0])).predict_interval([[0.0], [1.0]])
+        >>> bool((lower < upper).all())
+        True
+        """
+        rows, times = self._rows_to_predict(X, check_input, time)
+        check_level(level)
+        lower, upper = online.interval(self.model_, online.predict(self.model_, rows, horizon, times), float(level))
+        return (lower[:, 0], upper[:, 0]) if self.single_output_ else (lower, upper)
 
     def sample_functions(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None, *, horizon: int | None = None

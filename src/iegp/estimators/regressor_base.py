@@ -37,6 +37,7 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}
+        own["changes"] = () if self.model_.changes is None else tuple(self.model_.changes.since(n_before))
         return PrequentialRun.of_predictions(predictions, targets, single, **own)
 
     def _read(self, y: ArrayLike, extra: Any, reset: bool) -> Labels:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iegp._imports import on_demand, optional
+from iegp.core.changes import Change
 from iegp.core.predictions import Predictions
 from iegp.evaluate.classification import brier, error_rate, expected_calibration_error
 from iegp.evaluate.metrics import coverage, mean_crps, nmse, normal_crps, pnll
@@ -111,9 +112,11 @@ class Summary(dict[str, float]):
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Arrays, or indices of data frames, one after another."""
+    """Arrays, tuples, or indices of data frames, one after another."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
+    if isinstance(parts[0], tuple):
+        return tuple(entry for part in parts for entry in part)
     return parts[0].append(parts[1:]) if len(parts) > 1 else parts[0]
 
 
@@ -239,6 +242,8 @@ class PrequentialRun(NumberRun):
         Index of the rows, where they came as a data frame.
     n_before : int, default=0
         Rows that the model had seen before the first of these.
+    changes : tuple of Change, default=()
+        Changes of the stream that were noticed in these rows, the last 100; rows are counted from the model's first.
     """
 
     mean: Float
@@ -253,6 +258,7 @@ class PrequentialRun(NumberRun):
     pit: Float | None = None
     index: Any = None
     n_before: int = 0
+    changes: tuple[Change, ...] = ()
 
     def __repr__(self) -> str:
         if len(self) <= self.n_blind:

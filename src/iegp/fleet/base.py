@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import numpy as np
 
 from iegp._writers import one_writer
-from iegp.core.model import Online
+from iegp.core.model import Online, followed
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
 from iegp.errors import InputError
@@ -110,21 +110,23 @@ class LocalFleet(FleetBase):
     """
 
     dtype: str
-    knows_delay = False
-    """Whether rows of a key can wait for their labels."""
+    is_plain = True
+    """Whether rows of a key cannot wait for their labels, nor intervals keep their level."""
 
     def _begin(self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str) -> None:
         """Start without keys; the states that an engine allocates begin as that of ``model``."""
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
         self.dtype = dtype
-        self._model, self.single_output, self.feature_names = model, single_output, names
+        # Keys are not watched for changes.
+        self._model = replace(model, conformal=followed(model)[0], changes=None, unfollowed=())
+        self.single_output, self.feature_names = single_output, names
         self._slot_of: dict[Key, int] = {}
         self._allocate()
 
     def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
-        taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.knows_delay)
+        taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.is_plain)
         state = taken.model.state.copy()
         # A new key has no labels yet; those that the template has seen are of other keys.
         model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
@@ -284,7 +286,12 @@ class LocalFleet(FleetBase):
 
     def _restore(self, stored: fleet_file.Stored) -> Self:
         """Restore the contents of a file."""
-        if stored.model.settings.delay and not self.knows_delay:
+        if stored.model.settings.conformal and self.is_plain:
+            raise InputError(
+                "the file holds a fleet with conformal='online', which tracks how often labels are missed; "
+                f"load it with iegp.Fleet, not with {type(self).__name__}"
+            )
+        if stored.model.settings.delay and self.is_plain:
             raise InputError(
                 f"the file holds a fleet with delay={stored.model.settings.delay}, whose rows wait; "
                 f"load it with iegp.Fleet, not with {type(self).__name__}"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.model import Online
 from iegp.core.state import State
@@ -118,6 +119,8 @@ def _check(stored: Stored, dtypes: tuple[str, ...]) -> None:
         raise ValueError(f"there are {len(stored.keys)} keys, but {n_keys} states")
     if model.settings.delay:
         _check_waiting(stored)
+    if model.settings.conformal and stored.keys:
+        _check_conformal(stored)
 
 
 def _check_page(stored: Stored, number: int) -> int:
@@ -129,6 +132,31 @@ def _check_page(stored: Stored, number: int) -> int:
     fields |= {name: fields[name]._replace(dtype=stored.dtype) for name in BELIEFS}
     check_arrays(under(f"page.{number}.", fields), stored.arrays)
     return n_keys
+
+
+def conformal_arrays(conformal: list[Conformal]) -> Arrays:
+    """What intervals of all keys remember, one key after another; those that wait as the rows that do."""
+    return {
+        "keys.conformal.track": np.stack([own.track for own in conformal]),
+        "keys.conformal.waiting": np.concatenate([own.waiting for own in conformal]),
+    }
+
+
+def conformal_from(stored: Stored) -> list[Conformal]:
+    """The inverse, of arrays that were checked."""
+    own = part_of(stored.arrays, "keys.conformal")
+    counts = stored.arrays.get("late.count", np.zeros(len(stored.keys), dtype=np.int64))
+    waiting = np.split(own["waiting"], np.cumsum(counts)[:-1])
+    levels = np.array(stored.model.settings.conformal)
+    pairs = zip(own["track"], waiting, strict=True)
+    return [Conformal(levels, track.copy(), rows.copy()) for track, rows in pairs]
+
+
+def _check_conformal(stored: Stored) -> None:
+    model, n_keys = stored.model, len(stored.keys)
+    n_waiting = int(stored.arrays["late.count"].sum()) if model.settings.delay else 0
+    fields = ensemble_schema.conformal_schema(model.settings, model.n_outputs, n_waiting, n_keys)
+    check_arrays(under("keys.", fields), stored.arrays)
 
 
 def waiting_arrays(waiting: list[Waiting]) -> Arrays:

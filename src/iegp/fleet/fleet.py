@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +16,10 @@ from iegp.core import ensemble as ens
 from iegp.core import keyed
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
+from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.model import Online, to_user_mixture
-from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
+from iegp.core.predictions import Predictions, allocate_predictions, in_user_units, some_rows
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
@@ -70,7 +72,7 @@ class Fleet(LocalFleet):
     (['fan', 'pump'], (1,))
     """
 
-    knows_delay = True
+    is_plain = False
 
     def __init__(
         self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", n_jobs: int | None = None
@@ -85,11 +87,15 @@ class Fleet(LocalFleet):
         self._pages = Pages(self._model.state, self.dtype)
         self._waiting: list[Waiting] = []
         """With a delay: the rows of each key that wait for their labels."""
+        self._conformal: list[Conformal] = []
+        """Where intervals keep their level: what each key tracks."""
 
     def _grow(self, n_more: int) -> None:
         self._pages.grow(n_more)
         if self._model.waiting is not None:
             self._waiting += [self._model.waiting] * n_more
+        if self._model.conformal is not None:
+            self._conformal += [self._model.conformal] * n_more
 
     def _state(self, slot: int) -> State:
         return self._pages.state(slot)
@@ -116,13 +122,18 @@ class Fleet(LocalFleet):
         return learned | {key: learned[key] + len(rows.x) for key, rows in waiting}
 
     def online(self, key: Key) -> Online:
-        model = super().online(key)
-        return replace(model, waiting=self._waiting[self._slot_of[key]]) if self._waiting else model
+        model, slot = super().online(key), self._slot_of[key]
+        if self._conformal:
+            model.conformal = self._conformal[slot]
+        return replace(model, waiting=self._waiting[slot]) if self._waiting else model
 
     def put(self, key: Key, model: Online) -> None:
         super().put(key, model)
         if model.waiting is not None:
             self._waiting[self._slot_of[key]] = model.waiting
+        conformal, _ = online.followed(model)
+        if conformal is not None:
+            self._conformal[self._slot_of[key]] = conformal
 
     # -- learning --------------------------------------------------------------------------------------------------
 
@@ -150,6 +161,8 @@ class Fleet(LocalFleet):
             One prediction per row, in the order of the rows.
         """
         check_level(level)
+        if self._model.conformal is not None and level is not None:
+            self._model.conformal.number_of(level)
         rows = self._check_rows(X)
         names = check_keys(keys, len(rows))
         labels = self._check_labels(y, len(rows))
@@ -171,7 +184,8 @@ class Fleet(LocalFleet):
         routed = route(slots, self._pages.keys_per_page, n_threads)
         x, y = x[routed.order], y[routed.order]
         out = allocate_predictions(ensemble, len(x))
-        mixture = _components(0 if level is None else len(x), ensemble.n_experts, self._model.n_outputs)
+        has_mixture = level is not None or bool(self._conformal)
+        mixture = _components(len(x) if has_mixture else 0, ensemble.n_experts, self._model.n_outputs)
         learn = keyed.learn_keys if self.dtype == "float64" else keyed.learn_keys_in_float32
 
         def work(task: Task) -> None:
@@ -179,9 +193,24 @@ class Fleet(LocalFleet):
             learn(ensemble, self._pages.pages[task.page], rows, out, mixture)
 
         run_tasks(work, routed.tasks, n_threads)
-        if level is not None:
-            out = ens.with_intervals(out, mixture._replace(weights=out.weights), y, level)
+        mixture = mixture._replace(weights=out.weights)
+        if self._conformal:
+            out = self._follow(ens.with_pit(out, mixture, y), mixture, y, slots[routed.order], level)
+        elif level is not None:
+            out = ens.with_intervals(out, mixture, y, level)
         return Predictions(*(_sorted_back(part, routed.order) if len(part) else part for part in out))
+
+    def _follow(self, out: Predictions, mixture: Components, y: Float, slots: Int, level: float | None) -> Predictions:
+        """Intervals that keep their level, key by key; rows are sorted by key."""
+        edges = np.flatnonzero(np.diff(slots, prepend=-1, append=-1))
+        parts = [some_rows(out, 0, 0)] if not len(slots) else []
+        for a, b in pairwise(edges.tolist()):
+            followers = ens.Followers(self._conformal[slots[a]])
+            components = Components(*(array[a:b] for array in mixture))
+            parts.append(followers.follow(some_rows(out, a, b), components, y[a:b], level))
+            assert followers.conformal is not None
+            self._conformal[slots[a]] = followers.conformal
+        return Predictions.concatenate(parts)
 
     def _learn_late(self, names: list[Key], x: Float, y: Float, level: float | None) -> Predictions:
         """The same with a delay: what a single model does, key by key, in the units of y."""
@@ -217,6 +246,52 @@ class Fleet(LocalFleet):
                 for array, part in zip(whole, parts, strict=True):
                     array[chosen] = part
         return to_user_mixture(self._model.scaling, Mixture.unchecked(*whole, self.single_output))
+
+    def predict_interval(self, keys: Any, X: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
+        """Predict an interval for each row with the model of its key. Changes nothing.
+
+        Parameters
+        ----------
+        keys : str, int or sequence of them (n,)
+            One per row, or one for all. A key that is not in the fleet is predicted by the template.
+        X : array-like (n, d)
+            Rows.
+        level : float, default=0.95
+            Probability of the interval; one that the template keeps, if it has ``conformal="online"``.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Ends of the intervals, in the shape and units of y.
+        """
+        dist = self.predict_dist(keys, X)
+        return self.interval(check_keys(keys, len(dist)), dist, level)
+
+    def interval(self, names: list[Key], dist: Mixture, level: float) -> tuple[Float, Float]:
+        """Compute the intervals of rows with a known distribution.
+
+        Parameters
+        ----------
+        names : list of str or int
+            Keys of the rows.
+        dist : Mixture
+            As :meth:`predict_dist` gave it.
+        level : float
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Ends of the intervals, in the shape and units of y.
+        """
+        if self._model.conformal is None:
+            return dist.interval(level)
+        lower, upper = np.empty((2, len(dist), self._model.n_outputs))
+        for key, rows in _rows_by_key(names):
+            own = self._conformal[self._slot_of[key]] if key in self else self._model.conformal
+            model = replace(self._model, conformal=own)
+            lower[rows], upper[rows] = online.interval(model, dist[np.array(rows)], level)
+        return (lower[:, 0], upper[:, 0]) if self.single_output else (lower, upper)
 
     def _predict_late(self, names: list[Key], x: Float) -> Mixture:
         """The same with a delay, key by key: every label that was handed over is known."""
@@ -313,17 +388,22 @@ class Fleet(LocalFleet):
         for i in range(0, len(keys), self._pages.keys_per_page):
             part = slice(i, i + self._pages.keys_per_page)
             self._pages.put(places[part], source._pages.take(slots[part]))
-        if source._waiting:
-            for slot, place in zip(slots, places, strict=True):
+        for slot, place in zip(slots, places, strict=True):
+            if source._waiting:
                 self._waiting[place] = source._waiting[slot]
+            if source._conformal:
+                self._conformal[place] = source._conformal[slot]
 
     def _more_arrays(self) -> Arrays:
-        return fleet_file.waiting_arrays(self._waiting) if self._waiting else {}
+        arrays = fleet_file.waiting_arrays(self._waiting) if self._waiting else {}
+        return arrays | (fleet_file.conformal_arrays(self._conformal) if self._conformal else {})
 
     def _restore(self, stored: fleet_file.Stored) -> Self:
         super()._restore(stored)
         if self._waiting:
             self._waiting = fleet_file.waiting_from(stored)
+        if self._conformal:
+            self._conformal = fleet_file.conformal_from(stored)
         return self
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from iegp.core import late
 from iegp.core import model as online
+from iegp.core.changes import Change
 from iegp.core.late import Asked
 from iegp.core.model import Online
 from iegp.core.predictions import Predictions
@@ -97,6 +98,11 @@ class KeyedLearner:
         return self.shared.model
 
     @property
+    def noticed(self) -> list[tuple[int, Change]]:
+        """Changes in rows that all keys share; the models of keys are not watched."""
+        return [] if self.fleet is not None else self.shared.noticed
+
+    @property
     def classes(self) -> tuple[str, ...]:
         return ()
 
@@ -157,12 +163,8 @@ class KeyedLearner:
         if self.fleet is None:
             return self.shared.predict(self._with_lags(x, keys or ())[0])
         if any(key in self.recent or (key in self.clocks and self.clocks[key].behind) for key in set(keys or ())):
-            return self._mixed(self._ask(x, keys or (), moves=False)[0])
-        dist = self.fleet.predict_dist(list(keys or ()), self._filled(x))
-        mean, std = dist.mean, dist.std
-        cheap = self.shared.cheap_intervals
-        lower, upper = self.shared.normal_interval(mean, std) if cheap else dist.interval(self.shared.level)
-        return predictions_of(np.full(len(x), np.nan), mean=mean, std=std, lower=lower, upper=upper)
+            return self._mixed(self._ask(x, keys or (), moves=False)[0], keys or ())
+        return self._of_numbers(self.fleet.predict_dist(list(keys or ()), self._filled(x)), keys or ())
 
     def _catch_up(self, keys: tuple[str, ...]) -> None:
         """Rows that were asked since the last of their key have passed; those that come now are learned."""
@@ -183,7 +185,9 @@ class KeyedLearner:
             self.clocks.update(dict.fromkeys(names, self.shared.clock))
             return self.shared.ask(self._with_lags(x, names)[0], wanted)
         asked, places = self._ask(x, names, moves=True)
-        return Answered(self._mixed(asked), [row if w else None for row, w in zip(asked, wanted, strict=True)], places)
+        return Answered(
+            self._mixed(asked, names), [row if w else None for row, w in zip(asked, wanted, strict=True)], places
+        )
 
     def _ask(self, x: Float, keys: tuple[str, ...], moves: bool) -> tuple[list[Asked], list[int]]:
         """What the experts of its key answer to each row; the clocks move if the rows have come."""
@@ -204,9 +208,15 @@ class KeyedLearner:
                 self.clocks[key] = clock
         return [found[i][0] for i in range(len(keys))], [found[i][1] for i in range(len(keys))]
 
-    def _mixed(self, asked: list[Asked]) -> Predictions:
+    def _mixed(self, asked: list[Asked], keys: tuple[str, ...]) -> Predictions:
         ensemble = self.model.experts.ensemble
-        return self.shared.of_numbers(Mixture.concatenate([late.mixture(ensemble, row) for row in asked]))
+        return self._of_numbers(Mixture.concatenate([late.mixture(ensemble, row) for row in asked]), keys)
+
+    def _of_numbers(self, dist: Mixture, keys: tuple[str, ...]) -> Predictions:
+        assert self.fleet is not None
+        if self.model.conformal is None:
+            return self.shared.of_numbers(dist)
+        return self.shared.of_numbers(dist, self.fleet.interval(list(keys), dist, self.shared.level))
 
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
         """Learn a row that was asked before, whose label has come; the answer that was given is scored."""

@@ -27,8 +27,11 @@ class Taken(NamedTuple):
     feature_names: tuple[str, ...] | None
 
 
-def take(template: Template, what: str, instead: str, knows_delay: bool = False) -> Taken:
-    """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot."""
+def take(template: Template, what: str, instead: str, is_plain: bool = True) -> Taken:
+    """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot.
+
+    ``is_plain`` refuses what only some engines have: a delay, and intervals that keep their level.
+    """
     if not hasattr(template, "model_"):
         raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
     model = template.model_
@@ -36,7 +39,12 @@ def take(template: Template, what: str, instead: str, knows_delay: bool = False)
         raise InputError(
             f"{what} of {type(template).__name__} is not possible; only IEGPRegressor can be a template, {instead}"
         )
-    if model.settings.delay and not knows_delay:
+    if model.settings.conformal and is_plain:
+        raise InputError(
+            f"{what} of a model with conformal='online' is not possible: it does not track how often labels are "
+            "missed; use conformal=None, an iegp.Fleet, or one estimator per key"
+        )
+    if model.settings.delay and is_plain:
         raise InputError(
             f"{what} of a model with delay={model.settings.delay} is not possible: its rows do not wait for their "
             "labels; use delay=0, an iegp.Fleet, or one estimator per key"

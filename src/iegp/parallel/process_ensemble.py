@@ -151,7 +151,7 @@ class ProcessEnsemble:
             work = allocate_workspace(ensemble, active_experts(ensemble, state), x, y, 0)
             self._pool.learn(x, y, work.active.beliefs, Ahead(work.means, work.variances))
             ens.weigh(ensemble, state, None, work, predictions)
-        return ens.completed(ensemble, ens.expert_predictions(work), y, predictions, level)
+        return ens.completed(ensemble, predictions, ens.expert_predictions(work), y, ens.PassOptions(level=level))
 
     # -- predicting ------------------------------------------------------------------------------------------------
 

@@ -15,9 +15,9 @@ from iegp.report import svg
 from iegp.report.about import About
 from iegp.report.blocks import Cell, Chart, Head, Key, Panel, Panels, Section, Table
 from iegp.report.chart import chart
-from iegp.report.page import fill_page
+from iegp.report.page import Top, document
 from iegp.report.scales import Axis, fitted, linear, percentages
-from iegp.report.text import number, percent, short
+from iegp.report.text import number, percent
 from iegp.storage.model_file import replace_atomically
 from iegp.typing import Float
 
@@ -73,25 +73,21 @@ def render_forecast_report(source: str, target: str, found: Sequence[SeriesForec
     """Render the page as the text of an HTML file."""
     about = About(f"Forecast of {target}", source, target, "forecast", "", 0, versions={"iegp": version("iegp")})
     facts = [("Source", source), ("Target", target), ("Series", f"{len(found):,}")]
-    verdict = found[0].verdict if len(found) == 1 else f"{len(found):,} series, a sentence on each below."
-    return fill_page(about, verdict, facts, [], [_series(place, one, target) for place, one in enumerate(found)])
+    sections = [_series(place, series, target) for place, series in enumerate(found)]
+    return document(about, Top(found[0].verdict if len(found) == 1 else "", facts, []), sections)
 
 
 def _series(place: int, series: SeriesForecast, target: str) -> Section:
     name = series.name or target
+    made = Section(f"series-{place}", name, series.verdict, link=name)
     fan = Panel("Newest forecast", "Rows before the origin, and what is expected after it.", [_fan(series, target)])
-    made = Section(f"series-{place}", short(name), series.verdict, link=short(name))
     if not np.any(series.run.is_scored):
         return made.holding(fan)
-    scores = Panels(
-        [
-            Panel("Error by horizon", "Mean absolute error over all origins; lower is better.", [_errors(series)]),
-            Panel(
-                "Coverage by horizon", "Share of labels inside their interval, over all origins.", [_coverage(series)]
-            ),
-        ]
+    errors = Panel("Error by horizon", "Mean absolute error over all origins; lower is better.", [_errors(series)])
+    inside = Panel(
+        "Coverage by horizon", "Share of labels inside their interval, over all origins.", [_coverage(series)]
     )
-    return made.holding(fan, scores, _table(series))
+    return made.holding(fan, Panels([errors, inside]), _table(series))
 
 
 def _fan(series: SeriesForecast, target: str) -> Chart:
@@ -139,11 +135,11 @@ def _coverage(series: SeriesForecast) -> Chart:
 
 
 def _table(series: SeriesForecast) -> Table:
-    naive, run = series.naive, series.run
+    naive = series.naive
     heads = [Head(text) for text in ("rows ahead", "forecast", "lower", "upper", "error", *naive, "inside")]
-    columns = [series.mean, series.lower, series.upper, run.mae, *naive.values()]
+    columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
     lines = [
-        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(run.coverage[k]))]
-        for k in range(run.horizon)
+        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(series.run.coverage[k]))]
+        for k in range(len(series.mean))
     ]
     return Table(heads, [[Cell(text) for text in line] for line in lines], _SHOWN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -62,27 +61,29 @@ def render_report(digest: Digest, about: About) -> str:
 def render(shown: Snapshot, live: bool = False) -> str:
     """Render a page; with ``live`` it replaces itself while the run goes on."""
     results, about, by_key = shown
-    made = cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys)
-    return fill_page(about, verdict(results, about), _facts(results, about), made, _sections(shown), live)
+    tiles = cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys)
+    top = Top(verdict(results, about), _facts(results, about), tiles)
+    return document(about, top, _sections(shown), live)
 
 
-def fill_page(
-    about: About,
-    verdict: str,
-    facts: Sequence[tuple[str, str]],
-    cards: Sequence[Card],
-    sections: Sequence[Section],
-    live: bool = False,
-) -> str:
-    """Render the template of a page with these parts."""
+class Top(NamedTuple):
+    """What a page begins with."""
+
+    verdict: str
+    facts: list[tuple[str, str]]
+    cards: list[Card]
+
+
+def document(about: About, top: Top, sections: list[Section], live: bool = False) -> str:
+    """Render an HTML file with style and script."""
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             about=about,
-            verdict=verdict,
-            facts=facts,
-            cards=cards,
+            verdict=top.verdict,
+            facts=top.facts,
+            cards=top.cards,
             sections=sections,
             links=[(section.anchor, section.link) for section in sections],
             live=live,

@@ -14,14 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core import changes
 from iegp.core.compute.tolerances import (
+    CHANGE_THRESHOLD,
     FARTHEST_LINEAR,
+    FARTHEST_SCORE,
+    FARTHEST_WATCHED,
+    LARGEST_DEBT,
     LARGEST_FREQUENCY,
     LARGEST_SQUARE,
     LONGEST_GAP,
     MAX_LAG,
     MOST_SEASONS,
     N_DRAWS,
+    ROWS_AFTER_CHANGE,
 )
 from iegp.core.expert import noise
 from iegp.core.features import Basis
@@ -371,6 +377,47 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
         "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
     }
+
+
+def conformal_schema(settings: Settings, n_outputs: int, n_waiting: int, n_keys: int | None = None) -> dict[str, Field]:
+    """What intervals that keep their level remember (:class:`iegp.core.conformal.Conformal`); or that of keys."""
+    n_levels, front = len(settings.conformal), () if n_keys is None else (n_keys,)
+    low = (0.0, -FARTHEST_SCORE, -LARGEST_DEBT, 0.0)
+    high = (FARTHEST_SCORE, FARTHEST_SCORE, LARGEST_DEBT, schema.LARGEST_COUNT)
+    answers = np.array([FARTHEST_SCORE, *np.ones(n_levels)])
+    sides = Rule("be -1, 0 or 1 beside the score", lambda a: np.isin(a, (-1.0, 0.0, 1.0)) | (answers > 1.0))
+    return {
+        "conformal.track": Field((*front, n_levels, n_outputs, 4), low, high),
+        "conformal.waiting": Field((n_waiting, n_outputs, 1 + n_levels), -answers, answers, gaps=True, rules=(sides,)),
+    }
+
+
+def changes_schema(n_outputs: int, n_waiting: int, n_rows: float) -> dict[str, Field]:
+    """What is remembered to notice changes (:class:`iegp.core.changes.Changes`)."""
+    far = FARTHEST_WATCHED
+    low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, 0.0, 0.0)
+    high = (far, 4.0 * far**2, 4.0 * far**2, far, LARGEST_FLOAT, LARGEST_FLOAT, schema.LARGEST_COUNT, ROWS_AFTER_CHANGE)
+    rows = Rule("have rows in order", lambda log: bool(np.all(np.diff(log[:, 0]) >= 0.0)))
+    kinds = len(changes.KINDS) - 1.0
+    return {
+        "changes.sums": Field((n_outputs, changes.N_SUMS), 0.0, CHANGE_THRESHOLD + math.log(n_outputs)),
+        "changes.usual": Field((n_outputs, 8), low, high),
+        "changes.log": Field(
+            (None, 4),
+            (0.0, -LARGEST_FLOAT, 0.0, 0.0),
+            (n_rows, LARGEST_FLOAT, kinds, LARGEST_FLOAT),
+            gaps=True,
+            rules=(rows, Rule("have whole numbers of rows and kinds", _is_log)),
+        ),
+        "changes.total": Field((1,), 0.0, schema.LARGEST_COUNT, whole=True),
+        "changes.waiting": Field((n_waiting, 2 * n_outputs), gaps=True),
+    }
+
+
+def _is_log(log: NDArray[np.floating]) -> bool:
+    """Times may be unknown, and nothing else."""
+    whole = log[:, [0, 2]]
+    return bool(np.all(whole == np.floor(whole)) and np.all(np.isfinite(log[:, 3])))
 
 
 def asked_schema(model: Online, n_waiting: int) -> Field:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from iegp.core.batch_view import BatchView
+from iegp.core.changes import Changes
 from iegp.core.clock import Clock
+from iegp.core.compute.tolerances import MOST_CHANGES
+from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, waves
 from iegp.core.fitting.experts import Experts, glitch_limit, one_switch_prob
@@ -16,7 +19,7 @@ from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
 from iegp.core.likelihoods.sites import INTEGRATIONS
-from iegp.core.model import Online, check_label_range
+from iegp.core.model import Online, check_label_range, followed
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
@@ -62,6 +65,11 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.clock is not None:
         first, last, unit, held = model.clock
         arrays |= {"clock.times": np.array([first, last, unit]), "clock.held": held}
+    conformal, changes = followed(model)
+    if conformal is not None:
+        arrays |= {"conformal.track": conformal.track, "conformal.waiting": conformal.waiting}
+    if changes is not None:
+        arrays |= {f"changes.{name}": array for name, array in changes._asdict().items()}
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
@@ -95,6 +103,10 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             check_label_range(model, model.waiting.y)
         if settings.drift_per == "time":
             model.clock = _clock(model, arrays)
+        if settings.conformal:
+            model.conformal = _conformal(model, arrays)
+        if settings.likelihood == "gaussian" and "changes.sums" in arrays:
+            model.changes = _changes(model, arrays)
         if "batch_steps" in config:
             model.batch = _batch(model, config["batch_steps"], arrays)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
@@ -167,6 +179,23 @@ def _clock(model: Online, arrays: Arrays) -> Clock:
     if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
         raise ValueError("the times of rows are not in order")
     return clock
+
+
+def _conformal(model: Online, arrays: Arrays) -> Conformal:
+    """What intervals that keep their level remember."""
+    n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+    check_arrays(ensemble_schema.conformal_schema(model.settings, model.n_outputs, n_waiting), arrays)
+    return Conformal(np.array(model.settings.conformal), **part_of(arrays, "conformal"))
+
+
+def _changes(model: Online, arrays: Arrays) -> Changes:
+    """Changes that were noticed."""
+    n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+    check_arrays(ensemble_schema.changes_schema(model.n_outputs, n_waiting, float(model.n_seen)), arrays)
+    changes = Changes(**part_of(arrays, "changes"))
+    if len(changes.log) != min(changes.n_changes, MOST_CHANGES):
+        raise ValueError(f"{len(changes.log)} changes are listed of {changes.n_changes}")
+    return changes
 
 
 def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:

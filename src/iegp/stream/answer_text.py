@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iegp.core.changes import Change
 from iegp.stream.answers import NEW_KEY, Answers
 from iegp.typing import Float
 
@@ -54,9 +55,16 @@ def _json_values(answers: Answers, kind: str, values: Any, few: bool) -> list[Pi
 
 def _json_notes(answers: Answers) -> list[Piece]:
     pieces: list[Piece] = [f',"{answers.note}":true'] if answers.note else []
+    if answers.changes:
+        noticed = {change.row: change for change in answers.changes}
+        pieces.append([_json_change(noticed[row]) if row in noticed else "" for row in answers.row.tolist()])
     if answers.is_new_key is not None:
         pieces.append([f',"note":"{NEW_KEY}"' if is_new else "" for is_new in answers.is_new_key])
     return pieces
+
+
+def _json_change(change: Change) -> str:
+    return f',"change":"{change.kind}","strength":{round(change.strength, 3)!r}'
 
 
 def guarded(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.changes import Change
 from iegp.core.predictions import Predictions
 from iegp.typing import Bool, Float, Int
 
@@ -62,6 +63,8 @@ class Answers:
     """"late": the label of a row that was answered before; "duplicate": a row with an id that was there already."""
     is_new_key: Bool | None = None
     """(n,): rows of a key that has no model of its own; the model that all keys start from answered."""
+    changes: tuple[Change, ...] = ()
+    """Changes that were noticed when these rows were learned, by the numbers of their rows in the stream."""
     naive: Float | None = None
     """(n, ...): of late labels, what naive forecasts knew when the rows were answered."""
     time: Float | None = None
@@ -101,9 +104,13 @@ class Answers:
     @property
     def notes(self) -> list[str]:
         """(n,): what is noted beside each row, "" where nothing is."""
-        if self.is_new_key is None:
-            return [self.note] * len(self)
-        return [NEW_KEY if is_new else self.note for is_new in self.is_new_key]
+        notes = [self.note] * len(self)
+        if self.is_new_key is not None:
+            notes = [NEW_KEY if is_new else self.note for is_new in self.is_new_key]
+        for change in self.changes:
+            for place in np.flatnonzero(self.row == change.row):
+                notes[place] = notes[place] or f"{change.kind} change"
+        return notes
 
     @property
     def predicted(self) -> NDArray[Any]:

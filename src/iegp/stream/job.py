@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.changes import KINDS, Change
+from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
@@ -56,6 +58,8 @@ class Counters:
     duplicates: int = 0
     unknown_ids: int = 0
     bad: int = 0
+    changes: int = 0
+    """Changes of the stream that were noticed."""
     unnamed: int = 0
     """Rows without a label and without a name by which it could come later."""
 
@@ -101,6 +105,8 @@ class Job:
         self.learner: AnyLearner | None = None
         self.pending = Pending(plan.max_pending)
         self.counters = Counters()
+        self.changes: list[Change] = []
+        """The last changes that were noticed, by the numbers of their rows in the stream."""
         self.digest = Digest(plan.task, plan.level, settings.delay)
         self.n_threads = 1
 
@@ -356,8 +362,20 @@ class Job:
             some = slice(start, start + predictions.n_rows)
             some_ids, some_keys = (None if names is None else names[some] for names in (ids, keys))
             answers = Answers(predictions, rows[some], labels[some], classes, some_ids, some_keys)
-            yield replace(answers, time=self.encoder.seconds(x[some]))
+            seconds = self.encoder.seconds(x[some])
+            yield replace(answers, time=seconds, changes=self._noticed(rows, some, seconds))
             start = some.stop
+
+    def _noticed(self, rows: Int, some: slice, seconds: Float | None) -> tuple[Change, ...]:
+        """Changes that were noticed in some of the rows that were learned last, with the times of these if known."""
+        noticed = []
+        for at, change in self._learner().noticed:
+            if some.start <= at < some.stop:
+                time = np.nan if seconds is None else float(seconds[at - some.start])
+                noticed.append(change._replace(row=int(rows[at]), time=time))
+        self.changes = [*self.changes, *noticed][-MOST_CHANGES:]
+        self.counters.changes += len(noticed)
+        return tuple(noticed)
 
     def _remember(self, answers: Answers, x: Float, answered: Answered, waiting: list[Waiting | None]) -> None:
         numbers = np.full((len(answers), len(NUMBERS)), np.nan)
@@ -389,6 +407,7 @@ class Job:
             (name,),
             keys,
             note=LATE,
+            changes=self._noticed(np.array([waiting.row]), slice(0, 1), self.encoder.seconds(x)),
             naive=waiting.naive[None],
             time=self.encoder.seconds(x),
         )
@@ -414,6 +433,7 @@ class Job:
             "pending": pending,
             "clocks": [] if learner is None else [[key, *clock.to_config()] for key, clock in learner.clocks.items()],
             "counters": asdict(self.counters),
+            "changes": [[*change[:1], _known(change.time), *change[2:]] for change in self.changes],
             "digest": self.digest.config(),
         }
         parts: dict[str, Arrays] = {
@@ -438,6 +458,7 @@ class Job:
         model = None if header["online"] is None else snapshot.restore(header["online"], arrays)
         job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
         job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
+        job.changes = [_change(entry, job.counters.rows) for entry in header.get("changes", [])]
         job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
         job.digest.check_naive(arrays["pending.naive"])
         if model is not None:
@@ -491,6 +512,18 @@ class Job:
             raise ValueError("its parts belong to different runs")
         if self.digest.delay != model.settings.delay:
             raise ValueError(f"labels come {model.settings.delay} rows late, in the digest {self.digest.delay}")
+
+
+def _known(time: float) -> float | None:
+    return None if time != time else time
+
+
+def _change(entry: Any, n_rows: int) -> Change:
+    """A change out of a header, if it is one."""
+    row, time, kind, strength = entry
+    if kind not in KINDS or not isinstance(strength, float) or not isinstance(time, float | None):
+        raise ValueError(f"{entry!r:.100} is no change")
+    return Change(count("the row of a change", row, high=n_rows), np.nan if time is None else time, kind, strength)
 
 
 def task_of(likelihood: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from iegp.core import late
 from iegp.core import model as online
+from iegp.core.changes import Change
 from iegp.core.compute.tolerances import FARTHEST_INPUT, FARTHEST_VALUE, LARGEST_COUNT
 from iegp.core.editing.columns import add_columns
 from iegp.core.late import Asked, Label
@@ -54,6 +55,8 @@ class Learner:
         self.model = model
         self.labels = _codec_of(plan, classes)
         self.n_threads = n_threads
+        self.noticed: list[tuple[int, Change]] = []
+        """Changes noticed in the rows that were learned last, each with the place of its row among them."""
         self.clocks: dict[str | None, Clock] = {None: Clock()}
         """How far the model has come; with a delay it counts the rows that wait itself."""
 
@@ -107,9 +110,16 @@ class Learner:
         Returns the predictions of consecutive rows, and the classes that were known then.
         """
         self.catch_up()
+        first = self.model.n_seen
         learned = list(self._learn(x, labels))
+        self._notice(first)
         self.clock.came(len(x))
         return learned
+
+    def _notice(self, first: int) -> None:
+        """Changes in the rows of the model from ``first`` on."""
+        changes = self.model.changes
+        self.noticed = [] if changes is None else [(change.row - first, change) for change in changes.since(first)]
 
     def catch_up(self) -> None:
         """Rows that were asked since the last one learned have passed; a later label of theirs is an old one."""
@@ -171,7 +181,9 @@ class Learner:
             self._grow(label)
         late_label, scored = self.scored(waiting, label)
         late_label = late_label._replace(n_steps=self.clock.arrived(waiting.place))
+        first = self.model.n_seen
         online.learn_asked(self.model, x, late_label, None if self.model.clock is None else x[:, TREND])
+        self._notice(first)
         return scored
 
     def scored(self, waiting: Waiting, label: Any) -> tuple[Label, Predictions]:
@@ -189,6 +201,7 @@ class Learner:
             return current, predictions_of(np.array([np.nan]), **numbers)
         with_pit = self.task == "regression" and not self.cheap_intervals
         pit = late.mixture(ensemble, asked).cdf([label]) if with_pit else None
+        current = current._replace(interval=(waiting.predicted[2], waiting.predicted[3]))
         far = abs(label - waiting.predicted[0]) > ensemble.glitch * waiting.predicted[1]
         log_score = late.log_score(ensemble, Label(y, asked, 1))
         return current._replace(is_far=bool(far)), predictions_of(np.array([log_score]), pit=pit, **numbers)
@@ -214,11 +227,15 @@ class Learner:
     def _class_predictions(self, proba: Float) -> Predictions:
         return predictions_of(np.full(len(proba), np.nan), proba=proba[:, : len(self.classes)])
 
-    def of_numbers(self, dist: Any) -> Predictions:
-        """Mean, standard deviation and interval of each row's distribution."""
+    def of_numbers(self, dist: Any, ends: tuple[Float, Float] | None = None) -> Predictions:
+        """Mean, standard deviation and interval of each row's distribution; ``ends`` of the intervals, if known."""
         mean, std = (np.asarray(part).reshape(-1) for part in (dist.mean, dist.std))
         if self.cheap_intervals:
             lower, upper = self.normal_interval(mean, std)
+        elif ends is not None:
+            lower, upper = ends
+        elif self.model.conformal is not None:
+            lower, upper = (end[:, 0] for end in online.interval(self.model, dist, self.level))
         else:
             lower, upper = (np.asarray(end, dtype=np.float64).reshape(-1) for end in dist.interval(self.level))
         return predictions_of(np.full(len(mean), np.nan), mean=mean, std=std, lower=lower, upper=upper)
@@ -338,6 +355,11 @@ class AnyLearner(Protocol):
 
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
         """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        ...
+
+    @property
+    def noticed(self) -> list[tuple[int, Change]]:
+        """Changes noticed in the rows that were learned last, each with the place of its row among them."""
         ...
 
     @property

@@ -23,6 +23,7 @@ from iegp.errors import IegpError
 from iegp.preprocessing.encoder import Problem
 from iegp.readers import BadRecord, Batch, Position, Records, Source, object_array
 from iegp.stream import checkpoint
+from iegp.stream.alarm import Alarm
 from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import RunState, Storable
@@ -77,12 +78,15 @@ class Files:
     bad: Output | None = None
     model: Path | None = None
     journal: Journal | None = None
+    alarm: Alarm | None = None
 
     def close(self) -> None:
         """Close all of them."""
         for file in (None if self.answers is None else self.answers.output, self.bad, self.journal):
             if file is not None:
                 file.close()
+        if self.alarm is not None:
+            self.alarm.close()
 
 
 @dataclass(eq=False)
@@ -248,6 +252,8 @@ class Runner:
         self.job.absorb(batch, self._answer, on_bad)
 
     def _answer(self, answers: Answers) -> None:
+        if self.files.alarm is not None:
+            self.files.alarm.tell(answers.changes)
         if self.files.answers is not None and not self._is_silent:
             with self.answering():
                 self.files.answers.write(answers)

@@ -19,6 +19,18 @@ def normal_cdf(x: float) -> float:
 
 
 @compiled
+def normal_quantile(p: float) -> float:
+    """The value below which a standard normal one lies with probability ``p``, to about 1e-12; ``p`` in (0, 1)."""
+    tail = min(p, 1.0 - p)
+    t = math.sqrt(-2.0 * math.log(tail))  # Abramowitz and Stegun 26.2.23, to three digits; then Halley's method
+    x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t
+    for _ in range(3):
+        step = (normal_cdf(x) - tail) * math.exp(0.5 * x * x + _LOG_ROOT_TWO_PI)
+        x -= step / (1.0 + 0.5 * x * step)
+    return x if p <= 0.5 else -x
+
+
+@compiled
 def mills_ratio(x: float) -> float:
     """``cdf(x) / pdf(x)``: accurate however far in the lower tail, where both underflow."""
     if x > 37.0:

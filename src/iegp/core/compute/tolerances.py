@@ -235,8 +235,8 @@ MANY_DOF = 30.0
 # The series of the centre serves squares up to this; no series needs more terms (a guard, not a tolerance).
 CENTRE_SQUARE = 16.0
 STUDENT_MAX_TERMS = 2000
-# Up to this square of the argument the closed forms for whole degrees of freedom keep twelve digits of the lower tail.
-CLOSED_FORM_SQUARE = 9.0
+# Up to this square of the argument the closed forms for whole degrees of freedom keep eleven digits of the lower tail.
+CLOSED_FORM_SQUARE = 16.0
 # An expert with less weight than this share of the smaller tail (1e-9 for intervals of 95 %) cannot be seen in its
 # quantile; in a distribution function, one with less than this share of half the probability.
 NEGLIGIBLE_TAIL_SHARE = 4.0e-8
@@ -297,6 +297,41 @@ NARROWEST_LEVEL = 1.0
 # (a level that was seen in 30 % of the rows from then on was found in 40 % of them, 77 % with this width), and twice as
 # much takes more from the neighbours than rows that never were of this level allow.
 NEW_LEVEL_HALF_WIDTH = 2.0
+
+# --- intervals that keep their level ---------------------------------------------------------------
+
+# Beyond this normal score (a tail probability of 3e-5) bounds are no longer quantiles, which may be anywhere in tails
+# that no label was seen in: the distance from the median grows by this factor per unit of the score (as a logarithm).
+FARTHEST_QUANTILE = 4.0
+LOG_GROWTH = 0.5
+# Scores are not followed beyond this: intervals 1e12 times as wide as the quantiles say.
+FARTHEST_SCORE = 60.0
+# Steps of the tracked quantile: 0.3 / sqrt(rows + 9), and never below the floor. At the floor the half-width
+# of a 95 % interval moves by 0.06 standard deviations about its place, which costs 1 % of width.
+SCORE_STEP, SCORE_STEP_ROWS, LEAST_SCORE_STEP = 0.3, 9.0, 0.02
+# How much wider an interval is for every miss beyond what its level allows, and at most. With a delay misses are known
+# late, and a gain that is not smaller then makes the width swing.
+DEBT_GAIN, DEBT_DELAY, LARGEST_CORRECTION = 0.1, 25.0, 2.0
+# No more misses than this are remembered: an outage of the sensor is not paid back for weeks.
+LARGEST_DEBT = 100.0
+# Levels of intervals that can be kept.
+LEAST_LEVEL, LARGEST_LEVEL = 0.1, 0.999
+
+# --- changes of a stream ---------------------------------------------------------------------------
+
+# Log likelihood ratio at which a change is called: at most one false alarm in 10,000 rows, by simulation
+# (benchmarks/changes.py --calibrate prints it).
+CHANGE_THRESHOLD = 10.0
+# Scores are bounded, so that one wild label alone stays below the threshold.
+FARTHEST_WATCHED = 3.5
+# Rows by which the usual mean and variance of scores are known; rows after a warm-up and after a change in which none
+# is noticed.
+USUAL_ROWS, FIRST_WATCHED, ROWS_AFTER_CHANGE = 1000.0, 50.0, 100.0
+# Calls of a few rows after which what follows the rows catches up: each time costs as much as learning a row of a small
+# model.
+MOST_UNFOLLOWED = 64
+# Changes that a model lists.
+MOST_CHANGES = 100
 
 # --- latent variable model ------------------------------------------------------------------------
 

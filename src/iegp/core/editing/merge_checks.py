@@ -58,6 +58,11 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} with drift_per='time': a model knows when its last row came, and two models have two such "
             "times. Use drift_per='row', which is the same for static experts"
         )
+    if settings.conformal:
+        raise InputError(
+            f"cannot {verb} with conformal='online': how often labels were missed depends on the order of rows. "
+            "Use conformal=None"
+        )
     if settings.robust:
         raise InputError(
             f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"

@@ -36,19 +36,42 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     out = np.empty((q.size, n, n_outputs))
     table = np.empty((n_experts, 5))
     floor = NEGLIGIBLE_TAIL_SHARE * smallest_tail(q)
+    # Of one component with unit scale, for the degrees of freedom that came last: many rows and outputs share them.
+    unit, unit_dof = np.empty(q.size), math.nan
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
-            centre, spread = _rough_moments(parts)
+            if parts.shape[0] != 1:
+                _quantiles_of(parts, q, out[:, i, d])
+                continue
+            centre, width = parts[0, LOC], parts[0, SCALE]
+            if parts[0, DOF] != unit_dof:
+                parts[0, LOC], parts[0, SCALE], unit_dof = 0.0, 1.0, parts[0, DOF]
+                _quantiles_of(parts, q, unit)
             for k in range(q.size):
-                # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
-                side = 1.0 if q[k] <= 0.5 else -1.0
-                level = q[k] if q[k] <= 0.5 else 1.0 - q[k]
-                parts[:, LOC] *= side
-                start = side * centre - spread * _gaussian_distance(level)
-                out[k, i, d] = side * _solve(parts, level, start, spread)
-                parts[:, LOC] *= side
+                out[k, i, d] = centre + width * unit[k] if abs(centre) + width < math.inf else math.nan
     return out
+
+
+@compiled
+def _quantiles_of(parts: Float, q: Float, found: Float) -> None:
+    """Those of one row and output, by search."""
+    for k in range(q.size):
+        found[k] = quantile_of(parts, q[k])
+
+
+@compiled
+def quantile_of(parts: Float, q: float) -> float:
+    """The quantile at level ``q`` of one row and output, from its components (:func:`gather`)."""
+    centre, spread = _rough_moments(parts)
+    # The upper tail is the lower tail of the mirror image: probabilities close to one keep their digits.
+    side = 1.0 if q <= 0.5 else -1.0
+    level = q if q <= 0.5 else 1.0 - q
+    parts[:, LOC] *= side
+    start = side * centre - spread * _gaussian_distance(level)
+    found = side * _solve(parts, level, start, spread)
+    parts[:, LOC] *= side
+    return found
 
 
 @compiled

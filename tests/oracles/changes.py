@@ -1,0 +1,53 @@
+"""Changes of a stream, row by row with lists: the sums of docs/changes.md, sharing no code."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+FAR, THRESHOLD, USUAL, FIRST, AFTER = 3.5, 10.0, 1000.0, 50, 100
+LEVELS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
+NOISES = (0.25, 2.5, 6.0)
+SLOPES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
+MARGINS = {"level": 2.0, "noise": 0.0, "relation": 1.5}
+# Kind of change, mean of the score (a multiple of the prediction for relations), variance.
+ALTERNATIVES = [
+    *(("level", size, 1.0) for size in LEVELS),
+    *(("noise", 0.0, ratio) for ratio in NOISES),
+    *(("relation", slope, ratio) for slope, ratio in SLOPES),
+]
+
+
+def log_density(z, mean, variance):
+    """Of a normal distribution."""
+    return -0.5 * ((z - mean) ** 2 / variance + math.log(2.0 * math.pi * variance))
+
+
+def changes(scores, predictions, delay):
+    """Row at which each change is noticed, its kind and its strength."""
+    mean, variance, covariance, last, centre, spread, n = 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0
+    hold, found, sums = FIRST, [], dict.fromkeys(ALTERNATIVES, 0.0)
+    for row in range(delay, len(scores)):
+        score, prediction = scores[row - delay], predictions[row - delay]
+        share = np.clip(covariance / variance, -0.9, 0.9)
+        z = ((score - mean) - share * (last - mean)) / np.sqrt(variance * (1.0 - share**2))
+        z, u = np.clip(z, -FAR, FAR), np.clip((prediction - centre) / np.sqrt(spread), -2.5, 2.5)
+        if hold:
+            hold -= 1
+        else:
+            for kind, size, ratio in sums:
+                expected = size * u if kind == "relation" else size
+                gain = log_density(z, expected, ratio) - log_density(z, 0.0, 1.0)
+                sums[kind, size, ratio] = max(0.0, sums[kind, size, ratio] + gain)
+        n += 1
+        rate = 1.0 / min(n + 0.1 * USUAL, USUAL)
+        gap, before, away = score - mean, last - mean, prediction - centre
+        mean, variance = mean + rate * gap, variance + rate * (gap**2 - variance)
+        covariance, last = covariance + rate * (gap * before - covariance), score
+        centre, spread = centre + rate * away, spread + rate * (away**2 - spread)
+        strength = max(sums.values())
+        if strength > THRESHOLD:
+            found.append((row, max(sums, key=lambda own: sums[own] - MARGINS[own[0]])[0], strength))
+            sums, hold, n = dict.fromkeys(ALTERNATIVES, 0.0), AFTER, 0
+    return found
