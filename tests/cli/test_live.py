@@ -142,13 +142,13 @@ def test_a_browser_sees_the_page_change(live, tmp_path):
     made = answers("regression", 900)
 
     def later():
-        time.sleep(1.5)
+        time.sleep(0.5)
         with live.block():
             live.digest.add(made.part(300, 900))
 
     threading.Thread(target=later).start()
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--timeout=7000", live.address]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--timeout=15000", live.address]
     seen = subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8").stdout
     assert re.search(r"<h3>Rows</h3>\s*<p class=.value.>900", seen)
     assert 'data-view="499.0 899.0"' in seen or 'data-view="500.0 900.0"' in seen
