@@ -27,8 +27,8 @@ from iegp.core.compute.tolerances import (
     CALIBRATED_ROWS,
     CHANGE_MARGINS,
     CHANGE_THRESHOLD,
-    FARTHEST_INPUT,
     FARTHEST_PREDICTION,
+    FARTHEST_SLOPE_INPUT,
     FARTHEST_WATCHED,
     FIRST_WATCHED,
     LARGEST_SHARE,
@@ -187,7 +187,7 @@ def _add(sums: Float, usual: Float, score: float, prediction: float) -> None:
     share = min(max(usual[COVARIANCE] / usual[VARIANCE], -LARGEST_SHARE), LARGEST_SHARE)
     z = (z - share * (usual[LAST] - usual[MEAN]) / unit) / math.sqrt(1.0 - share * share)
     z = min(max(z, -FARTHEST_WATCHED), FARTHEST_WATCHED)
-    u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -FARTHEST_INPUT), FARTHEST_INPUT)
+    u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -FARTHEST_SLOPE_INPUT), FARTHEST_SLOPE_INPUT)
     if usual[HOLD] > 0.0:
         usual[HOLD] -= 1.0
     else:

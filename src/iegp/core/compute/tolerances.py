@@ -408,7 +408,7 @@ CHANGE_MARGINS = (2.0, 0.0, 1.5)
 # Innovations go with the one before by this share at most; predictions are watched up to this many standard deviations
 # from their mean, and not at all where their squares would overflow.
 LARGEST_SHARE = 0.9
-FARTHEST_INPUT = 2.5
+FARTHEST_SLOPE_INPUT = 2.5
 FARTHEST_PREDICTION = 1e100
 # Calibrated rows that come, in thought, before the first: a tenth of those that are remembered.
 CALIBRATED_ROWS = 0.1 * USUAL_ROWS
