@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -54,3 +55,15 @@ def test_the_column_that_matters_is_found():
     found = input_relevance(model.model_)
     assert found.sum() == pytest.approx(1.0)
     assert found[1] > 0.8
+
+
+def test_estimators_have_it_by_name():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    frame = pd.DataFrame(x, columns=["matters", "does not"])
+    kernels = [RBF("per-dimension")]
+    model = IEGPRegressor(kernels, n_frequencies=20, warmup=300, lags=2, random_state=0).fit(frame, np.sin(2 * x[:, 0]))
+    assert list(model.relevance_) == ["matters", "does not", "lag 1", "lag 2"]
+    assert sum(model.relevance_.values()) == pytest.approx(1.0)
+    assert model.relevance_["matters"] > 5 * model.relevance_["does not"]
+    assert list(IEGPRegressor(kernels, n_frequencies=5, warmup=50).fit(x, x[:, 0]).relevance_) == ["x0", "x1"]

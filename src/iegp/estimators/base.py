@@ -18,6 +18,7 @@ from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
+from iegp.core.relevance import input_relevance
 from iegp.core.settings import Settings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
@@ -174,6 +175,21 @@ class StreamEstimator(ModelEstimator):
     def lags_(self) -> tuple[int, ...]:
         """How many rows back the labels are that are inputs; with ``lags="auto"`` chosen when the warm-up ends."""
         return tuple(self._fitted().experts.ensemble.lags.offsets.tolist())
+
+    @property
+    def relevance_(self) -> dict[str, float]:
+        """How much each input column matters, by name: shares that sum to one, lags of the label last.
+
+        A column is as relevant as the functions of the experts are steep along it, by the length scales of their
+        kernels; the weights of the experts average that.
+        """
+        model = self._fitted()
+        names = list(getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)]))
+        if self._time_place is not None:
+            del names[self._time_place]
+        shares = input_relevance(model)
+        names += [f"lag {i + 1}" for i in range(len(shares) - len(names))]
+        return dict(zip(map(str, names), shares.tolist(), strict=True))
 
     def settings(self, n_outputs: int) -> Settings:
         """Return the checked constructor arguments.
