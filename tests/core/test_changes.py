@@ -19,6 +19,7 @@ from iegp.evaluate.runs import PrequentialRun
 from iegp.fleet.keyed_learner import Fleets
 from iegp.kernels import RBF
 from iegp.report.about import About
+from iegp.report.about import Change as ReportedChange
 from iegp.report.page import render_report
 from iegp.storage import model_file as modelfile
 from iegp.stream.alarm import Alarm
@@ -159,7 +160,9 @@ def test_answers_checkpoints_and_reports_carry_changes(streamed):
     assert f",{change.kind} change\n".encode() in csv_lines(marked)
     again = Job.from_parts(*job.to_parts(), by_key=Fleets())
     assert [c[:1] + c[2:] for c in again.changes] == [c[:1] + c[2:] for c in job.changes]
-    about = About("t", "s", "y", "regression", "default", 1, changes=[(change.row, change.kind)])
+    about = About(
+        "t", "s", "y", "regression", "default", 1, changes=[ReportedChange(change.row, None, change.kind, 12.0)]
+    )
     assert "change noticed" in render_report(job.digest, about)
 
 
