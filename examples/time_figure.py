@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 KNOWN, WAITING, ASKED, INK = "#12436d", "#9cc3e6", "#c0392b", "#1a1a1a"
 N = 11
 # Situation, the argument for it, places of the rows, how many labels are known, rows that are predicted.
-SITUATIONS = [
+SITUATIONS: list[tuple[str, str, list[float], int, list[int]]] = [
     ("Each label comes before the next row", "the default", list(range(N)), 6, [6]),
     ("Labels come three rows late", "delay=3", list(range(N)), 3, [6]),
     ("Many rows are predicted at once", "fit, then predict", list(range(N)), 6, [6, 7, 8, 9, 10]),

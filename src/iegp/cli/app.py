@@ -19,6 +19,7 @@ from iegp.cli.flags import UsageError, command
 from iegp.cli.options import (
     DemoOptions,
     EmbedOptions,
+    ForecastOptions,
     HistoryOptions,
     InspectOptions,
     PredictOptions,
@@ -94,6 +95,22 @@ def predict(options: PredictOptions) -> int:
     from iegp.cli.predict import predict
 
     return predict(options)
+
+
+@app.command()
+@command(ForecastOptions)
+def forecast(options: ForecastOptions) -> int:
+    """Forecast the next rows of a series, or of many, and score the forecasts from every earlier row.
+
+    [bold]Examples[/bold]
+
+      iegp forecast power.csv --target load --time when --horizon 24 --season 24,168 --report forecast.html
+
+      iegp forecast shops.csv --target sales --key shop --horizon 14 --season 7 --out next.csv
+    """
+    from iegp.cli.forecast import forecast
+
+    return forecast(options)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from iegp.cli.about import key_facts, notes, used_options
 from iegp.cli.printable import printable
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
-from iegp.estimators import load
+from iegp.estimators import IEGPForecaster, load
 from iegp.estimators.experts_table import Expert, as_text, experts_of
 from iegp.estimators.latent import IEGPLVM
 from iegp.fleet import files as fleet_file
@@ -38,6 +38,8 @@ def inspect(path: str, as_json: bool) -> int:
         facts, model = _of_stream(path)
     elif header.get("estimator") == fleet_file.KIND:
         facts, model = _of_fleet(path)
+    elif header.get("estimator") == IEGPForecaster.__name__:
+        facts, model = _of_forecaster(path, header), None
     else:
         facts, model = _of_estimator(path, header)
     facts = {"file format": header["format"], "written by iegp": header.get("iegp", "?"), **facts}
@@ -105,6 +107,13 @@ def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], On
         names = getattr(estimator, "feature_names_in_", None)
         facts["columns"] = model.n_columns if names is None else [str(name) for name in names]
     return facts | _settings(model), model
+
+
+def _of_forecaster(path: str, header: dict[str, Any]) -> dict[str, Any]:
+    forecaster = IEGPForecaster.load(path)
+    facts: dict[str, Any] = {"kind": "IEGPForecaster (iegp.IEGPForecaster.load)", "parameters": header["parameters"]}
+    fitted = forecaster.__sklearn_is_fitted__()
+    return facts | ({"rows learned": forecaster.n_samples_seen_} if fitted else {"model": "has seen no row yet"})
 
 
 def _of_latent(model: IEGPLVM, header: dict[str, Any]) -> dict[str, Any]:

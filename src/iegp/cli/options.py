@@ -129,6 +129,25 @@ class PredictOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ForecastOptions(Options):
+    """Of ``iegp forecast``."""
+
+    source: Annotated[str, Argument(help="Rows in order: .csv, .tsv, .jsonl or .parquet, or - for JSON lines.")]
+    target: Annotated[str, Option("--target", "-t", help="The column to forecast, a number.")]
+    horizon: Annotated[int, Option(help="How many rows ahead.")] = 24
+    season: Annotated[str | None, Option(help="Rows per season: 24, or 24,168.")] = None
+    time: Annotated[str | None, Option(help="A column of time stamps: time of day and day of week.")] = None
+    key: Annotated[str | None, Option(help="One series per value of this column.")] = None
+    level: Annotated[float, Option(help="Of the intervals.")] = 0.95
+    out: Annotated[str, Option("--out", "-o", help="The forecasts as CSV, or -.")] = "-"
+    report: Annotated[str | None, Option(help="An HTML page: forecasts, scores by horizon.")] = None
+    format: Format = None
+    seed: Seed = 0
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace --out and --report if they exist.")] = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class HistoryOptions(Options):
     """Of ``iegp fit-history``."""
 

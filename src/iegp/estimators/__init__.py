@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
+from iegp.estimators.forecaster import IEGPForecaster
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.random_features import RandomFourierFeatures
@@ -17,6 +18,7 @@ __all__ = [
     "IEGPLVM",
     "IEGPClassifier",
     "IEGPCountRegressor",
+    "IEGPForecaster",
     "IEGPOrdinalClassifier",
     "IEGPRegressor",
     "RandomFourierFeatures",

@@ -80,3 +80,27 @@ CLASS_STACKING_RATE = 0.2
 SHARPNESS = (1.0, 1.5, 3.0)
 # In units of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
 COUNT_DRIFT_VAR = (0.0, 1e-3, 1e-2)
+
+# Forecasts: drifts, noise and weights that change slowly. A label k rows ahead says little that the labels beside it
+# did not, so what follows single labels quickly follows chance (docs/forecasting.md).
+FORECAST: dict[str, Any] = {
+    "drift_units": "prior",
+    "drift_var": (0.0, 1e-6, 1e-5, 1e-4),
+    "noise_forgetting": (None, (0.96, 20.0), (0.99, 20.0)),
+    "stacking_rate": 0.02,
+    "n_frequencies": 30,
+    "lags": 0,
+}
+FORECAST_LAGS = 5
+
+
+def forecast_kernels(n_lags: int, n_seasons: int) -> tuple[Kernel, ...]:
+    """Linear functions of all inputs, of a few, of none (the newest value is repeated), and smooth ones of all.
+
+    The inputs begin with two per season, the newest value and the lags, then two more per season.
+    """
+    first = [2 * season for season in range(n_seasons)]
+    now = 2 * n_seasons
+    few = [*first, *range(now, now + 1 + min(n_lags, 2)), *(now + n_lags + 2 * s + 2 for s in range(n_seasons))]
+    smooth = RBF("dimension", stretch=2.0) + Linear() + Constant()
+    return (Linear() + Constant(), Linear(columns=few) + Constant(), Constant(prior_var=1.0), smooth)

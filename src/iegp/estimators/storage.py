@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
@@ -54,14 +56,23 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         )
     if header.get("estimator") == "Fleet":
         raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")
-    try:
+    if header.get("estimator") == "IEGPForecaster":
+        raise ModelFileError(f"{os.fspath(path)} holds a forecaster; use iegp.IEGPForecaster.load")
+    with naming_file(path):
         kind = ESTIMATORS[header["estimator"]]
         model = kind(**parameters.from_config(header["parameters"]))
         model.restore(header, arrays)
+    return model
+
+
+@contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors while a model is restored name its file."""
+    try:
+        yield
     except UnregisteredLikelihoodError as error:
         raise UnregisteredLikelihoodError(f"{os.fspath(path)} cannot be loaded: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"
         ) from error
-    return model

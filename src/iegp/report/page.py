@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from iegp.report.about import About
 from iegp.report.blocks import Heading, Panel, Panels, Section, Settings, Text
-from iegp.report.cards import cards
+from iegp.report.cards import Card, cards
 from iegp.report.clock import clock_of, date_and_time
 from iegp.report.panel_calibration import calibration
 from iegp.report.panel_classes import mistakes, predictions_of_classes
@@ -61,15 +61,29 @@ def render_report(digest: Digest, about: About) -> str:
 def render(shown: Snapshot, live: bool = False) -> str:
     """Render a page; with ``live`` it replaces itself while the run goes on."""
     results, about, by_key = shown
-    sections = _sections(shown)
+    tiles = cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys)
+    top = Top(verdict(results, about), _facts(results, about), tiles)
+    return document(about, top, _sections(shown), live)
+
+
+class Top(NamedTuple):
+    """What a page begins with."""
+
+    verdict: str
+    facts: list[tuple[str, str]]
+    cards: list[Card]
+
+
+def document(about: About, top: Top, sections: list[Section], live: bool = False) -> str:
+    """Render an HTML file with style and script."""
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             about=about,
-            verdict=verdict(results, about),
-            facts=_facts(results, about),
-            cards=cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys),
+            verdict=top.verdict,
+            facts=top.facts,
+            cards=top.cards,
             sections=sections,
             links=[(section.anchor, section.link) for section in sections],
             live=live,

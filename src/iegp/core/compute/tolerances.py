@@ -235,8 +235,8 @@ MANY_DOF = 30.0
 # The series of the centre serves squares up to this; no series needs more terms (a guard, not a tolerance).
 CENTRE_SQUARE = 16.0
 STUDENT_MAX_TERMS = 2000
-# Up to this square of the argument the closed forms for whole degrees of freedom keep twelve digits of the lower tail.
-CLOSED_FORM_SQUARE = 9.0
+# Up to this square of the argument the closed forms for whole degrees of freedom keep eleven digits of the lower tail.
+CLOSED_FORM_SQUARE = 16.0
 # An expert with less weight than this share of the smaller tail (1e-9 for intervals of 95 %) cannot be seen in its
 # quantile; in a distribution function, one with less than this share of half the probability.
 NEGLIGIBLE_TAIL_SHARE = 4.0e-8
@@ -380,3 +380,19 @@ LANES = 256
 MOST_FUSED_FEATURES = 512
 MOST_FUSED_EXPERTS = 1024
 MOST_FUSED_ROWS = 64
+
+# --- forecasts ------------------------------------------------------------------------------------
+
+# Harmonics of a season among the inputs: a daily or yearly shape beyond them comes from the values a season ago.
+SEASON_HARMONICS = 2
+# How far one label outside its interval widens the intervals of that horizon. Labels of one series miss in runs as
+# long as the horizon, so the step is small: 24 misses in a row widen by half.
+INTERVAL_STEP = 0.02
+# Factor by which intervals may become wider or narrower than those of the model.
+MOST_WIDENING = 20.0
+# Origins that the dependence between horizons is the mean of, once there are so many.
+DEPENDENCE_ORIGINS = 1000
+# Normal scores of labels are cut here: one label far out should not decide about the dependence.
+LARGEST_NORMAL_SCORE = 4.0
+# Labels and inputs beyond this are refused: squares of differences must be finite.
+LARGEST_IN_SERIES = 1.0e100

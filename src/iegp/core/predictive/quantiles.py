@@ -36,12 +36,28 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
     out = np.empty((q.size, n, n_outputs))
     table = np.empty((n_experts, 5))
     floor = NEGLIGIBLE_TAIL_SHARE * smallest_tail(q)
+    # Of one component with unit scale, for the degrees of freedom that came last: many rows and outputs share them.
+    unit, unit_dof = np.empty(q.size), math.nan
     for i in range(n):
         for d in range(n_outputs):
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
+            if parts.shape[0] != 1:
+                _quantiles_of(parts, q, out[:, i, d])
+                continue
+            centre, width = parts[0, LOC], parts[0, SCALE]
+            if parts[0, DOF] != unit_dof:
+                parts[0, LOC], parts[0, SCALE], unit_dof = 0.0, 1.0, parts[0, DOF]
+                _quantiles_of(parts, q, unit)
             for k in range(q.size):
-                out[k, i, d] = quantile_of(parts, q[k])
+                out[k, i, d] = centre + width * unit[k] if abs(centre) + width < math.inf else math.nan
     return out
+
+
+@compiled
+def _quantiles_of(parts: Float, q: Float, found: Float) -> None:
+    """Those of one row and output, by search."""
+    for k in range(q.size):
+        found[k] = quantile_of(parts, q[k])
 
 
 @compiled

@@ -1,0 +1,153 @@
+"""``iegp forecast``: the next rows of one or many series, with the scores of every earlier origin."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iegp.cli.flags import UsageError, as_usage, check_free
+from iegp.cli.options import ForecastOptions
+from iegp.cli.printable import printable
+from iegp.errors import InputError
+from iegp.estimators import IEGPForecaster
+from iegp.preprocessing.time_features import read_time, seconds_since_1970
+from iegp.readers import Records, is_missing, open_source
+from iegp.report.forecast_page import SeriesForecast, write_forecast_report
+from iegp.storage.model_file import replace_atomically
+from iegp.typing import Float
+
+_BLOCK = 65_536
+
+
+class _Table(NamedTuple):
+    """The columns of the file that are used."""
+
+    y: Float
+    time: Float | None
+    """(n,): seconds since 1970."""
+    key: Any
+    """(n,): text; None without --key."""
+
+    def by_key(self) -> Iterator[tuple[str, _Table]]:
+        """Series in the order in which they begin."""
+        if self.key is None:
+            yield "", self
+            return
+        for name in dict.fromkeys(self.key):
+            rows = self.key == name
+            yield str(name), _Table(self.y[rows], None if self.time is None else self.time[rows], None)
+
+
+def forecast(options: ForecastOptions) -> int:
+    """Forecast every series; the exit code."""
+    season = as_usage(lambda: _season(options.season))
+    for flag, path in (("out", options.out), ("report", options.report)):
+        if path is not None and path != "-":
+            check_free(flag, path, options.overwrite)
+    found = list(_forecasts(options, season))
+    if not found:
+        raise InputError(
+            f"no series of {options.source} is longer than --horizon {options.horizon}; ask for fewer rows"
+        )
+    text = _csv(options, found)
+    if options.out == "-":
+        sys.stdout.write(text)
+    else:
+        replace_atomically(Path(options.out), text.encode())
+    if options.report is not None:
+        write_forecast_report(options.report, options.source, options.target, [series for series, _ in found])
+        sys.stderr.write(f"Report: {options.report}\n")
+    return 0
+
+
+def _forecasts(options: ForecastOptions, season: tuple[int, ...]) -> Iterator[tuple[SeriesForecast, list[str]]]:
+    """Each series that is long enough, and the names of its coming rows."""
+    for name, table in _read(options).by_key():
+        if len(table.y) <= options.horizon:
+            sys.stderr.write(f"Left out: {printable(name or options.target)} has {len(table.y)} rows, too few\n")
+            continue
+        model = IEGPForecaster(options.horizon, season=season, level=options.level, random_state=options.seed)
+        try:
+            run = model.prequential(table.y, time=table.time)
+        except InputError as error:
+            raise InputError(f"series {name!r}: {error}" if name else str(error)) from error
+        lower, upper = model.predict_interval()
+        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1))
+        if not options.quiet:
+            sys.stderr.write(f"{printable(name)}{': ' if name else ''}{series.verdict}\n")
+        yield series, _coming(table, options.horizon)
+
+
+def _read(options: ForecastOptions) -> _Table:
+    text = [name for name in (options.time, options.key) if name is not None]
+    parts: list[Records] = []
+    with open_source(options.source, format=options.format, keep_text=text) as source:
+        while (batch := source.read(_BLOCK)) is not None:
+            if batch.bad:
+                bad = batch.bad[0]
+                raise InputError(f"{options.source}, line {bad.line}: {bad.reason} ({bad.text})")
+            parts.append(batch)
+    if not parts:
+        raise InputError(f"{options.source} has no rows")
+    records = Records.joined(parts)
+    for name in (options.target, *text):
+        if name not in records.columns:
+            raise UsageError(f"{name!r} is not a column of {options.source}; it has {', '.join(records.columns)}")
+    time = None if options.time is None else _times(options, records)
+    return _Table(_labels(options, records), time, None if options.key is None else records.columns[options.key])
+
+
+def _labels(options: ForecastOptions, records: Records) -> Float:
+    values = records.columns[options.target]
+    bad = np.flatnonzero(is_missing(values))
+    if values.dtype != np.float64 or len(bad):
+        line = int(records.lines[bad[0] if len(bad) else 0])
+        raise InputError(
+            f"{options.source}, line {line}: {options.target} is not a number; fill gaps before rows get here"
+        )
+    return values
+
+
+def _times(options: ForecastOptions, records: Records) -> Float:
+    found = np.empty(len(records))
+    for i, text in enumerate(records.columns[str(options.time)]):
+        time = None if text is None else read_time(str(text))
+        if time is None:
+            raise InputError(f"{options.source}, line {records.lines[i]}: {text!r:.80} is not a time stamp (ISO 8601)")
+        found[i] = seconds_since_1970(time)
+    return found
+
+
+def _coming(table: _Table, horizon: int) -> list[str]:
+    """Times of the coming rows, the least distance between rows apart; without times, their numbers."""
+    ahead = np.arange(1, horizon + 1)
+    if table.time is None:
+        return [str(row) for row in len(table.y) - 1 + ahead]
+    seconds = table.time[-1] + np.diff(table.time).min() * ahead
+    return [datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat() for second in seconds]
+
+
+def _csv(options: ForecastOptions, found: list[tuple[SeriesForecast, list[str]]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    key = [] if options.key is None else [options.key]
+    writer.writerow([*key, options.time or "row", "ahead", "mean", "lower", "upper"])
+    for series, names in found:
+        for k, name in enumerate(names):
+            numbers = [repr(float(values[k])) for values in (series.mean, series.lower, series.upper)]
+            writer.writerow([*([series.name] if key else []), name, k + 1, *numbers])
+    return text.getvalue()
+
+
+def _season(text: str | None) -> tuple[int, ...]:
+    try:
+        return () if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError(f"--season {text} is not made of whole numbers; write 24, or 24,168") from error

@@ -1,0 +1,99 @@
+"""Forecasts that wait for their labels, and what is learned from them: widths of intervals, dependence of horizons.
+
+All of it is of constant size: the last ``horizon`` origins, one width per horizon, one matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from iegp.core.compute.tolerances import DEPENDENCE_ORIGINS, INTERVAL_STEP, LARGEST_NORMAL_SCORE, MOST_WIDENING
+from iegp.typing import Float
+
+FIELDS = ("mean", "lower", "upper", "score", "y", "width")
+"""Of an answer: mean and interval of the model, normal score of the label, the label, factor of the interval."""
+MEAN, LOWER, UPPER, SCORE, LABEL, WIDTH = range(len(FIELDS))
+
+
+class Answers(NamedTuple):
+    """What follows from earlier forecasts; arrays are never changed in place."""
+
+    open: Float
+    """(horizon, horizon, fields): of the newest origins, oldest first, by horizon; NaN where a label is not known."""
+    width: Float
+    """(horizon,): factor by which intervals are wider than those of the models."""
+    moments: Float
+    """(horizon, horizon): second moments of the normal scores of labels, by horizon."""
+
+    @property
+    def correlation(self) -> Float:
+        """(horizon, horizon): dependence between the horizons of one forecast."""
+        std = np.sqrt(np.diag(self.moments))
+        return np.asarray(self.moments / np.outer(std, std))
+
+
+def no_answers(horizon: int) -> Answers:
+    """Before the first row; the dependence is that of a random walk."""
+    ahead = np.arange(1.0, horizon + 1.0)
+    walk = np.sqrt(np.minimum.outer(ahead, ahead) / np.maximum.outer(ahead, ahead))
+    return Answers(np.full((horizon, horizon, len(FIELDS)), np.nan), np.ones(horizon), walk)
+
+
+def normal_scores(pit: Float) -> Float:
+    """Standard normal values of the same probabilities."""
+    bound = ndtr(LARGEST_NORMAL_SCORE)
+    return np.asarray(ndtri(np.clip(pit, 1.0 - bound, bound)))
+
+
+def arrive(answers: Answers, new: Float, n_before: int, level: float) -> tuple[Answers, Float]:
+    """Add what the models say of rows whose labels arrive; return also the answers of the origins that are complete.
+
+    ``new`` (n, horizon, fields) has, for each row that arrives and each horizon, the answer given so many rows before;
+    ``n_before`` rows came before them. Origins are complete in order, one for each row after the first ``horizon``.
+    """
+    horizon, n = len(answers.width), len(new)
+    table = np.concatenate([answers.open, np.full((n, *answers.open.shape[1:]), np.nan)])
+    ahead, width, moments = np.arange(horizon), answers.width, answers.moments
+    for i in range(n):
+        origins = horizon + i - 1 - ahead
+        # Before any label was known there was nothing to say.
+        known = n_before + i - ahead - 1 > ahead
+        table[origins, ahead, :WIDTH] = new[i, :, :WIDTH]
+        width = np.where(known, _adapted(width, table[origins, ahead], level), width)
+        table[horizon + i, :, WIDTH] = width
+        n_complete = n_before + i + 1 - 2 * horizon
+        if n_complete > 0:
+            share = 1.0 / min(n_complete + horizon, DEPENDENCE_ORIGINS)
+            scores = table[i, :, SCORE]
+            moments = moments + share * (np.outer(scores, scores) - moments)
+    return Answers(table[n:], width, moments), table[max(0, horizon - n_before) : n]
+
+
+def _adapted(width: Float, given: Float, level: float) -> Float:
+    """Wider after a label outside the interval given, a little narrower after one inside: ``level`` in the long run."""
+    lower, upper = widened(given)
+    outside = (given[:, LABEL] < lower) | (given[:, LABEL] > upper)
+    step = np.exp(INTERVAL_STEP * (outside - (1.0 - level)))
+    return np.asarray(np.clip(width * step, 1.0 / MOST_WIDENING, MOST_WIDENING))
+
+
+def widened(given: Float) -> tuple[Float, Float]:
+    """Ends of the intervals that were given."""
+    mean, width = given[..., MEAN], given[..., WIDTH]
+    return mean + width * (given[..., LOWER] - mean), mean + width * (given[..., UPPER] - mean)
+
+
+def drawn(answers: Answers, n: int, horizon: int, generator: np.random.Generator) -> Float:
+    """(n, horizon): probabilities, uniform for each horizon, as dependent as the labels of earlier forecasts were."""
+    correlation = answers.correlation[:horizon, :horizon]
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(ndtr(generator.standard_normal((n, horizon)) @ root.T))
+
+
+def schema_shapes(horizon: int) -> dict[str, Any]:
+    """Shapes of the arrays."""
+    return {"open": (horizon, horizon, len(FIELDS)), "width": (horizon,), "moments": (horizon, horizon)}

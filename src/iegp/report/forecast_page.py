@@ -1,0 +1,145 @@
+"""The page of `iegp forecast`: for each series a verdict, the newest forecast, and scores by horizon."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from iegp.evaluate.forecasts import ForecastRun
+from iegp.report import svg
+from iegp.report.about import About
+from iegp.report.blocks import Cell, Chart, Head, Key, Panel, Panels, Section, Table
+from iegp.report.chart import chart
+from iegp.report.page import Top, document
+from iegp.report.scales import Axis, fitted, linear, percentages
+from iegp.report.text import number, percent
+from iegp.storage.model_file import replace_atomically
+from iegp.typing import Float
+
+# Rows before the origin that are drawn, in horizons; lines of the table that are shown at once.
+_DRAWN, _SHOWN = 6, 24
+
+
+class SeriesForecast(NamedTuple):
+    """A series, its newest forecast, and how earlier ones did."""
+
+    name: str
+    y: Float
+    mean: Float
+    lower: Float
+    upper: Float
+    run: ForecastRun
+    season: int
+    """Of the naive forecast to compare with; 1 for none."""
+
+    @property
+    def naive(self) -> dict[str, Float]:
+        """Errors (horizon,) of naive forecasts."""
+        found = {"last value": self.run.naive_mae()}
+        return found | ({"seasonal naive": self.run.naive_mae(self.season)} if self.season > 1 else {})
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on errors and intervals of all origins."""
+        run, level = self.run, f"{100 * self.run.level:g} %"
+        if not np.any(run.is_scored):
+            return "The series is too short for a score: it needs more than three horizons of rows."
+        error, covered = float(np.mean(run.mae)), run.coverage
+        share, least = percent(float(np.mean(covered))), int(np.argmin(covered))
+        name, best = min(((name, float(np.mean(mae))) for name, mae in self.naive.items()), key=lambda pair: pair[1])
+        beside = ""
+        if np.isfinite(best) and best > 0.0:
+            side = "below" if error < best else "above"
+            beside = f", {percent(abs(1.0 - error / best), 0)} {side} {name} ({number(best)})"
+        return (
+            f"Mean absolute error {number(error)}{beside}; the {level} intervals held {share} of the labels, "
+            f"at least {percent(float(covered[least]))} at every horizon (row {least + 1})."
+        )
+
+
+def write_forecast_report(
+    path: str | os.PathLike[str], source: str, target: str, found: Sequence[SeriesForecast]
+) -> None:
+    """Write the page to ``path``, replacing it atomically."""
+    replace_atomically(Path(path), render_forecast_report(source, target, found).encode())
+
+
+def render_forecast_report(source: str, target: str, found: Sequence[SeriesForecast]) -> str:
+    """Render the page as the text of an HTML file."""
+    about = About(f"Forecast of {target}", source, target, "forecast", "", 0, versions={"iegp": version("iegp")})
+    facts = [("Source", source), ("Target", target), ("Series", f"{len(found):,}")]
+    sections = [_series(place, series, target) for place, series in enumerate(found)]
+    return document(about, Top(found[0].verdict if len(found) == 1 else "", facts, []), sections)
+
+
+def _series(place: int, series: SeriesForecast, target: str) -> Section:
+    name = series.name or target
+    made = Section(f"series-{place}", name, series.verdict, link=name)
+    fan = Panel("Newest forecast", "Rows before the origin, and what is expected after it.", [_fan(series, target)])
+    if not np.any(series.run.is_scored):
+        return made.holding(fan)
+    errors = Panel("Error by horizon", "Mean absolute error over all origins; lower is better.", [_errors(series)])
+    inside = Panel(
+        "Coverage by horizon", "Share of labels inside their interval, over all origins.", [_coverage(series)]
+    )
+    return made.holding(fan, Panels([errors, inside]), _table(series))
+
+
+def _fan(series: SeriesForecast, target: str) -> Chart:
+    horizon = len(series.mean)
+    known = series.y[-_DRAWN * horizon :]
+    before, after = np.arange(1.0 - len(known), 1.0), np.arange(0.0, horizon + 1.0)
+    # The fan begins at the newest value.
+    mean, lower, upper = (np.concatenate([known[-1:], ends]) for ends in (series.mean, series.lower, series.upper))
+    every = np.concatenate([known, lower, upper])
+    margin = 0.04 * float(np.ptp(every))
+    x = fitted(before[0], after[-1], "rows after the origin")
+    y = fitted(float(every.min()) - margin, float(every.max()) + margin, target)
+    marks = [
+        svg.area(x, y, after, lower, upper, "band"),
+        svg.line(x, y, after, mean, "ours"),
+        svg.dots(x, y, before, known, f"truth{svg.big(len(known))}"),
+    ]
+    band = f"{100 * series.run.level:g} % interval"
+    legend = [Key("dots", "truth", "known"), Key("line", "ours", "forecast"), Key("area", "band", band)]
+    return chart(x, y, marks, legend=legend, name=f"forecast of {target}", height="tall")
+
+
+def _ahead(series: SeriesForecast) -> tuple[Float, Axis]:
+    rows = np.arange(1.0, series.run.horizon + 1.0)
+    return rows, fitted(1.0, max(rows[-1], 2.0), "rows ahead")
+
+
+def _errors(series: SeriesForecast) -> Chart:
+    rows, x = _ahead(series)
+    lines = {"forecast": series.run.mae, **series.naive}
+    highest = max(float(np.nanmax(values, initial=0.0)) for values in lines.values())
+    y = linear(0.0, highest, "mean absolute error", from_zero=True)
+    styles = dict(zip(lines, ("ours", "c2", "c3"), strict=False))
+    marks = [svg.line(x, y, rows, values, styles[name]) for name, values in lines.items()]
+    legend = [Key("line", styles[name], name) for name in lines]
+    return chart(x, y, marks, legend=legend, name="error by horizon")
+
+
+def _coverage(series: SeriesForecast) -> Chart:
+    rows, x = _ahead(series)
+    covered = series.run.coverage
+    y = percentages(min(0.8, float(covered.min())), 1.0, "inside")
+    marks = [svg.level(y, series.run.level, "c2"), svg.line(x, y, rows, covered, "ours")]
+    return chart(x, y, marks, name="coverage by horizon")
+
+
+def _table(series: SeriesForecast) -> Table:
+    naive = series.naive
+    heads = [Head(text) for text in ("rows ahead", "forecast", "lower", "upper", "error", *naive, "inside")]
+    columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
+    lines = [
+        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(series.run.coverage[k]))]
+        for k in range(len(series.mean))
+    ]
+    return Table(heads, [[Cell(text) for text in line] for line in lines], _SHOWN)

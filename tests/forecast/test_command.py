@@ -1,0 +1,84 @@
+"""``iegp forecast``: the numbers are those of the forecaster; many series by key; messages."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from forecast.series import SEASON, series
+from numpy.testing import assert_allclose
+
+from iegp import IEGPForecaster
+from iegp.cli.flags import UsageError
+from iegp.cli.forecast import forecast
+from iegp.cli.options import ForecastOptions
+from iegp.errors import InputError
+
+
+def write(path, lines):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(lines)
+    return str(path)
+
+
+@pytest.fixture
+def two_shops(tmp_path):
+    y = series(120)
+    lines = [["shop", "when", "sales"]]
+    for hour in range(120):
+        stamp = str(np.datetime64("2024-01-01T00") + np.timedelta64(hour, "h"))
+        lines += [[shop, stamp, repr(float(value))] for shop, value in (("a", y[hour]), ("b", 100.0 - y[hour]))]
+    return write(tmp_path / "shops.csv", [*lines, ["new", "2024-01-01T00", "1.0"]])
+
+
+def options(source, **more):
+    return ForecastOptions(source=source, target="sales", horizon=2, season=str(SEASON), **more)
+
+
+def test_many_series_and_the_report(two_shops, tmp_path, capsys):
+    out, page = tmp_path / "next.csv", tmp_path / "page.html"
+    assert forecast(options(two_shops, key="shop", time="when", out=str(out), report=str(page))) == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(row["shop"], row["when"], row["ahead"]) for row in rows[:3]] == [
+        ("a", "2024-01-06T00:00:00", "1"),
+        ("a", "2024-01-06T01:00:00", "2"),
+        ("b", "2024-01-06T00:00:00", "1"),
+    ]
+    time = np.arange(120.0) * 3600.0 + 19723 * 86400.0
+    model = IEGPForecaster(2, season=SEASON, random_state=0).fit(series(120), time=time)
+    assert_allclose([float(row["mean"]) for row in rows[:2]], model.predict(), rtol=1e-9)
+    text, messages = page.read_text(), capsys.readouterr().err
+    assert text.count("<section") == 2
+    assert "Mean absolute error" in text
+    assert "<svg" in text
+    assert "Left out: new" in messages
+    assert "a: Mean absolute error" in messages
+    assert "Report:" in messages
+    with pytest.raises(UsageError, match="exists"):
+        forecast(options(two_shops, key="shop", out=str(out)))
+
+
+def test_standard_output_without_times(tmp_path, capsys):
+    source = write(tmp_path / "y.csv", [["sales"], *[[repr(float(value))] for value in series(40)]])
+    assert forecast(options(source, quiet=True)) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("row,ahead,mean,lower,upper\n40,1,")
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "message"),
+    [
+        ([["x"], ["1"]], {}, "'sales' is not a column"),
+        ([["sales"], ["1"], ["2"]], {}, "no series"),
+        ([["sales", "t"], ["1", "a"], ["", "b"], ["3", "c"]], {}, "line 3"),
+        ([["sales", "t"], ["1", "soon"]], {"time": "t"}, "not a time stamp"),
+        ([["sales"], ["1"]], {"level": 2.0}, "no series"),
+    ],
+)
+def test_messages(tmp_path, lines, more, message):
+    with pytest.raises(InputError, match=message):
+        forecast(options(write(tmp_path / "y.csv", lines), **more))
+    with pytest.raises(UsageError, match="whole numbers"):
+        forecast(ForecastOptions(source="y.csv", target="y", season="day"))
