@@ -11,6 +11,7 @@ import pytest
 from stream_runs.process import iegp
 
 from iegp import IEGPRegressor
+from iegp.estimators.defaults import KEYED
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_keys_have_the_delay_in_rows_of_their_own(walk, tmp_path):
     flags = ["--key", "who", "--delay", "2", "--config", "small.toml"]
     found = answers(path, *flags)
     x, y = (np.array([float(row[name]) for row in rows]) for name in ("x", "y"))
-    shared = IEGPRegressor(delay=2, lags=0, random_state=0, warmup=100, n_frequencies=10)
+    shared = IEGPRegressor(delay=2, lags=0, random_state=0, warmup=100, n_frequencies=10, **KEYED)
     shared.prequential(x[:102, None], y[:102])
     for key in "ab":
         own = np.array([i for i in range(102, len(rows)) if ("a" if i % 3 else "b") == key])

@@ -109,10 +109,10 @@ def test_chunking_does_not_show_through_the_warm_up(name):
 def test_milestones_depend_on_the_row_count_only(monkeypatch, cuts, warmup, wanted):
     real, seen, fitted = online._refit, [], []
 
-    def spy(model, x, y, fit):
+    def spy(model, x, y, fit, **options):
         seen.append(len(x))
         fitted.append(fit)
-        return real(model, x, y, fit)
+        return real(model, x, y, fit, **options)
 
     monkeypatch.setattr(online, "_refit", spy)
     x, y = units(150)

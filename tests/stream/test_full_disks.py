@@ -131,7 +131,7 @@ def test_a_disk_too_small_for_the_last_checkpoint_keeps_the_answers_of_a_parquet
     """All answers are collected, and the model that says so has no room: they stay where they were collected."""
     command = ["stream", "in.csv", "--target", "y", "--model", "light", "--save", "m", "--out", "X.parquet"]
     command += ["--checkpoint-every", "1000"]
-    subprocess.run(["mount", "-o", "remount,size=3050k", str(small_disk)], check=True)
+    subprocess.run(["mount", "-o", "remount,size=3150k", str(small_disk)], check=True)
     for folder in (small_disk, tmp_path):
         sources.write(folder / "in.csv", sources.numbers(4_000))
     assert iegp(tmp_path, *command).code == 0

@@ -21,6 +21,11 @@ def without_label(record):
     return {name: value for name, value in record.items() if name != "y"}
 
 
+def learned(job):
+    """What the model has learned; the watch for changes follows the answers that were given, which knew less."""
+    return {name: values for name, values in model_bits(job).items() if not name.startswith("changes.")}
+
+
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_a_late_label_teaches_as_if_row_and_label_had_come_there(task):
     rows = ROWS if task == "regression" else [{**r, "y": "up" if r["y"] > 0 else "down"} for r in ROWS]
@@ -33,8 +38,8 @@ def test_a_late_label_teaches_as_if_row_and_label_had_come_there(task):
     absorb(other, in_time)
     assert one.counters.late == 1
     assert one.counters.learned == other.counters.learned == 80
-    for name, values in model_bits(other).items():
-        np.testing.assert_allclose(model_bits(one)[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
+    for name, values in learned(other).items():
+        np.testing.assert_allclose(learned(one)[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_gaps_are_those_of_the_prediction_not_of_the_day_the_label_comes():
@@ -45,8 +50,8 @@ def test_gaps_are_those_of_the_prediction_not_of_the_day_the_label_comes():
     mean = float(np.mean([r["b"] for r in ROWS[:50]]))
     filled = {"id": "gap", "a": 0.3, "b": mean, "y": 0.5}
     absorb(other, [*ROWS[:50], *[{**r, "b": 1000.0 + r["b"]} for r in ROWS[50:60]], filled])
-    for name, values in model_bits(other).items():
-        np.testing.assert_allclose(model_bits(one)[name], values, rtol=1e-7, atol=1e-9, err_msg=name)
+    for name, values in learned(other).items():
+        np.testing.assert_allclose(learned(one)[name], values, rtol=1e-7, atol=1e-9, err_msg=name)
 
 
 def test_a_category_that_came_since_is_none_of_the_row():
@@ -54,8 +59,8 @@ def test_a_category_that_came_since_is_none_of_the_row():
     one, other = job_of(parameters=PLAIN), job_of(parameters=PLAIN)
     absorb(one, [*rows, {"id": "ask", "y": 0.4}])
     absorb(other, [*rows[:5], *rows[6:], {"id": "ask", "a": 0.1, "b": 0.2, "y": 0.4}])
-    for name, values in model_bits(other).items():
-        np.testing.assert_allclose(model_bits(one)[name], values, rtol=1e-7, atol=1e-9, err_msg=name)
+    for name, values in learned(other).items():
+        np.testing.assert_allclose(learned(one)[name], values, rtol=1e-7, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

@@ -24,10 +24,20 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.normal import normal_quantile
 from iegp.core.compute.tolerances import (
+    CALIBRATED_ROWS,
+    CHANGE_MARGINS,
     CHANGE_THRESHOLD,
+    FARTHEST_PREDICTION,
+    FARTHEST_SLOPE_INPUT,
     FARTHEST_WATCHED,
     FIRST_WATCHED,
+    LARGEST_SHARE,
+    LEAST_SCORE_VARIANCE,
+    LEAST_SPREAD,
+    LEVEL_SIZES,
     MOST_CHANGES,
+    NOISE_SIZES,
+    RELATION_SIZES,
     ROWS_AFTER_CHANGE,
     USUAL_ROWS,
 )
@@ -35,14 +45,6 @@ from iegp.typing import Float
 
 KINDS = ("level", "noise", "relation")
 LEVEL, NOISE, RELATION = range(3)
-# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction with the
-# variance around it: a large change of the relation is more than a slope.
-LEVEL_SIZES = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
-NOISE_SIZES = (0.25, 2.5, 6.0)
-RELATION_SIZES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
-# Nats by which a level or a relation must explain more than noise to be called so: after a few noisy rows one of their
-# sizes fits well by chance.
-MARGINS = (2.0, 0.0, 1.5)
 N_SUMS = len(LEVEL_SIZES) + len(NOISE_SIZES) + len(RELATION_SIZES)
 _LARGEST_TAIL = 0.5 * math.erfc(FARTHEST_WATCHED * math.sqrt(0.5))
 # Columns of ``usual``: of scores mean, variance, covariance with the one before, and the last; of predictions mean and
@@ -153,13 +155,13 @@ def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found
         strength, best, kind = 0.0, -math.inf, 0
         for d in range(n_outputs):
             # Not where either is NaN, or its square would overflow.
-            if row[d] == row[d] and abs(row[n_outputs + d]) < 1e100:
+            if row[d] == row[d] and abs(row[n_outputs + d]) < FARTHEST_PREDICTION:
                 _add(sums[d], usual[d], row[d], row[n_outputs + d])
             for k in range(N_SUMS):
                 strength = max(strength, sums[d, k])
                 own = _kind_of(k)
-                if sums[d, k] - MARGINS[own] > best:
-                    best, kind = sums[d, k] - MARGINS[own], own
+                if sums[d, k] - CHANGE_MARGINS[own] > best:
+                    best, kind = sums[d, k] - CHANGE_MARGINS[own], own
         if strength > CHANGE_THRESHOLD + math.log(n_outputs):
             found[n_found, 0], found[n_found, 1], found[n_found, 2] = t, kind, strength
             n_found += 1
@@ -182,10 +184,10 @@ def _add(sums: Float, usual: Float, score: float, prediction: float) -> None:
     unit = math.sqrt(usual[VARIANCE])
     z = (score - usual[MEAN]) / unit
     # Standardised innovation of scores that go with the one before.
-    share = min(max(usual[COVARIANCE] / usual[VARIANCE], -0.9), 0.9)
+    share = min(max(usual[COVARIANCE] / usual[VARIANCE], -LARGEST_SHARE), LARGEST_SHARE)
     z = (z - share * (usual[LAST] - usual[MEAN]) / unit) / math.sqrt(1.0 - share * share)
     z = min(max(z, -FARTHEST_WATCHED), FARTHEST_WATCHED)
-    u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -2.5), 2.5)
+    u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -FARTHEST_SLOPE_INPUT), FARTHEST_SLOPE_INPUT)
     if usual[HOLD] > 0.0:
         usual[HOLD] -= 1.0
     else:
@@ -213,12 +215,12 @@ def _accumulate(sums: Float, z: float, u: float) -> None:
 def _learn_usual(usual: Float, score: float, prediction: float) -> None:
     """Moments of the last rows, about USUAL_ROWS of them; a tenth as many that are calibrated come before the first."""
     usual[COUNT] += 1.0
-    rate = 1.0 / min(usual[COUNT] + 0.1 * USUAL_ROWS, USUAL_ROWS)
+    rate = 1.0 / min(usual[COUNT] + CALIBRATED_ROWS, USUAL_ROWS)
     gap, before = score - usual[MEAN], usual[LAST] - usual[MEAN]
     usual[MEAN] += rate * gap
-    usual[VARIANCE] = max(usual[VARIANCE] + rate * (gap * gap - usual[VARIANCE]), 1e-4)
+    usual[VARIANCE] = max(usual[VARIANCE] + rate * (gap * gap - usual[VARIANCE]), LEAST_SCORE_VARIANCE)
     usual[COVARIANCE] += rate * (gap * before - usual[COVARIANCE])
     usual[LAST] = score
     away = prediction - usual[CENTRE]
     usual[CENTRE] += rate * away
-    usual[SPREAD] = max(usual[SPREAD] + rate * (away * away - usual[SPREAD]), 1e-12)
+    usual[SPREAD] = max(usual[SPREAD] + rate * (away * away - usual[SPREAD]), LEAST_SPREAD)

@@ -144,4 +144,5 @@ def _deviation(mixture: Mixture, e: int) -> Float:
 
 def _inflation(dof: Float) -> Float:
     """Standard deviation of a Student-t variable over its scale."""
-    return np.sqrt(np.where(dof > 2.0, 1.0 / (1.0 - 2.0 / np.maximum(dof, 2.1)), np.inf))
+    finite = np.where(dof > 2.0, dof, np.inf)
+    return np.sqrt(np.where(dof > 2.0, 1.0 / (1.0 - 2.0 / finite), np.inf))

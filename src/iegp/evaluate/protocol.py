@@ -63,7 +63,8 @@ def prequential(
     >>> from sklearn.preprocessing import StandardScaler
     >>> import iegp
     >>> X = np.random.default_rng(0).normal(50.0, 10.0, size=(400, 1))
-    >>> run = iegp.prequential(make_pipeline(StandardScaler(), SGDRegressor(random_state=0)), X, X[:, 0])
+    >>> model = make_pipeline(StandardScaler(), SGDRegressor(eta0=0.1, random_state=0))
+    >>> run = iegp.prequential(model, X, X[:, 0] - 50.0)
     >>> len(run), run.nmse < 0.2
     (300, True)
     """

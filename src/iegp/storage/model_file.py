@@ -171,7 +171,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of processes that were killed while they replaced ``path``: nobody holds their lock."""
+    """Remove temporary files of processes that were killed while they replaced ``path``: their lock is free."""
     ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9]+\.[0-9a-f]{{8}}")
     with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
         for entry in entries:
@@ -187,8 +187,9 @@ def _is_abandoned(temporary: str) -> bool:
     try:
         with open(temporary, "rb") as file:
             found = os.fstat(file.fileno())
-            # A file that was made this instant may not be locked yet; then it is empty.
-            is_begun = found.st_size > 0 or found.st_mtime < time.time() - _SECONDS_TO_LOCK
+            # A file that another process made this instant may not be locked yet; then it is empty.
+            is_ours = f".{os.getpid()}." in temporary
+            is_begun = is_ours or found.st_size > 0 or found.st_mtime < time.time() - _SECONDS_TO_LOCK
             return is_begun and try_lock(file.fileno()) is True
     except OSError:
         return False

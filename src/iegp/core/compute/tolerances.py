@@ -396,3 +396,21 @@ DEPENDENCE_ORIGINS = 1000
 LARGEST_NORMAL_SCORE = 4.0
 # Labels and inputs beyond this are refused: squares of differences must be finite.
 LARGEST_IN_SERIES = 1.0e100
+
+# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction with the
+# variance around it: a large change of the relation is more than a slope.
+LEVEL_SIZES = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
+NOISE_SIZES = (0.25, 2.5, 6.0)
+RELATION_SIZES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
+# Nats by which a level or a relation must explain more than noise to be called so: after a few noisy rows one of their
+# sizes fits well by chance.
+CHANGE_MARGINS = (2.0, 0.0, 1.5)
+# Innovations go with the one before by this share at most; predictions are watched up to this many standard deviations
+# from their mean, and not at all where their squares would overflow.
+LARGEST_SHARE = 0.9
+FARTHEST_SLOPE_INPUT = 2.5
+FARTHEST_PREDICTION = 1e100
+# Calibrated rows that come, in thought, before the first: a tenth of those that are remembered.
+CALIBRATED_ROWS = 0.1 * USUAL_ROWS
+LEAST_SCORE_VARIANCE = 1e-4
+LEAST_SPREAD = 1e-12
