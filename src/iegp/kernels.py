@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iegp.core.kernels import (
+    HSGP,
     RBF,
     Cauchy,
     Constant,
@@ -18,6 +19,7 @@ from iegp.core.kernels import (
 )
 
 __all__ = [
+    "HSGP",
     "RBF",
     "Cauchy",
     "Constant",

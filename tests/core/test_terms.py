@@ -18,7 +18,7 @@ from iegp.core.fitting.experts import term_bases
 from iegp.core.kernels import KERNELS, Inputs, kernel_from_config
 from iegp.core.likelihoods import named
 from iegp.errors import InputError
-from iegp.kernels import RBF, Cauchy, Constant, Linear, Matern, Periodic, Stationary, register
+from iegp.kernels import HSGP, RBF, Cauchy, Constant, Linear, Matern, Periodic, Stationary, register
 
 RNG = np.random.default_rng(8)
 N = 90
@@ -203,6 +203,8 @@ SUMS = [
     RBF(2.0) + Linear() + Constant(),
     Matern(1.0, nu=2.5, prior_var=3.0) + Cauchy("per-dimension", columns=[0, 2]) + Periodic(24.0, columns=[1]),
     Linear(columns=[0]) + Constant(drift_var=0.1, prior_var=2.0),
+    HSGP(0.5, n_functions=4, boundary=2.0),
+    HSGP("per-dimension", nu=1.5, n_functions=3, columns=[0, 2]) + Linear(),
 ]
 
 

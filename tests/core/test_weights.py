@@ -14,6 +14,7 @@ from iegp.core.weights import BAYES, STACKING, SWITCHING, WeightRule, transition
 from iegp.errors import InputError
 
 ONES = np.ones((1, 1))
+GRADIENT = weights.RULES.index("exponentiated-gradient")
 
 
 def weigh(table, rule=BAYES, transitions=ONES, rate=0.2, shutdown=0.0, initial=None):
@@ -38,6 +39,7 @@ CASES = {
     "switching-always": (SWITCHING, transition_matrix(1.0, 4), 0.2, 0.0, oracle.Switching(1.0)),
     "stacking": (STACKING, ONES, 0.2, 0.0, oracle.Stacking(0.2)),
     "stacking-one": (STACKING, ONES, 1.0, 0.0, oracle.Stacking(1.0)),
+    "gradient": (GRADIENT, ONES, 0.1, 0.0, oracle.ExponentiatedGradient(0.1)),
 }
 cases = pytest.mark.parametrize("name", CASES)
 
@@ -74,13 +76,39 @@ def test_bayes_is_the_posterior_over_experts():
     assert found.sum() == pytest.approx(logsumexp(table.sum(axis=0), b=initial), rel=1e-12)
 
 
-def test_stacking_approaches_the_best_fixed_mixture():
+@pytest.mark.parametrize("rule", [STACKING, GRADIENT])
+def test_stacking_approaches_the_best_fixed_mixture(rule):
     """Two experts, each right half of the time: Bayes picks one, stacking keeps both and scores better."""
     table = np.where(np.random.default_rng(0).random((4000, 1)) < 0.5, [[0.0, -4.0]], [[-4.0, 0.0]])
-    used, stacked, _ = weigh(table, STACKING, rate=0.05)
+    used, stacked, _ = weigh(table, rule, rate=0.05)
     _, bayes, _ = weigh(table)
     assert_allclose(used[-500:].mean(axis=0), 0.5, atol=0.1)
     assert stacked.sum() > bayes.sum() + 1000.0
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
+def test_regret_of_exponentiated_gradients_is_within_its_bound(rate):
+    """Against the best fixed mixture: log M / rate + rate T / (8 r²), r the least ratio of two likelihoods of a row.
+
+    Helmbold, Schapire, Singer, Warmuth (1998), On-line portfolio selection using multiplicative updates, Theorem 4.1.
+    """
+    table = np.random.default_rng(1).uniform(-0.5, 0.5, size=(3000, 4)) + np.array([0.2, 0.2, 0.1, -0.3])
+    _, found, _ = weigh(table, GRADIENT, rate=rate)
+    best = np.full(4, 0.25)
+    for _ in range(500):  # by expectation maximisation
+        shares = best * np.exp(table)
+        best = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    regret = logsumexp(table, b=best, axis=1).sum() - found.sum()
+    least = np.exp(table.min(axis=1) - table.max(axis=1)).min()
+    assert 0.0 < regret <= np.log(4) / rate + rate * len(table) / (8.0 * least**2)
+
+
+def test_exponentiated_gradients_follow_an_expert_from_the_floor():
+    table = np.concatenate([np.tile([0.0, -9.0], (20000, 1)), np.tile([-9.0, 0.0], (100, 1))])
+    used, found, _ = weigh(table, GRADIENT, rate=0.05)
+    assert used[20000, 1] >= 0.9e-12 / 2
+    assert used[-1, 1] > 0.99
+    assert np.isfinite(found).all()
 
 
 def test_chunks_of_a_table_are_the_whole_table():

@@ -45,7 +45,14 @@ class Stacking:
     rate: float
 
 
-Rule = Bayes | Switching | Stacking
+@dataclass(frozen=True)
+class ExponentiatedGradient:
+    """w_i <- w_i exp(rate d log(sum_j w_j p_j) / d w_i), normalised."""
+
+    rate: float
+
+
+Rule = Bayes | Switching | Stacking | ExponentiatedGradient
 
 
 def switch_matrix(switch: float | Array, M: int) -> Array:
@@ -86,12 +93,15 @@ def mixture_log_score(log_w: Array, log_scores: Array) -> float:
 
 
 def update_weights(rule: Rule, log_w: Array, log_scores: Array) -> Array:
-    """w_{t+1|t} -> w_{t+1|t+1}: eq:w_update_2, eq:SIEGP_w, or the stacking rule; then the shutdown."""
+    """w_{t+1|t} -> w_{t+1|t+1}: eq:w_update_2, eq:SIEGP_w, or a stacking rule; then the shutdown."""
     total = mixture_log_score(log_w, log_scores)
     if isinstance(rule, Stacking):
         # w_i (1 - rate) + rate w_i p_i / sum_j w_j p_j, in logarithms
         stay, move = _log(1.0 - rule.rate), _log(rule.rate)
         new = [_log_sum([stay + a, move + a + b - total]) for a, b in zip(log_w, log_scores, strict=True)]
+        return np.array(new) - _log_sum(new)
+    if isinstance(rule, ExponentiatedGradient):
+        new = [a + rule.rate * math.exp(b - total) for a, b in zip(log_w, log_scores, strict=True)]
         return np.array(new) - _log_sum(new)
     new_log_w = log_w + log_scores - total
     if isinstance(rule, Bayes) and rule.shutdown > 0.0:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import integrate
 
 Array = NDArray[np.float64]
 LengthScale = float | Array
@@ -67,3 +68,22 @@ def laplace(X: Array, Z: Array, length_scale: LengthScale) -> Array:
 def cauchy(X: Array, Z: Array, length_scale: LengthScale) -> Array:
     """Product form: prod_i 1 / (1 + u_i^2)."""
     return _gram(X, Z, length_scale, lambda u: float(np.prod(1.0 / (1.0 + u**2))))
+
+
+def hilbert(X: Array, half_widths: Array, n_functions: int, boundary: float, kernel: Callable[[float], float]) -> Array:
+    """Features of an additive Hilbert-space Gaussian process, function by function.
+
+    ``kernel`` is that of one column as a function of the distance; its spectral density is found by quadrature, and the
+    kernel of the features is the mean over columns.
+    """
+    n, d = X.shape
+    Phi = np.empty((n, d * n_functions))
+    for c, L in enumerate(half_widths):
+        for j in range(1, n_functions + 1):
+            root = math.pi * j / (2.0 * L)  # of the eigenvalue
+            density = 2.0 * integrate.quad(kernel, 0.0, np.inf, weight="cos", wvar=root)[0]
+            for t in range(n):
+                x = min(max(X[t, c], -boundary), boundary)
+                eigenfunction = math.sin(root * (x + L)) / math.sqrt(L)
+                Phi[t, c * n_functions + j - 1] = math.sqrt(density / d) * eigenfunction
+    return Phi

@@ -15,6 +15,7 @@ from iegp.core import weights
 from iegp.core.weights import BAYES, STACKING, SWITCHING, WeightRule, transition_matrix
 
 ONES = np.ones((1, 1))
+GRADIENT = weights.RULES.index("exponentiated-gradient")
 fast = settings(max_examples=60, deadline=None, derandomize=True)
 
 
@@ -36,6 +37,7 @@ def rules(n_experts):
         "switching": {"rule": SWITCHING, "transitions": transition_matrix(0.05, n_experts)},
         "switching by matrix": {"rule": SWITCHING, "transitions": skewed_matrix(n_experts)},
         "stacking": {"rule": STACKING, "rate": 0.1},
+        "exponentiated gradient": {"rule": GRADIENT, "rate": 0.1},
     }
 
 

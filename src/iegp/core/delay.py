@@ -277,7 +277,7 @@ def _arrive(
     if labels is None:
         noise.learn_arrived(ensemble, state, arrived, s, answers.squares[s])
     rule = weight_rule(ensemble)
-    scores = answers.log_scores if rule.rule == weights.STACKING else arrived.log_scores
+    scores = answers.log_scores if weights.scores_answers[rule.rule] else arrived.log_scores
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)
     steps = arrived.steps[s : s + 1]
     weights.weigh_spaced_rows(rule, scores[s : s + 1], steps, state.log_weights, used, log_score)

@@ -1,4 +1,4 @@
-"""The features of a row under a kernel: waves (sines and cosines of angles), and columns or constants as they are."""
+"""The features of a row under a kernel: waves (sines and cosines of angles), and functions of single columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from iegp.typing import Float, Int
 
 
 class Basis(NamedTuple):
-    """What makes the features of one kernel. In this order: all sines, all cosines, what is affine."""
+    """What makes the features of one kernel. In this order: all sines, all cosines, what depends on one column.
+
+    Features of one column are affine, or sines of it.
+    """
 
     frequencies: Float
     """(n_waves, d)"""
@@ -26,17 +29,23 @@ class Basis(NamedTuple):
     """(n_affine,): column of each affine feature; -1 is a constant."""
     slopes: Float
     """(n_affine,): factor of the column, or the constant itself."""
+    curves: Float
+    """(n_affine, 3): where the column is clipped, then frequency and phase of its sine; frequency 0 is no sine."""
 
 
 def waves(frequencies: Float) -> Basis:
     """Random Fourier features (eq:phi_x): of norm one, so that their products approximate the kernel (eq:kern_est)."""
     n = len(frequencies)
-    return Basis(frequencies, np.full(n, 1.0 / math.sqrt(n)), np.empty(0, dtype=np.int64), np.empty(0))
+    return affine(np.empty(0, dtype=np.int64), np.empty(0), frequencies.shape[1])._replace(
+        frequencies=frequencies, amplitudes=np.full(n, 1.0 / math.sqrt(n))
+    )
 
 
 def affine(columns: Int, slopes: Float, n_columns: int) -> Basis:
     """Columns, or constants where the column is -1."""
-    return Basis(np.empty((0, n_columns)), np.empty(0), columns.astype(np.int64), slopes)
+    # Farther out, squares of features would overflow.
+    curves = np.tile([FARTHEST_LINEAR, 0.0, 0.0], (len(slopes), 1))
+    return Basis(np.empty((0, n_columns)), np.empty(0), columns.astype(np.int64), slopes, curves)
 
 
 def placed(basis: Basis, places: Int, n_columns: int) -> Basis:
@@ -71,9 +80,10 @@ def feature_rows(x: Float, basis: Basis) -> Float:
             sincos(angles[t], basis.amplitudes, phi[t, :n_waves], phi[t, n_waves : 2 * n_waves])
     for t in range(n):
         for i in range(n_affine):
-            c = basis.columns[i]
-            # Farther out, squares of features would overflow.
-            value = 1.0 if c < 0 else min(max(x[t, c], -FARTHEST_LINEAR), FARTHEST_LINEAR)
+            c, bound, turn = basis.columns[i], basis.curves[i, 0], basis.curves[i, 1]
+            value = 1.0 if c < 0 else min(max(x[t, c], -bound), bound)
+            if turn > 0.0:
+                value = math.sin(turn * value + basis.curves[i, 2])
             phi[t, 2 * n_waves + i] = basis.slopes[i] * value
     return phi
 
@@ -83,4 +93,5 @@ def fourier_rows(x: Float, frequencies: Float) -> Float:
     """Random Fourier features (n, 2 n_frequencies) of norm one."""
     n = frequencies.shape[0]
     nothing = np.empty(0)
-    return feature_rows(x, Basis(frequencies, np.full(n, 1.0 / math.sqrt(n)), nothing.astype(np.int64), nothing))
+    amplitudes = np.full(n, 1.0 / math.sqrt(n))
+    return feature_rows(x, Basis(frequencies, amplitudes, nothing.astype(np.int64), nothing, np.empty((0, 3))))

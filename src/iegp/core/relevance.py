@@ -49,7 +49,7 @@ def _of_term(term: Term, scale: Float) -> Float:
     if isinstance(term, Constant):
         return np.zeros(n)
     if isinstance(term, Stationary):
-        return np.asarray(term.scales(n) ** -2.0)
+        return np.asarray(term.scales(n) ** -2.0 / (1 if term.is_drawn else n))
     if isinstance(term, Periodic):
         return np.asarray((2.0 * np.pi * scale / (term.period * term.length_scale)) ** 2 / n)
     # Linear, and terms that are not known here: all columns alike.

@@ -37,7 +37,7 @@ class Layout(NamedTuple):
     waves: Int
     """(n_kernels + 1,): first wave of each kernel, a row of ``Basis.frequencies``."""
     affine: Int
-    """(n_kernels + 1,): first affine feature of each kernel, an entry of ``Ensemble.slopes``."""
+    """(n_kernels + 1,): first affine feature of each kernel, an entry of ``Basis.slopes``."""
     features: Int
     """(n_beliefs + 1,): first row of each belief in ``State.vector``."""
     matrix: Int
@@ -190,7 +190,11 @@ def basis_at(layout: Layout, basis: Basis, kernel: int) -> Basis:
     first, last = layout.waves[kernel], layout.waves[kernel + 1]
     begin, end = layout.affine[kernel], layout.affine[kernel + 1]
     return Basis(
-        basis.frequencies[first:last], basis.amplitudes[first:last], basis.columns[begin:end], basis.slopes[begin:end]
+        basis.frequencies[first:last],
+        basis.amplitudes[first:last],
+        basis.columns[begin:end],
+        basis.slopes[begin:end],
+        basis.curves[begin:end],
     )
 
 

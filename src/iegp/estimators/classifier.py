@@ -43,8 +43,9 @@ class IEGPClassifier(LabelEstimator):
         With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
         pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
         input too, pass ``time=`` and keep it in X.
-    weights : {"stacking", "bayes", "switching"}, default="stacking"
-        How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
+    weights : {"stacking", "bayes", "switching", "exponentiated-gradient"}, default="stacking"
+        How experts are weighted: the best mixture, the posterior probability, a Markov chain over experts, or the best
+        mixture by exponentiated gradients.
     switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`; ``stacking_rate`` is 0.2 by default.
     prior_var : "evidence" or float, default="evidence"

@@ -59,12 +59,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         How frequencies are drawn. In two dimensions independent ones make better maps.
     warmup : int, default=500
         Rows that are placed together. Until then results come from a provisional fit to the rows so far.
-    weights : {"bayes", "switching", "stacking"}, default="bayes"
-        How experts are weighted: the posterior probability, a Markov chain over experts, or the best mixture.
+    weights : {"bayes", "switching", "stacking", "exponentiated-gradient"}, default="bayes"
+        How experts are weighted: the posterior probability, a Markov chain over experts, or the best mixture, by
+        soft-Bayes or by exponentiated gradients.
     switch_prob : float or array (n_experts, n_experts), default=0.01
         For ``weights="switching"``: probability of a change at a row, or a matrix (row = from, column = to).
     stacking_rate : float, default=0.1
-        For ``weights="stacking"``: how fast weights move, in (0, 1].
+        For stacking and exponentiated gradients: how fast weights move, in (0, 1].
     shutdown : float, default=0.0
         For ``weights="bayes"``: an expert with a smaller weight is dropped for good.
     forgetting : float, default=1.0

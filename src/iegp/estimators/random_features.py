@@ -160,7 +160,7 @@ def _checked(kernel: Any) -> Stationary:
         raise InputError(f"kernel is the class {kernel.__name__}; did you mean {kernel.__name__}()?")
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel={kernel!r:.80} is not a kernel; give one of those in iegp.kernels, such as RBF(1.0)")
-    if not isinstance(kernel, Stationary):
+    if not isinstance(kernel, Stationary) or not kernel.is_drawn:
         raise InputError(f"kernel={kernel!r} has other than random features; give one term, such as RBF(1.0)")
     if kernel.is_fitted_to_data:
         raise InputError(

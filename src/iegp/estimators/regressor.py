@@ -72,13 +72,14 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
         pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
         input too, pass ``time=`` and keep it in X.
-    weights : {"stacking", "bayes", "switching"}, default="stacking"
-        How experts are weighted: the best mixture, the posterior probability, or a Markov chain over experts.
+    weights : {"stacking", "bayes", "switching", "exponentiated-gradient"}, default="stacking"
+        How experts are weighted: the best mixture, the posterior probability, a Markov chain over experts, or the best
+        mixture by exponentiated gradients.
     switch_prob : float or matrix, default=0.01
         Only with ``weights="switching"``: probability of leaving the active expert at each row, or the matrix of
         probabilities from expert i (row) to expert j (column).
     stacking_rate : float, default=0.05
-        Only with ``weights="stacking"``: how fast weights move, in (0, 1]; 1 is Bayes.
+        With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
     shutdown : float, default=1e-16
         Only with ``weights="bayes"``: an expert with a smaller weight is dropped for good and costs nothing.
     prior_var, noise_var : "evidence" or float, default="evidence"
@@ -397,7 +398,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         ----------
         drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
             As in the constructor: variance per row, in ``drift_units``.
-        weights : {"stacking", "bayes", "switching"}, default="stacking"
+        weights : {"stacking", "bayes", "switching", "exponentiated-gradient"}, default="stacking"
             As in the constructor.
         noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
             As in the constructor.

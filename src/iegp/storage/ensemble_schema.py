@@ -198,6 +198,7 @@ def _ensemble(settings: Settings, own: Sizes) -> dict[str, Field]:
         "ensemble.basis.amplitudes": Field((n_waves,), 0.0, 1.0 + _SLACK),
         "ensemble.basis.columns": Field((n_affine,), -1, n_columns - 1, np.int64),
         "ensemble.basis.slopes": Field((n_affine,), 0.0, 1.0 + _SLACK),
+        "ensemble.basis.curves": Field((n_affine, 3), 0.0, (FARTHEST_LINEAR, LARGEST_FREQUENCY, 1e6)),
         "ensemble.drift": Field((int(own.layout.features[-1]),), 0.0, _RATIO[1]),
         "ensemble.prior_ratio": Field((n_beliefs,), *(_RATIO if gaussian else (1e-13, 1.1e12))),
         "ensemble.noise_var": noise_var if gaussian else noise_var._replace(low=1.0, high=1.0),
@@ -265,7 +266,7 @@ class Described(NamedTuple):
         """(n_beliefs,): squared norm that features cannot exceed."""
         layout, kernels = self.sizes.layout, range(self.sizes.layout.n_kernels)
         own = [basis_at(layout, self.basis, k) for k in kernels]
-        farthest = [np.where(b.columns < 0, 1.0, FARTHEST_LINEAR) for b in own]
+        farthest = [np.where((b.columns < 0) | (b.curves[:, 1] > 0.0), 1.0, b.curves[:, 0]) for b in own]
         squares = [np.sum(b.amplitudes**2) + np.sum((b.slopes * f) ** 2) for b, f in zip(own, farthest, strict=True)]
         return np.array(squares)[layout.kernel_of]
 

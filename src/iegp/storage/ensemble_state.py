@@ -13,7 +13,7 @@ from iegp.core.clock import Clock
 from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
-from iegp.core.features import Basis, waves
+from iegp.core.features import Basis, affine, waves
 from iegp.core.fitting.experts import Experts, glitch_limit, one_switch_prob
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
@@ -56,6 +56,9 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         config |= {"column_keys": list(model.column_keys), "fills_gaps": model.fills_gaps}
     arrays: Arrays = {f"scaling.{name}": array for name, array in model.scaling._asdict().items()}
     arrays |= {f"ensemble.basis.{name}": array for name, array in ensemble.basis._asdict().items()}
+    if not ensemble.basis.curves[:, 1].any():
+        # As in files of versions that knew affine features alone, which can load this one.
+        del arrays["ensemble.basis.curves"]
     arrays |= {f"ensemble.{name}": getattr(ensemble, name) for name in _ENSEMBLE_ARRAYS}
     if len(ensemble.lags.offsets):
         arrays |= {"ensemble.lags.offsets": ensemble.lags.offsets, "ensemble.lags.table": ensemble.lags.table}
@@ -84,6 +87,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
         arrays = {"state.recent": NO_LAGS.table} | _with_basis(settings, _one_after_another(arrays))
+        slopes = arrays["ensemble.basis.slopes"]
+        arrays = {"ensemble.basis.curves": affine(np.zeros(len(slopes), dtype=np.int64), slopes, 0).curves} | arrays
         keys = config.get("column_keys", range(len(arrays["scaling.x_mean"])))
         kernels = tuple(kernel_from_config(kernel) for kernel in config["kernels"])
         if len(kernels) != len(settings.kernels):

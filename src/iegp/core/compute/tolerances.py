@@ -58,6 +58,9 @@ REDUCTION_LIMIT = 1.0e6
 FARTHEST_LINEAR = 1.0e6
 # Columns of a linear term, which has a feature for each: the matrix of such a belief has 8 MB.
 MAX_LINEAR_COLUMNS = 1000
+# The functions of an HSGP term vanish so many length scales beyond its boundary. On the boundary the variance is too
+# small by the kernel at twice that distance: 0.0003 of it for RBF, 0.008 for Matérn-1.5.
+HSGP_MARGIN = 2.0
 # Share of a periodic kernel's variance that may be lost with the harmonics left out.
 PERIODIC_REST = 1.0e-3
 # A term's prior variance is at least this share of its kernel's: what the warm-up rows do not need can matter later.

@@ -66,7 +66,7 @@ def _with_columns(kernel: Kernel, inputs: Inputs, n_new: int) -> Kernel:
 def _term_with_columns(term: Term, inputs: Inputs, n_new: int) -> Term:
     if term.columns is not None or term.lags == "only":
         return term
-    if not isinstance(term, Stationary):
+    if not isinstance(term, Stationary) or not term.is_drawn:
         n_own = inputs.n_columns - inputs.n_lags
         return term if isinstance(term, Constant) else replace(term, columns=inputs.keys[:n_own])
     if isinstance(term.length_scale, float):

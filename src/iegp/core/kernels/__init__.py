@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from iegp.core.kernels.base import Draw, Inputs, Kernel, Sum, Term
+from iegp.core.kernels.hilbert import HSGP
 from iegp.core.kernels.others import Constant, Linear, Periodic
 from iegp.core.kernels.registry import KERNELS, kernel_from_config, register
 from iegp.core.kernels.stationary import RBF, Cauchy, Laplace, Matern, Stationary
 
 __all__ = [
+    "HSGP",
     "KERNELS",
     "RBF",
     "Cauchy",

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from iegp.core.kernels.base import Kernel, Sum, Term
+from iegp.core.kernels.hilbert import HSGP
 from iegp.core.kernels.others import Constant, Linear, Periodic
 from iegp.core.kernels.stationary import RBF, Cauchy, Laplace, Matern
 from iegp.errors import InputError
 
 KERNELS: dict[str, type[Term]] = {
-    kind.__name__: kind for kind in (RBF, Matern, Laplace, Cauchy, Linear, Constant, Periodic)
+    kind.__name__: kind for kind in (RBF, Matern, Laplace, Cauchy, Linear, Constant, Periodic, HSGP)
 }
 _BUILT_IN = frozenset(KERNELS)
 

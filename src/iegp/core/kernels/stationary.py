@@ -47,6 +47,8 @@ class Stationary(Term):
 
     # Whether the spectral density is a product over columns (else it is rotation invariant).
     is_product: ClassVar[bool] = False
+    # Whether the features are random frequencies over all columns.
+    is_drawn: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,10 +41,10 @@ class LatentSettings:
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
         for kernel in self.kernels:
-            if not isinstance(kernel, Stationary) or kernel.columns is not None:
+            if not isinstance(kernel, Stationary) or not kernel.is_drawn or kernel.columns is not None:
                 raise InputError(
-                    f"kernels contains {kernel!r}; a map needs stationary kernels of one term over the whole latent "
-                    "space, such as RBF(0.5)"
+                    f"kernels contains {kernel!r}; a map needs stationary kernels of one term with random features "
+                    "over the whole latent space, such as RBF(0.5)"
                 )
             if kernel.is_fitted_to_data:
                 raise InputError(

@@ -12,7 +12,7 @@ from iegp.core.weights.learning import (
 )
 from iegp.core.weights.logs import log_add_exp, log_sum_exp
 from iegp.core.weights.protocol import Rule, WeightRule
-from iegp.core.weights.table import RULES, TABLE, rule_named
+from iegp.core.weights.table import RULES, TABLE, rule_named, scores_answers
 
 BAYES, SWITCHING, STACKING = (RULES.index(name) for name in ("bayes", "switching", "stacking"))
 """Places of the rules in the table."""
@@ -31,6 +31,7 @@ __all__ = [
     "log_add_exp",
     "log_sum_exp",
     "rule_named",
+    "scores_answers",
     "transition_matrix",
     "weigh_rows",
     "weigh_spaced_rows",

@@ -18,7 +18,7 @@ class WeightRule(NamedTuple):
     transitions: Float
     """(n_experts, n_experts): probability of going from one expert (row) to another; used by switching alone."""
     rate: float
-    """Learning rate of stacking."""
+    """Learning rate of stacking, by soft-Bayes or by exponentiated gradients."""
     shutdown: float
     """Weight below which an expert is dropped for good; used by Bayes alone."""
     switch_prob: float = math.nan
@@ -41,6 +41,8 @@ class Rule(NamedTuple):
     """Whether a weight of zero is final, so that an expert that has it need not learn any more."""
     ignores_order: bool = False
     """Whether the weights are the same in whatever order rows come, so that models can be merged."""
+    scores_answers: bool = False
+    """Whether labels that come late are scored by the prediction that was answered, not by one made in order."""
 
 
 @compiled

@@ -31,4 +31,4 @@ def _gain(advantage: float, rate: float) -> float:
     return math.log(1.0 - rate + rate * math.exp(advantage))
 
 
-STACKING = Rule("stacking", learn, unchanged)
+STACKING = Rule("stacking", learn, unchanged, scores_answers=True)

@@ -13,13 +13,14 @@ from typing import Any
 
 from iegp._compile import specialised
 from iegp.core.weights.bayes import BAYES
+from iegp.core.weights.exponentiated_gradient import EXPONENTIATED_GRADIENT
 from iegp.core.weights.protocol import Rule, WeightRule
 from iegp.core.weights.stacking import STACKING
 from iegp.core.weights.switching import SWITCHING
 from iegp.errors import InputError
 from iegp.typing import Float
 
-TABLE: tuple[Rule, ...] = (BAYES, SWITCHING, STACKING)
+TABLE: tuple[Rule, ...] = (BAYES, SWITCHING, STACKING, EXPONENTIATED_GRADIENT)
 RULES = tuple(rule.name for rule in TABLE)
 
 
@@ -61,3 +62,4 @@ def _chain(template: Any, functions: list[Any]) -> Any:
 learn_row = _chain(_learn, [rule.learn for rule in TABLE])
 step_between = _chain(_between, [rule.between for rule in TABLE])
 drops = tuple(rule.drops_experts for rule in TABLE)
+scores_answers = tuple(rule.scores_answers for rule in TABLE)

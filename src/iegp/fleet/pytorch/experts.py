@@ -140,6 +140,7 @@ def _basis(ensemble: Ensemble, device: torch.device) -> DeviceBasis:
         torch.zeros((len(own), n_waves), dtype=torch.float64),
         torch.full((len(own), n_affine), n_columns),
         torch.zeros((len(own), n_affine), dtype=torch.float64),
+        torch.zeros((len(own), n_affine, 3), dtype=torch.float64),
     )
     for k, one in enumerate(own):
         columns = np.where(one.columns < 0, n_columns, one.columns)

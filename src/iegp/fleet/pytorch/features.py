@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from iegp.core.compute.tolerances import FARTHEST_LINEAR
-
 
 class DeviceBasis(NamedTuple):
     """What makes the features: kernels with fewer are filled up with features that are always zero."""
@@ -21,6 +19,8 @@ class DeviceBasis(NamedTuple):
     """(n_kernels, n_affine): column of an affine feature; d is a constant."""
     slopes: Tensor
     """(n_kernels, n_affine)"""
+    curves: Tensor
+    """(n_kernels, n_affine, 3), as in :class:`iegp.core.features.Basis`."""
 
     @property
     def n_features(self) -> int:
@@ -46,8 +46,11 @@ def features(x: Tensor, basis: DeviceBasis, valid: Tensor | None, dtype: torch.d
     torch.cos(angles, out=phi[..., n_waves : 2 * n_waves])
     phi[..., : 2 * n_waves] *= basis.amplitudes.repeat(1, 2)[:, None]
     if basis.slopes.shape[1]:
-        known = torch.cat((x.clamp(-FARTHEST_LINEAR, FARTHEST_LINEAR), x.new_ones((n, r, 1))), dim=-1)
-        phi[..., 2 * n_waves :] = known[..., basis.columns].permute(0, 2, 1, 3) * basis.slopes[:, None]
+        known = torch.cat((x, x.new_ones((n, r, 1))), dim=-1)[..., basis.columns]
+        bounds, turns, phases = basis.curves.unbind(-1)
+        known = known.clamp(-bounds, bounds)
+        known = torch.where(turns > 0.0, torch.sin(turns * known + phases), known)
+        phi[..., 2 * n_waves :] = known.permute(0, 2, 1, 3) * basis.slopes[:, None]
     if valid is not None:
         phi.mul_(valid[:, None, :, None])
     return phi.to(dtype)
