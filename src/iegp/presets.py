@@ -1,4 +1,4 @@
-"""Named settings: those of the paper, and a small model for live loops. Keywords override single settings.
+"""Named settings: those of the paper, of a neighbouring method, and a small model. Keywords override single settings.
 
 The paper's settings have an RBF dictionary with variances 10^k, k = -4..6, 50 plain random frequencies (15 for
 classification), evidence on 1,000 warm-up rows, and fixed noise. The paper's protocol is
@@ -11,6 +11,8 @@ D adds a random walk to every expert, S a Markov chain over experts.
 ('switching', 0.001, 11)
 >>> dsie_gp("classification").n_frequencies
 15
+
+``doebe`` is the dynamic online ensemble of basis expansions of Waxman and Djurić.
 
 ``light`` is the default regressor with fewer beliefs and frequencies, for rows that come one at a time.
 
@@ -26,9 +28,20 @@ from typing import Any, Literal, overload
 from iegp.errors import InputError
 from iegp.estimators import IEGPLVM, IEGPClassifier, IEGPRegressor
 from iegp.estimators.defaults import LIGHT
-from iegp.kernels import RBF
+from iegp.kernels import HSGP, RBF
 
-__all__ = ["die_gp", "dsie_gp", "ie_gp", "ie_gplvm", "light", "sie_gp"]
+__all__ = [
+    "die_gp",
+    "die_gplvm",
+    "doebe",
+    "dsie_gp",
+    "dsie_gplvm",
+    "ie_gp",
+    "ie_gplvm",
+    "light",
+    "sie_gp",
+    "sie_gplvm",
+]
 
 DRIFT_VAR = 1e-3
 SWITCH_PROB = 0.01
@@ -122,6 +135,49 @@ def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPC
     return _paper(task, {"weights": "switching", "drift_var": DRIFT_VAR}, overrides)
 
 
+@overload
+def doebe(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
+@overload
+def doebe(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+def doebe(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
+    """Make a dynamic online ensemble of basis expansions (DOEBE): Hilbert-space bases beside random features.
+
+    DIE-GP with other experts: additive :class:`~iegp.kernels.HSGP` terms and RBF kernels of as many features, with a
+    length scale per column by evidence, and half and twice of it. ``drift_var=(0.0, 1e-3), weights="switching"`` is
+    the variant with static experts beside dynamic ones, ``weights="exponentiated-gradient"`` online Bayesian stacking.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}, default="regression"
+        Kind of model.
+    **overrides : object
+        Parameters of the estimator that replace those of the preset.
+
+    Returns
+    -------
+    IEGPRegressor or IEGPClassifier
+        Unfitted model for the task.
+
+    Notes
+    -----
+    D. Waxman and P. M. Djurić (2024), Dynamic Online Ensembles of Basis Expansions, Transactions on Machine Learning
+    Research. Theirs differs: length scales of each basis are trained by gradients and perturbed, intervals of the basis
+    follow from all inputs, and an RBF network is a third basis.
+
+    Examples
+    --------
+    >>> from iegp.presets import doebe
+    >>> model = doebe(random_state=0)
+    >>> model.kernels[0], model.drift_var, model.weights
+    (HSGP('per-dimension', stretch=0.5, n_functions=None), 0.001, 'bayes')
+    """
+    kernels = [
+        *(HSGP("per-dimension", stretch=s, n_functions=None) for s in (0.5, 1.0, 2.0)),
+        *(RBF("per-dimension", stretch=s) for s in (0.5, 1.0, 2.0)),
+    ]
+    return _paper(task, {"kernels": tuple(kernels), "weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
+
+
 def light(**overrides: Any) -> IEGPRegressor:
     """Make a small regressor: 18 beliefs, 12 of them of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
 
@@ -166,6 +222,60 @@ def ie_gplvm(**overrides: Any) -> IEGPLVM:
         "warmup_iter": 100,
     }
     return IEGPLVM(**(settings | overrides))
+
+
+def die_gplvm(**overrides: Any) -> IEGPLVM:
+    """Make the dynamic IE-GPLVM of the paper's Remark 4: a random walk in the coefficients of every expert.
+
+    Parameters
+    ----------
+    **overrides : object
+        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
+
+    Returns
+    -------
+    IEGPLVM
+        Unfitted model.
+
+    Examples
+    --------
+    >>> from iegp.presets import die_gplvm
+    >>> die_gplvm(warmup=100).drift_var
+    0.001
+    """
+    return ie_gplvm(**({"drift_var": DRIFT_VAR} | overrides))
+
+
+def sie_gplvm(**overrides: Any) -> IEGPLVM:
+    """Make an IE-GPLVM in which the active expert follows a Markov chain (Remark 4).
+
+    Parameters
+    ----------
+    **overrides : object
+        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
+
+    Returns
+    -------
+    IEGPLVM
+        Unfitted model.
+    """
+    return ie_gplvm(**({"weights": "switching", "switch_prob": SWITCH_PROB} | overrides))
+
+
+def dsie_gplvm(**overrides: Any) -> IEGPLVM:
+    """Make an IE-GPLVM with a random walk in every expert and a Markov chain over experts (Remark 4).
+
+    Parameters
+    ----------
+    **overrides : object
+        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
+
+    Returns
+    -------
+    IEGPLVM
+        Unfitted model.
+    """
+    return sie_gplvm(**({"drift_var": DRIFT_VAR} | overrides))
 
 
 def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEGPRegressor | IEGPClassifier:

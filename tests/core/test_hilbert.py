@@ -14,7 +14,7 @@ from oracles import features as oracle
 import iegp
 from iegp.core.editing.columns import add_columns
 from iegp.core.features import feature_rows
-from iegp.core.kernels import Draw
+from iegp.core.kernels import Draw, kernel_from_config
 from iegp.core.model import begin
 from iegp.errors import InputError
 from iegp.kernels import HSGP, RBF, Linear
@@ -94,6 +94,13 @@ def test_blocks_are_rows_in_every_estimator(labels):
     score = base.prequential(X[40:60], y[40:60]).log_score
     rows = [by_row.prequential(X[i : i + 1], y[i : i + 1]).log_score[0] for i in range(40, 60)]
     assert_allclose(rows, score, atol=1e-8)
+
+
+def test_as_many_functions_as_random_features():
+    term = HSGP(n_functions=None)
+    assert [term.n_features(50, d)[1] for d in (1, 3, 200)] == [100, 99, 200]
+    assert features(term, X).shape == (90, 9)  # five frequencies
+    assert kernel_from_config(term.to_config()) == term
 
 
 def test_features_do_not_depend_on_the_seed():

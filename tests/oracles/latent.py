@@ -56,6 +56,12 @@ class Expert:
     def forget(self):
         self.gram, self.a, self.b = (self.forgetting * m for m in (self.gram, self.a, self.b))
 
+    def walk(self, drift_var):
+        """The random walk of section 5.2 on the coefficients of every output: covariances grow, means stay."""
+        theta, covariance = np.linalg.solve(self.a, self.b), self.noise_var * np.linalg.inv(self.a)
+        self.a = self.noise_var * np.linalg.inv(covariance + drift_var * np.eye(len(covariance)))
+        self.b = self.a @ theta
+
     def learn(self, y, x):
         """Lines 11 and 12 of Algorithm 2, without the Cholesky factor."""
         phi = waves(x, self.frequencies)[0]

@@ -68,8 +68,15 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         For stacking and exponentiated gradients: how fast weights move, in (0, 1].
     shutdown : float, default=0.0
         For ``weights="bayes"``: an expert with a smaller weight is dropped for good.
+    drift_var : float, default=0.0
+        Variance by which every coefficient of an expert walks per row, in units of the scaled rows; above zero the map
+        follows data that drift (the paper's Remark 4).
     forgetting : float, default=1.0
-        Factor per row by which earlier rows count less; below one the map follows data that drift.
+        Factor per row by which earlier rows count less; below one the map follows data that drift. Not both.
+    weigh_warmup : bool, default=False
+        Whether the weights count the warm-up rows, as the paper defines them: the probability of an expert given *all*
+        rows so far. It decides for one expert at once, since the warm-up rows hold thousands of entries. Otherwise all
+        experts are alike after the warm-up.
     init : {"tsne", "pca"} or array (warmup, n_components), default="tsne"
         Initial map of the warm-up rows, from which all experts start.
     start_spread : float, default=6.0
@@ -82,6 +89,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         Neighbours. Their positions are candidates for the start of a row; the best one is improved.
     n_steps : int, default=3
         Gauss-Newton steps per row.
+    max_iter : int or None, default=None
+        The most steps per row until its position converges, in place of ``n_steps``.
     warmup_iter : int, default=60
         L-BFGS iterations per expert on the warm-up rows.
     max_stored : int or None, default=None
@@ -96,6 +105,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         Positions of the stored rows by the expert with the largest weight *now*, each as it was placed when learned.
     stitched_embedding_ : ndarray (n_stored, n_components)
         The paper's output: positions of the stored rows, each by the expert that was best when the row was learned.
+    expert_embeddings_ : ndarray (n_experts, n_stored, n_components)
+        Positions of the stored rows by every expert, each as it was placed when learned.
+    chosen_experts_ : ndarray (n_stored,)
+        The expert whose position ``stitched_embedding_`` has, for each stored row.
     stored_rows_ : ndarray (n_stored,)
         Numbers of the stored rows in the stream; all of them unless ``max_stored`` was reached.
     expert_weights_ : ndarray (n_experts,)
@@ -120,6 +133,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     >>> back, std = model.inverse_transform(model.transform(ring[:5]), return_std=True)
     >>> bool(np.abs(back - ring[:5]).max() < 0.3)
     True
+    >>> model.expert_embeddings_.shape, model.chosen_experts_.shape
+    ((2, 300, 2), (300,))
     """
 
     model_: LatentOnline
@@ -137,13 +152,16 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         switch_prob: float | ArrayLike = 0.01,
         stacking_rate: float = 0.1,
         shutdown: float = 0.0,
+        drift_var: float = 0.0,
         forgetting: float = 1.0,
+        weigh_warmup: bool = False,
         init: str | ArrayLike = "tsne",
         start_spread: float = 6.0,
         latent_var: float = 40.0,
         chain: bool = True,
         n_neighbors: int = 3,
         n_steps: int = 3,
+        max_iter: int | None = None,
         warmup_iter: int = 60,
         max_stored: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -157,13 +175,16 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         self.switch_prob = switch_prob
         self.stacking_rate = stacking_rate
         self.shutdown = shutdown
+        self.drift_var = drift_var
         self.forgetting = forgetting
+        self.weigh_warmup = weigh_warmup
         self.init = init
         self.start_spread = start_spread
         self.latent_var = latent_var
         self.chain = chain
         self.n_neighbors = n_neighbors
         self.n_steps = n_steps
+        self.max_iter = max_iter
         self.warmup_iter = warmup_iter
         self.max_stored = max_stored
         self.random_state = random_state
@@ -298,10 +319,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         m = model.best_expert
         phi = fourier_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
-        mean: Float = (phi @ model.experts.inverse[m]) @ model.experts.cross[m] * scale + model.scaling.mean
+        walk = model.settings.drift_var / model.experts.noise_var[m]
+        by_inverse = phi @ model.experts.inverse[m]
+        mean: Float = (phi if walk > 0.0 else by_inverse) @ model.experts.cross[m] * scale + model.scaling.mean
         if not return_std:
             return mean
-        spread = np.sum((phi @ model.experts.inverse[m]) * phi, axis=1) / model.settings.forgetting
+        # Features have norm one, so that a walk adds the same everywhere.
+        spread = np.sum(by_inverse * phi, axis=1) / model.settings.forgetting + walk
         std = scale * np.sqrt(model.experts.noise_var[m] * (1.0 + np.maximum(spread, 0.0)))
         return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
 
@@ -332,6 +356,17 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def stitched_embedding_(self) -> Float:
         """Positions of the stored rows, each by the expert that was best when the row was learned."""
         return self._embedder().memory.stitched.copy()
+
+    @property
+    def expert_embeddings_(self) -> Float:
+        """Positions of the stored rows by every expert."""
+        return self._embedder().memory.positions.copy()
+
+    @property
+    def chosen_experts_(self) -> Int:
+        """The expert whose position each stored row has in the stitched map; the first of several that agree."""
+        memory = self._embedder().memory
+        return np.asarray(np.argmax(np.all(memory.positions == memory.stitched, axis=2), axis=0))
 
     @property
     def stored_rows_(self) -> Int:

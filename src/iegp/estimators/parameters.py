@@ -64,6 +64,7 @@ def latent_arguments(parameters: dict[str, Any], default_kernels: tuple[Kernel, 
         "kernels": default_kernels if kernels is None else _kernels(kernels),
         "switch_prob": _switch(parameters["switch_prob"]),
         "chain": _flag("chain", parameters["chain"]),
+        "weigh_warmup": _flag("weigh_warmup", parameters["weigh_warmup"]),
         "seed": _seed(parameters["random_state"]),
     }
     plain = {name: _plain(value) for name, value in parameters.items() if name not in (*special, "random_state")}

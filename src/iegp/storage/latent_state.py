@@ -30,7 +30,7 @@ from iegp.errors import IegpError, ModelFileError
 from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
-_FLOATS = ("stacking_rate", "shutdown", "forgetting", "latent_var", "start_spread")
+_FLOATS = ("stacking_rate", "shutdown", "forgetting", "latent_var", "start_spread", "drift_var")
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 # Positions have a prior of at most 1e6 in variance.
 _LARGEST_POSITION = 1e12
@@ -98,6 +98,7 @@ def _embedder(settings: LatentSettings, counts: dict[str, Any], arrays: Arrays) 
 
 def _check_header(settings: LatentSettings) -> None:
     flag("chain", settings.chain)
+    flag("weigh_warmup", settings.weigh_warmup)
     count("the seed", settings.seed, high=math.inf)
     settings.transitions()  # complains if they are none
     for kernel in settings.kernels:
@@ -126,6 +127,9 @@ def _schema(settings: LatentSettings, arrays: Arrays, n_seen: int) -> dict[str, 
     forgotten = min(-REFRESH_FORGETTING * math.log10(settings.forgetting), 300.0)
     inverse = min(_LARGEST_INVERSE * 10.0**forgotten, _LARGEST_OF_ALL)
     second = _LARGEST_SECOND if settings.forgetting == 1.0 else _LARGEST_OF_ALL
+    if settings.drift_var > 0.0:
+        inverse = min(inverse + settings.drift_var / MIN_NOISE_VAR * n_seen, _LARGEST_OF_ALL)
+        largest_sum = math.sqrt(second)
     return {
         "kept": Field((0, n_columns)),
         "scaling.mean": Field((n_columns,)),

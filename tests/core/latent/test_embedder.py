@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from oracles.latent import waves
+from oracles.latent import initial_objective, waves
 
 from iegp._compile import COMPILED
 from iegp.core.kernels import RBF
@@ -67,6 +67,8 @@ VARIANTS = [
     {"forgetting": 0.99},
     {"max_stored": 90},
     {"weights": "stacking", "chain": False},
+    {"drift_var": 1e-3, "weights": "exponentiated-gradient"},
+    {"max_iter": 30},
 ]
 
 
@@ -111,6 +113,43 @@ def test_weights_find_the_expert_that_made_the_data():
     latent_online.learn(model, rows, lambda columns: x[: len(columns)])
     weights = np.exp(latent_online.current(model, no_initial_map).log_weights)
     assert weights[1] > 0.99
+
+
+def test_weights_count_the_warm_up_rows():
+    """By the density of the warm-up rows at each expert's positions, with an n x n covariance."""
+    rows = sheet(60)[0]
+    model = run(rows, weigh_warmup=True)
+    experts, scaled = model.experts, model.scaling.scaled(rows)
+    wanted = [
+        -initial_objective(scaled, x, experts.frequencies[m], experts.noise_var[m], experts.prior_var[m], np.inf)
+        for m, x in enumerate(model.memory.positions)
+    ]
+    assert_allclose(model.log_weights, np.array(wanted) - np.logaddexp.reduce(wanted), atol=1e-6)
+    assert_allclose(np.exp(run(rows).log_weights), 0.5)
+
+
+def test_a_slow_walk_is_none():
+    rows = sheet()[0]
+    walking, still = run(rows, drift_var=1e-13), run(rows)
+    assert_allclose(walking.memory.positions, still.memory.positions, atol=1e-5)
+    other = run(rows, drift_var=1e-2)
+    assert np.abs(other.memory.positions - still.memory.positions).max() > 1e-2
+
+
+def test_a_walk_follows_rows_that_change():
+    """From row 300 on the sheet is another one: its rows are more probable under coefficients that walk."""
+    rows = np.concatenate([sheet(300)[0], sheet(300, seed=5)[0]])
+    shape = {"kernels": (RBF(1.0),), "n_frequencies": 20, "warmup": 100}
+    still, walking = (run(rows, **shape, drift_var=drift) for drift in (0.0, 1e-2))
+    new = sheet(330, seed=5)[0][300:]
+    assert latent.log_densities(walking, new).mean() > latent.log_densities(still, new).mean() + 1.0
+
+
+def test_a_walk_stays_positive_over_many_rows():
+    model = run(sheet(4000)[0], drift_var=1e-6, n_frequencies=25)
+    for inverse in model.experts.inverse:
+        assert np.linalg.eigvalsh(inverse).min() > 0.0
+    assert np.isfinite(model.memory.positions).all()
 
 
 def test_experts_share_a_frame():

@@ -7,7 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
-from iegp.core.latent.blocks import Belief, RowBlock, learn_block, learn_partial, place_block, place_partial, refresh
+from iegp.core.latent.blocks import (
+    Belief,
+    RowBlock,
+    learn_block,
+    learn_partial,
+    learn_walking_block,
+    place_block,
+    place_partial,
+    refresh,
+    refresh_walking,
+)
 from iegp.core.latent.row import (
     Row,
     RowProblem,
@@ -193,3 +203,75 @@ def test_complete_rows_give_equal_results_on_both_paths():
             results.append((score, positions[n], *belief))
     for ours, theirs in zip(*results, strict=True):
         assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
+
+
+# -- coefficients that walk, and positions that converge ---------------------------------------------------------------
+
+DRIFT = 2e-4
+
+
+def make_walking(**shape):
+    belief, problem, twin, x, y, n = make(**shape)
+    belief.cross[:] = belief.inverse @ belief.cross
+    return belief, problem._replace(walk=DRIFT / NOISE), twin, x, y, n
+
+
+@pytest.mark.parametrize(("size", "holes"), [(1, True), (1, False), (7, False), (40, False)])
+def test_blocks_of_a_walk_are_row_by_row(size, holes):
+    belief, problem, twin, x, y, n = make_walking()
+    problem = problem._replace(n_steps=300)
+    positions = np.vstack([x[:n], np.full((40, 2), np.nan)])
+    neighbours = np.argsort(((x[n:, None] - x[None, :n]) ** 2).sum(axis=2), axis=1)[:, :3].copy()
+    scores, completed = np.empty(40), y[n:].copy()
+    for begin in range(0, 40, size):
+        block = slice(begin, min(begin + size, 40))
+        rows = np.ascontiguousarray(y[n:][block])
+        if holes:
+            rows[0, :4] = np.nan
+            y[n + begin, :4] = np.nan
+            args = (neighbours[begin], positions, n + begin)
+            scores[begin], completed[begin] = learn_partial(belief, problem, rows[0], *args)
+        else:
+            block_rows = RowBlock(rows, rows @ rows.T, neighbours[block])
+            learn_walking_block(belief, problem, block_rows, positions, n + begin, scores[block])
+    for t in range(40):
+        twin.walk(DRIFT)
+        here = positions[n + t]
+        assert_allclose(here, twin.best_position(y[n + t], x[neighbours[t]]), atol=1e-3)
+        assert scores[t] == pytest.approx(twin.log_density(y[n + t], here), rel=1e-8)
+        twin.learn(completed[t], here)
+    theta = np.linalg.solve(twin.a, twin.b)
+    for _ in range(2):
+        assert_allclose(belief.cross, theta, rtol=1e-7, atol=1e-8)
+        assert_allclose(belief.inverse, np.linalg.inv(twin.a), rtol=1e-7, atol=1e-9)
+        assert_allclose(belief.second, theta @ theta.T, rtol=1e-6, atol=1e-7)
+        refresh_walking(belief)
+
+
+def test_a_walk_is_placed_as_it_is_learned():
+    belief, problem, _, x, y, n = make_walking()
+    rows = np.ascontiguousarray(y[n : n + 1])
+    block = RowBlock(rows, rows @ rows.T, np.array([[0, 1, 2]]))
+    ahead = belief.inverse + problem.walk * np.eye(len(belief.inverse))
+    placed, score, learned = np.empty((1, 2)), np.empty(1), np.empty(1)
+    place_block(belief._replace(inverse=ahead), problem._replace(inverse=ahead), block, x[:n].copy(), placed, score)
+    positions = np.vstack([x[:n], np.zeros((1, 2))])
+    learn_walking_block(belief, problem, block, positions, n, learned)
+    assert_allclose(placed[0], positions[n], atol=1e-10)
+    assert_allclose(score, learned, rtol=1e-10)
+
+
+def test_a_position_that_converges_is_the_most_probable():
+    belief, problem, twin, x, y, n = make()
+    space, found, few = make_workspace(len(problem.frequencies), 2), np.empty(2), np.empty(2)
+    converging = problem._replace(shortest_step=1e-6)
+    for t in range(n, n + 20):
+        row, starts = row_of(belief, y[t]), x[:1].copy()
+        log_score = locate(converging, row, starts, 1000, space, found)
+        assert log_score == pytest.approx(twin.log_density(y[t], found))
+        assert_allclose(space.waves[0], oracle.waves(found, problem.frequencies)[0])
+        evaluate(problem, row, found, space)
+        step = np.linalg.solve(space.curvature, space.gradient)
+        assert np.linalg.norm(step) < 1e-4
+        locate(problem, row, starts, 3, space, few)
+        assert twin.loss(y[t], found) <= twin.loss(y[t], few) + 1e-9

@@ -360,6 +360,8 @@ LEFT_OUT_VARIANCE = 0.02
 ALWAYS_KEPT_COLUMNS = 64
 # Noise assumed before the evidence is asked, in units of the scaled rows' variance.
 FIRST_MAP_NOISE = 0.5
+# A position has converged when its next step is shorter than this share of the length scale.
+POSITION_CONVERGED = 1.0e-6
 # Levenberg-Marquardt steps of a position: damping to begin with, after a step that failed, after one that helped.
 DAMPING = 0.01
 DAMPING_UP, DAMPING_DOWN = 8.0, 0.25

@@ -33,8 +33,9 @@ class HSGP(Stationary):
         As in :class:`Term`.
     stretch : float, default=1.0
         Positive factor on the length scale.
-    n_functions : int, default=16
-        Features per column.
+    n_functions : int or None, default=16
+        Features per column; with ``None`` all columns together have as many as random features would, ``2
+        n_frequencies``, and each at least one.
     boundary : float, default=3.0
         Largest absolute value of a standardised column that the term tells apart; farther ones count as this one.
     nu : {None, 0.5, 1.5, 2.5}, default=None
@@ -58,7 +59,7 @@ class HSGP(Stationary):
     HSGP('per-dimension', n_functions=8, nu=1.5)
     """
 
-    n_functions: int = field(default=16, kw_only=True)
+    n_functions: int | None = field(default=16, kw_only=True)
     boundary: float = field(default=3.0, kw_only=True)
     nu: float | None = field(default=None, kw_only=True)
 
@@ -66,14 +67,15 @@ class HSGP(Stationary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.n_functions, int | np.integer) or not 1 <= self.n_functions <= MAX_LINEAR_COLUMNS:
-            raise InputError(f"n_functions={self.n_functions!r} must be a whole number, 1 to {MAX_LINEAR_COLUMNS}")
+        if self.n_functions is not None:
+            if not isinstance(self.n_functions, int | np.integer) or not 1 <= self.n_functions <= MAX_LINEAR_COLUMNS:
+                raise InputError(f"n_functions={self.n_functions!r} must be a whole number, 1 to {MAX_LINEAR_COLUMNS}")
+            self._set("n_functions", int(self.n_functions))
         is_number = isinstance(self.boundary, int | float | np.number) and not isinstance(self.boundary, bool)
         if not is_number or not 1e-6 <= self.boundary <= 1e6:
             raise InputError(
                 f"boundary={self.boundary!r} must be a number, 1e-6 to 1e6, in units of the standardised inputs"
             )
-        self._set("n_functions", int(self.n_functions))
         self._set("boundary", float(self.boundary))
         self._of_one_column()  # complains about nu
 
@@ -140,12 +142,12 @@ class HSGP(Stationary):
         return np.asarray(constant * (2.0 * nu + frequencies**2) ** -(nu + 0.5))
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: ``n_functions`` for every column, whatever the number of frequencies.
+        """Count the features: ``n_functions`` for every column.
 
         Parameters
         ----------
         n_frequencies : int
-            Not used.
+            The model's number of frequencies; used if ``n_functions`` is ``None``.
         n_columns : int
             Number of columns that the term sees.
 
@@ -156,14 +158,14 @@ class HSGP(Stationary):
         n_affine : int
             Number of features.
         """
-        del n_frequencies
-        if self.n_functions * n_columns > MAX_LINEAR_COLUMNS:
+        n_functions = self.n_functions or max(1, 2 * n_frequencies // n_columns)
+        if n_functions * n_columns > MAX_LINEAR_COLUMNS:
             raise InputError(
-                f"HSGP has {self.n_functions} functions for each of {n_columns} columns, more than "
+                f"HSGP has {n_functions} functions for each of {n_columns} columns, more than "
                 f"{MAX_LINEAR_COLUMNS} features: experts would not fit into memory; name the columns that matter, as "
                 "in HSGP(columns=[0, 5]), or lower n_functions"
             )
-        return 0, self.n_functions * n_columns
+        return 0, n_functions * n_columns
 
     def basis(self, draw: Draw) -> Basis:
         """Make the features of this term; nothing is drawn.
@@ -180,13 +182,14 @@ class HSGP(Stationary):
         """
         n, scales = draw.n_columns, self.scales(draw.n_columns)
         width = self.half_width(scales)
-        numbers = np.arange(1, self.n_functions + 1)
+        n_functions = self.n_features(draw.n_frequencies, n)[1] // n
+        numbers = np.arange(1, n_functions + 1)
         turns = 0.5 * np.pi * numbers / width[:, None]
         densities = scales[:, None] * self.density(scales[:, None] * turns)
         slopes = np.sqrt(densities / (n * width[:, None]))
         phases = np.broadcast_to(0.5 * np.pi * numbers, turns.shape)
         curves = np.stack([np.full_like(turns, self.boundary), turns, phases], axis=2).reshape(-1, 3)
-        return affine(np.repeat(np.arange(n), self.n_functions), slopes.ravel(), n)._replace(curves=curves)
+        return affine(np.repeat(np.arange(n), n_functions), slopes.ravel(), n)._replace(curves=curves)
 
     def _family(self) -> str:
         return "HSGP" if self.nu is None else f"HSGP-Matern-{self.nu:g}"

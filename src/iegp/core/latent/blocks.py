@@ -3,6 +3,9 @@
 The rows themselves enter through ``Y_b B'`` and ``Y_b Y_b'``, two matrix products per block, where ``B = Phi' Y`` is
 summed over the rows before the block. Inside the block each row still sees all rows before it:
 ``B_t y_t = B y_t + sum_s phi_s (y_s' y_t)``. Positions, the inverse and ``Theta Theta'`` follow row by row in O(F²).
+
+Coefficients that walk (Remark 4) have no such sums: there ``cross`` holds ``Theta`` itself, and ``gram`` stays as the
+warm-up left it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Belief(NamedTuple):
     gram: Float
     """(F, F), ``Phi'Phi``."""
     cross: Float
-    """(F, D), ``B = Phi'Y``."""
+    """(F, D), ``B = Phi'Y``; ``Theta`` where coefficients walk."""
     inverse: Float
     """(F, F), ``(Phi'Phi + (noise_var / prior_var) I)^-1``."""
     second: Float
@@ -56,10 +59,27 @@ def refresh(belief: Belief, ratio: float) -> None:
     add_transposed_matmul(root, root, belief.inverse)
     theta = np.empty(belief.cross.shape)
     matmul(belief.inverse, belief.cross, theta)
-    gram_of_rows(theta, belief.second)
+    _square(theta, belief.second)
+
+
+@compiled
+def _square(theta: Float, second: Float) -> None:
+    gram_of_rows(theta, second)
+    for i in range(len(second)):
+        for j in range(i):
+            second[j, i] = second[i, j]
+
+
+@compiled
+def refresh_walking(belief: Belief) -> None:
+    """The same where coefficients walk: the inverse has no other definition, but it is symmetric."""
+    n = len(belief.inverse)
     for i in range(n):
         for j in range(i):
-            belief.second[j, i] = belief.second[i, j]
+            mean = 0.5 * (belief.inverse[i, j] + belief.inverse[j, i])
+            belief.inverse[i, j] = mean
+            belief.inverse[j, i] = mean
+    _square(belief.cross, belief.second)
 
 
 @compiled
@@ -176,6 +196,57 @@ def learn_block(
 
 
 @compiled
+def learn_walking_block(
+    belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, first: int, log_scores: Float
+) -> None:
+    """The same for coefficients that walk before every row: ``inverse`` gains ``walk`` on its diagonal.
+
+    A row with misfit e changes ``Theta`` by ``gain e'``, and so ``Theta y_s`` of each later row by ``gain e'y_s``,
+    where ``e'y_s = y'y_s - phi' Theta y_s``. The misfits themselves, and ``Theta``, follow at the end of the block.
+    """
+    rows, row_products, neighbours = block
+    b, n_features = len(rows), len(belief.inverse)
+    d, k = positions.shape[1], neighbours.shape[1]
+    space = make_workspace(len(problem.frequencies), d)
+    theta_y, phis, gains = np.empty((b, n_features)), np.empty((b, n_features)), np.empty((b, n_features))
+    matmul_transposed(rows, belief.cross, theta_y)
+    starts = np.empty((k, d))
+    for t in range(b):
+        for i in range(n_features):
+            belief.inverse[i, i] += problem.walk
+        start_from(neighbours[t], positions, starts)
+        row = Row(theta_y[t], row_products[t, t], float(rows.shape[1]))
+        log_scores[t] = locate(problem, row, starts, problem.n_steps, space, positions[first + t])
+        phis[t] = space.waves[0]
+        gains[t] = space.by_inverse / (1.0 + _product(space.waves[0], space.by_inverse))
+        update_belief(belief, row, space)
+        for s in range(t + 1, b):
+            _add_scaled(row_products[t, s] - _product(phis[t], theta_y[s]), gains[t], theta_y[s])
+    _add_to_theta(belief.cross, phis, gains, rows)
+
+
+@compiled
+def _product(a: Float, b: Float) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def _add_to_theta(theta: Float, phis: Float, gains: Float, rows: Float) -> None:
+    """Update ``Theta`` after a block, from the features and gains (b, F) of its rows (b, D)."""
+    misfits = np.empty(rows.shape)
+    matmul(phis, theta, misfits)
+    for t in range(len(rows)):
+        for c in range(rows.shape[1]):
+            misfits[t, c] = rows[t, c] - misfits[t, c]
+        for s in range(t):
+            _add_scaled(-_product(phis[t], gains[s]), misfits[s], misfits[t])
+    add_transposed_matmul(gains, misfits, theta)
+
+
+@compiled
 def place_block(
     belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, placed: Float, log_scores: Float
 ) -> None:
@@ -188,7 +259,10 @@ def place_block(
     matmul_transposed(rows, belief.cross, crossed)
     theta_y, starts = np.empty(n_features), np.empty((k, d))
     for t in range(b):
-        symmetric_times(belief.inverse, crossed[t], theta_y)
+        if problem.walk > 0.0:
+            theta_y[:] = crossed[t]
+        else:
+            symmetric_times(belief.inverse, crossed[t], theta_y)
         start_from(neighbours[t], positions, starts)
         square = 0.0
         for c in range(rows.shape[1]):
@@ -205,6 +279,11 @@ def place_block(
 # time and O(F² D) each: it is meant for occasional gaps, not for tables that are mostly empty.
 
 
+def coefficients(belief: Belief, problem: RowProblem) -> Float:
+    """Return ``Theta`` (F, D)."""
+    return belief.cross if problem.walk > 0.0 else np.asarray(belief.inverse @ belief.cross)
+
+
 def place_partial(
     belief: Belief, problem: RowProblem, row: Float, neighbours: Int, positions: Float, placed: Float
 ) -> tuple[float, Float, Row, Workspace]:
@@ -213,7 +292,7 @@ def place_partial(
     Returns the log predictive density of these, the row completed by predictions, and what :func:`update_belief` needs.
     """
     observed: Bool = ~np.isnan(row)
-    theta = belief.inverse @ belief.cross
+    theta = coefficients(belief, problem)
     seen = np.ascontiguousarray(theta[:, observed])
     known = row[observed]
     partial = Row(seen @ known, float(known @ known), float(len(known)))
@@ -235,9 +314,14 @@ def learn_partial(
         belief.inverse[:] /= forgetting
         belief.gram[:] *= forgetting
         belief.cross[:] *= forgetting
+    belief.inverse[np.diag_indices_from(belief.inverse)] += problem.walk
     log_score, completed, partial, space = place_partial(belief, problem, row, neighbours, positions, positions[first])
     phi = space.waves[0].copy()
+    gain = space.by_inverse / (1.0 + phi @ space.by_inverse)
     update_belief(belief, partial, space)
+    if problem.walk > 0.0:
+        belief.cross[:] += np.outer(gain, completed - phi @ belief.cross)
+        return log_score, completed
     belief.gram[:] += np.outer(phi, phi)
     belief.cross[:] += np.outer(phi, completed)
     return log_score, completed

@@ -17,7 +17,17 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import GAP_CANDIDATES, MAP_PIECE_ROWS, REFRESH, REFRESH_FORGETTING, SEARCH_AXES
-from iegp.core.latent.blocks import Belief, RowBlock, learn_block, learn_partial, place_block, place_partial, refresh
+from iegp.core.latent.blocks import (
+    Belief,
+    RowBlock,
+    learn_block,
+    learn_partial,
+    learn_walking_block,
+    place_block,
+    place_partial,
+    refresh,
+    refresh_walking,
+)
 from iegp.core.latent.experts import InitialMap, LatentExperts, fit_latent_experts
 from iegp.core.latent.memory import Memory, digests_of
 from iegp.core.latent.neighbours import Vectors
@@ -76,6 +86,10 @@ def begin(settings: LatentSettings, rows: Float, initial_map: InitialMap) -> tup
         stitched = positions[int(np.argmin(objectives))]
         memory.append(_vectors(scaled, axes), stitched, digests_of(rows), 0)
     log_weights = np.full(n_experts, -math.log(n_experts))
+    if settings.weigh_warmup:
+        # The probability of an expert given the warm-up rows and its positions; the objective has their prior too.
+        log_weights = 0.5 * np.sum(positions**2, axis=(1, 2)) / settings.latent_var - objectives
+        log_weights -= log_sum_exp(log_weights)
     embedder = Embedder(settings, scaling, experts, axes, memory, log_weights, settings.transitions(), n, n)
     return embedder, EmbeddedRows(positions, stitched, np.full(n, np.nan))
 
@@ -130,13 +144,17 @@ def _end_of_block(model: Embedder, has_gaps: Bool, t: int) -> int:
 
 
 def _refresh_period(model: Embedder) -> int:
-    return REFRESH if model.settings.forgetting == 1.0 else REFRESH_FORGETTING
+    settings = model.settings
+    return REFRESH if settings.forgetting == 1.0 and settings.drift_var == 0.0 else REFRESH_FORGETTING
 
 
 def _refresh_on_schedule(model: Embedder) -> None:
     if (model.n_seen - model.n_warmup) % _refresh_period(model) == 0:
         for m in range(model.n_experts):
-            refresh(model.experts.belief(m), model.experts.ratio(m))
+            if model.settings.drift_var > 0.0:
+                refresh_walking(model.experts.belief(m))
+            else:
+                refresh(model.experts.belief(m), model.experts.ratio(m))
 
 
 def _learn_complete(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
@@ -147,9 +165,10 @@ def _learn_complete(model: Embedder, rows: Float) -> tuple[Float, Vectors]:
     block = RowBlock(rows, rows @ rows.T, neighbours)
     positions = memory.allocate(len(rows))
     log_scores = np.empty((model.n_experts, len(rows)))
+    learn_rows = learn_walking_block if settings.drift_var > 0.0 else learn_block
     for m in range(model.n_experts):
         problem = model.experts.problem(m, settings)
-        learn_block(model.experts.belief(m), problem, block, positions[m], memory.size, log_scores[m])
+        learn_rows(model.experts.belief(m), problem, block, positions[m], memory.size, log_scores[m])
     return np.ascontiguousarray(log_scores.T), vectors
 
 
@@ -250,8 +269,11 @@ def place(model: Embedder, rows: Float, experts: list[int]) -> tuple[Float, Floa
 
 
 def _ahead(model: Embedder, m: int) -> tuple[Belief, RowProblem]:
-    """Return an expert as it is at the next row: the forgetting between two rows is already applied."""
+    """Return an expert as it is at the next row: walk or forgetting between two rows are already applied."""
     belief, problem = model.experts.belief(m), model.experts.problem(m, model.settings)
+    if problem.walk > 0.0:
+        inverse = belief.inverse + problem.walk * np.eye(len(belief.inverse))
+        return belief._replace(inverse=inverse), problem._replace(inverse=inverse)
     decay = model.settings.forgetting
     if decay == 1.0:
         return belief, problem

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iegp.core.compute.tolerances import FIRST_MAP_NOISE
+from iegp.core.compute.tolerances import FIRST_MAP_NOISE, POSITION_CONVERGED
 from iegp.core.features import fourier_rows
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.latent.blocks import Belief, refresh
@@ -52,8 +52,10 @@ class LatentExperts(NamedTuple):
             float(self.noise_var[m]),
             float(settings.latent_var),
             scale,
-            settings.n_steps,
+            settings.n_steps if settings.max_iter is None else settings.max_iter,
             float(settings.forgetting),
+            float(settings.drift_var / self.noise_var[m]),
+            0.0 if settings.max_iter is None else POSITION_CONVERGED * scale,
         )
 
 
@@ -105,4 +107,6 @@ def _after_first_rows(
         phi = fourier_rows(start.positions, frequencies[m])
         experts.gram[m], experts.cross[m] = phi.T @ phi, phi.T @ rows
         refresh(experts.belief(m), experts.ratio(m))
+        if settings.drift_var > 0.0:
+            experts.cross[m] = experts.inverse[m] @ experts.cross[m]
     return experts

@@ -35,6 +35,10 @@ class RowProblem(NamedTuple):
     """Steps by which the best start is improved."""
     forgetting: float
     """What is left of the weight of earlier rows when a row is learned."""
+    walk: float = 0.0
+    """Variance by which a coefficient walks per row, over the noise variance."""
+    shortest_step: float = 0.0
+    """A position has converged, and takes no more steps, when the next one is no longer than this; 0 takes all."""
 
 
 @compiled_fast_sums
@@ -247,14 +251,15 @@ def damped_step(gradient: Float, curvature: Float, damping: float, longest: floa
 def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Workspace, x: Float) -> float:
     """Write the position of a row into ``x``; return the log predictive density of the row there.
 
-    The best of ``starts`` (k, d) is improved by ``n_steps`` steps. The workspace describes ``x`` afterwards.
+    The best of ``starts`` (k, d) is improved by ``n_steps`` steps, or fewer if it converges. The workspace describes
+    ``x`` afterwards.
     """
     d = x.size
     start = starts[best_start(problem, row, starts, space.angles)]
     trial, step, gradient, curvature = np.empty(d), np.zeros(d), np.empty(d), np.empty((d, d))
     best, best_loss, damping, is_current = math.inf, math.inf, DAMPING, False
     # The first evaluation is at the start, then one per step; one more if the last step was not taken.
-    for number in range(n_steps + 2):
+    for number in range(n_steps + 2):  # n_steps may shrink below
         if number == n_steps + 1 and is_current:
             break
         for c in range(d):
@@ -269,5 +274,9 @@ def locate(problem: RowProblem, row: Row, starts: Float, n_steps: int, space: Wo
                     curvature[c, e] = space.curvature[c, e]
         if number > 0:
             damping *= DAMPING_DOWN if is_current else DAMPING_UP
+        if number > n_steps:
+            break
         damped_step(gradient, curvature, damping, problem.longest_step, step)
+        if problem.shortest_step > 0.0 and _dot(step, step) <= problem.shortest_step**2:
+            n_steps = number
     return -best_loss

@@ -37,6 +37,9 @@ class LatentSettings:
     warmup_iter: int
     max_stored: int | None
     seed: int
+    drift_var: float = 0.0
+    weigh_warmup: bool = False
+    max_iter: int | None = None
 
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
@@ -61,6 +64,16 @@ class LatentSettings:
         check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
         check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
         check_range("forgetting", self.forgetting, 0.0, 1.0, "in (0, 1], 1 to forget nothing", open_left=True)
+        check_range("drift_var", self.drift_var, 0.0, 1e6, "a number, 0 to 1e6, 0 for coefficients that stay")
+        if self.drift_var > 0.0 and self.forgetting < 1.0:
+            raise InputError(
+                f"drift_var={self.drift_var} and forgetting={self.forgetting} are two ways to follow data that drift; "
+                "use drift_var=0.0 or forgetting=1.0"
+            )
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, 1)
+            if self.max_iter > _MOST["n_steps"]:
+                raise InputError(f"max_iter={self.max_iter} is more than {_MOST['n_steps']}; positions converge before")
         for name in ("latent_var", "start_spread"):
             check_range(name, getattr(self, name), 1e-6, 1e6, "a positive number, 1e-6 to 1e6")
         if self.max_stored is not None:
