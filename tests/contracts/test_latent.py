@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from iegp import IEGPLVM
+from iegp import IEGPLVM, presets
 from iegp.kernels import RBF
 
 STRICT = {"xfail_strict": True} if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters else {}
@@ -215,3 +215,45 @@ def test_weights_sum_to_one_and_variances_are_positive():
         assert model.expert_weights_.sum() == pytest.approx(1.0)
         assert (model.noise_var_ > 0.0).all()
         assert (model.prior_var_ > 0.0).all()
+
+
+def test_every_expert_and_the_chosen_one_are_shown():
+    X = ring(200)
+    model = small(weights="switching", switch_prob=0.3).fit(X)
+    positions, chosen = model.expert_embeddings_, model.chosen_experts_
+    assert positions.shape == (len(model.expert_weights_), 200, 2)
+    assert (positions[chosen, np.arange(200)] == model.stitched_embedding_).all()
+    assert (positions[np.argmax(model.expert_weights_)] == model.embedding_).all()
+
+
+def test_a_walking_map_predicts_rows_and_their_spread():
+    X = ring(300)
+    still, walking = (small(drift_var=drift_var).fit(X) for drift_var in (0.0, 1e-3))
+    mean, std = walking.inverse_transform(walking.embedding_, return_std=True)
+    assert np.median(np.abs(mean - X)) < 0.3
+    assert np.median(std) > np.median(still.inverse_transform(still.embedding_, return_std=True)[1])
+    assert np.isfinite(walking.score_samples(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"drift_var": -1.0}, "drift_var=-1.0"),
+        ({"drift_var": 0.1, "forgetting": 0.9}, "two ways"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"weigh_warmup": "yes"}, "weigh_warmup"),
+    ],
+)
+def test_walks_and_steps_are_checked(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        small(**wrong).fit(ring())
+
+
+def test_presets_of_the_variants():
+    made = presets.ie_gplvm(), presets.die_gplvm(), presets.sie_gplvm(), presets.dsie_gplvm(drift_var=0.1)
+    assert [(m.drift_var, m.weights) for m in made] == [
+        (0.0, "bayes"),
+        (1e-3, "bayes"),
+        (0.0, "switching"),
+        (0.1, "switching"),
+    ]

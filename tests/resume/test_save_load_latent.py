@@ -21,6 +21,7 @@ VARIANTS = {
     "bounded": {"max_stored": 100},
     "t-SNE": {"init": "tsne", "features": "orthogonal"},
     "picture": {"init": X[:50, :2]},
+    "walking": {"drift_var": 1e-3, "weigh_warmup": True, "max_iter": 20},
 }
 
 
@@ -44,8 +45,9 @@ def test_same_bits_after_resuming(tmp_path, variant, at):
     assert (resumed.score_samples(X) == straight.score_samples(X)).all()
 
 
-def test_gaps_are_remembered(tmp_path):
-    straight = IEGPLVM(**SMALL).partial_fit(GAPPY[:150])
+@pytest.mark.parametrize("drift_var", [0.0, 1e-3])
+def test_gaps_are_remembered(tmp_path, drift_var):
+    straight = IEGPLVM(**SMALL, drift_var=drift_var).partial_fit(GAPPY[:150])
     straight.save(tmp_path / "model")
     resumed = load(tmp_path / "model").partial_fit(GAPPY[150:])
     assert resumed.embedding_.tobytes() == straight.partial_fit(GAPPY[150:]).embedding_.tobytes()
@@ -71,7 +73,9 @@ def test_damaged_parts_are_refused(tmp_path):
         load(tmp_path / "bad")
 
 
-@pytest.mark.parametrize("entry", [{"n_neighbors": 10**9}, {"n_steps": 10**12}, {"max_stored": 60}])
+@pytest.mark.parametrize(
+    "entry", [{"n_neighbors": 10**9}, {"n_steps": 10**12}, {"max_iter": 10**12}, {"max_stored": 60}]
+)
 def test_settings_that_would_take_all_memory_or_all_time_are_refused(tmp_path, entry):
     IEGPLVM(**SMALL).fit(X).save(tmp_path / "model")
     header, arrays = modelfile.read(tmp_path / "model")
