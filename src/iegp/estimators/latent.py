@@ -113,6 +113,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         Numbers of the stored rows in the stream; all of them unless ``max_stored`` was reached.
     expert_weights_ : ndarray (n_experts,)
         Current weights of the experts.
+    n_iter_ : int
+        The most steps that a row takes: ``max_iter``, or ``n_steps`` without it. scikit-learn asks for it.
     noise_var_, prior_var_ : ndarray (n_experts,)
         Variances fitted to the warm-up rows, in units of the scaled rows.
     n_samples_seen_, n_features_in_, feature_names_in_
@@ -377,6 +379,12 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def expert_weights_(self) -> Float:
         """Current weights of the experts."""
         return np.exp(self._embedder().log_weights)
+
+    @property
+    def n_iter_(self) -> int:
+        """The most steps that a row takes."""
+        settings: LatentSettings = self._fitted().settings
+        return settings.n_steps if settings.max_iter is None else settings.max_iter
 
     @property
     def noise_var_(self) -> Float:
