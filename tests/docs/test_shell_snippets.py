@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from stream_runs.process import iegp
 
 ROOT = Path(__file__).parents[2]
