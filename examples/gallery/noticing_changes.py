@@ -16,8 +16,8 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(1800, 1))
 y = np.sin(X[:, 0])
 y[600:] += 0.5  # the level moves,
-y[1400:] = -y[1400:]  # then the relation turns around;
-noise = np.where(np.arange(1800) < 1000, 0.1, 0.4)  # in between the noise becomes four times as large
+y[1000:] = -y[1000:]  # then the relation turns around,
+noise = np.where(np.arange(1800) < 1400, 0.1, 0.4)  # then the noise becomes four times as large
 y += noise * rng.standard_normal(1800)
 
 model = IEGPRegressor([RBF(1.0)], n_frequencies=20, warmup=200, random_state=0)
