@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 from iegp import IEGPForecaster
 
 rng = np.random.default_rng(0)
-hour = np.arange(24 * 14)
+hour = np.arange(24 * 28)
 level = np.zeros(len(hour))
 for t in range(1, len(hour)):
     level[t] = 0.97 * level[t - 1] + 0.3 * rng.standard_normal()
 demand = 20 + 4 * np.sin(2 * np.pi * hour / 24) + level + 0.2 * rng.standard_normal(len(hour))
 
 # %%
-# Learn two weeks. ``season=24`` says that a day has 24 rows; it is the argument that matters most.
+# Learn four weeks. ``season=24`` says that a day has 24 rows; it is the argument that matters most.
 model = IEGPForecaster(horizon=12, season=24, random_state=0)
 run = model.prequential(demand)
 print("typical error 1, 6 and 12 hours ahead:", run.mae[[0, 5, 11]].round(2))
