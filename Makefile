@@ -19,13 +19,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 export OPENBLAS_NUM_THREADS ?= 1
 export IEGP_SOAK_ROWS ?= 1e7
 
-<<<<<<< HEAD
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links spelling bench bench-accuracy bench-baselines bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
-||||||| d8fd8cc
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
-=======
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-batch bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
->>>>>>> main
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links spelling bench bench-accuracy bench-baselines bench-batch bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
