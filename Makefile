@@ -19,7 +19,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 export OPENBLAS_NUM_THREADS ?= 1
 export IEGP_SOAK_ROWS ?= 1e7
 
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-batch bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links spelling bench bench-accuracy bench-baselines bench-batch bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -164,12 +164,15 @@ dist: $(READY)  ## wheel and sdist in dist/; the wheel is installed into an empt
 	cd build && clean/bin/iegp --version && clean/bin/iegp demo --rows 2000 --out demo
 	cd build && clean/bin/python -W error -c "import iegp; print(iegp.__file__, len(iegp.datasets.list_datasets()), iegp.IEGPRegressor())"
 
-docs: $(DOCS)/.ready  ## the documentation site in build/docs/html: examples are run, a warning is an error
+docs: $(DOCS)/.ready spelling  ## the documentation site in build/docs/html: examples are run, a warning is an error
 	rm -rf docs/reference/generated  # pages of names that are gone
 	$(DOCS)/bin/sphinx-build -W --keep-going -d build/docs/doctrees docs build/docs/html
 
 docs-links: $(DOCS)/.ready  ## links of the site to the outside are tried; examples are not run
 	$(DOCS)/bin/sphinx-build -b linkcheck -D plot_gallery=False -d build/docs/links-doctrees docs build/docs/links
+
+spelling: $(DOCS)/.ready  ## common misspellings in pages, docstrings and messages
+	$(DOCS)/bin/codespell
 
 bench-own: $(READY)  ## code of our own beside the library that offers the same
 	$(BIN)/python benchmarks/own_code.py

@@ -99,7 +99,7 @@ def skip_member(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options
 def link_pages(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Turn the names of pages in docstrings, such as ``docs/scale.md``, into links."""
     del app, what, name, obj, options
-    lines[:] = [re.sub(r"(?:``)?docs/([a-z-]+)\.md(?:``)?", r":doc:`/\1`", line) for line in lines]
+    lines[:] = [re.sub(r"(?:``)?docs/([a-z/-]+)\.md(?:``)?", r":doc:`/\1`", line) for line in lines]
 
 
 # -- command line -----------------------------------------------------------------------------------------------------

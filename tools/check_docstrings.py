@@ -23,6 +23,7 @@ MODULES = (
     "iegp.datasets",
     "iegp.errors",
     "iegp.evaluate.classification",
+    "iegp.evaluate.comparison",
     "iegp.evaluate.forecasts",
     "iegp.evaluate.metrics",
     "iegp.evaluate.naive",

@@ -37,5 +37,6 @@ axes = figure.subplots()
 axes.fill_between(grid[:, 0], low, high, color="#9cc3e6", lw=0, label="95 % interval")
 axes.plot(grid[:, 0], distribution.mean, color="#12436d", label="mean")
 axes.plot(X[:, 0], y, ".", color="#1a1a1a", ms=4, label="rows that were learned")
+axes.set(xlabel="x", ylabel="y")
 axes.legend(loc="upper left")
 figure

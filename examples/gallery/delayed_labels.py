@@ -9,10 +9,10 @@ predicted from the labels of rows up to t - 1 - delay. Without it the scores wou
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from iegp import IEGPRegressor
 from iegp.kernels import RBF, Constant, Periodic
-from iegp.plots import plot_run
 
 rng = np.random.default_rng(0)
 hour = np.arange(700.0)
@@ -36,5 +36,15 @@ for name, run in {"at once": at_once, "a day later": next_day}.items():
     print(f"labels {name:11}  error {error:.2f}  width of the interval {width:.2f}  labels inside {inside:.0%}")
 
 # %%
-# Each of these predictions was made a day before its label was known.
-plot_run(next_day, late.experts_, title="demand, a day ahead", target="demand", zoom=(300, 600))
+# The same four days. Below, each prediction was made a day before its label was known.
+figure = Figure(figsize=(9, 5), layout="constrained")
+panels = figure.subplots(2, 1, sharex=True, sharey=True)
+days = slice(500, 596)
+for axes, (name, run) in zip(panels, {"labels at once": at_once, "labels a day later": next_day}.items(), strict=True):
+    axes.fill_between(hour[days], run.lower[days], run.upper[days], color="#9cc3e6", lw=0, label="95 % interval")
+    axes.plot(hour[days], run.mean[days], color="#12436d", label="prediction")
+    axes.plot(hour[days], demand[days], ".", color="#1a1a1a", ms=4, label="demand")
+    axes.set_title(name, loc="left")
+panels[0].legend(loc="upper left", ncols=3)
+panels[1].set_xlabel("hour")
+figure

@@ -7,6 +7,7 @@ row is placed when it comes, and learned.
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
 from iegp import IEGPLVM
@@ -24,6 +25,10 @@ positions = model.fit_transform(images)
 plot_map(positions, digits, title="600 images of digits").get_figure(root=True)
 
 # %%
-# A position can be turned back into an image, and new rows can be placed without learning them.
-back = np.asarray(model.inverse_transform(positions[:3]))
-print("images back from the map:", back.shape, " new positions:", model.transform(images[:3]).shape)
+# A position can be turned back into an image. Above what was given, below what the model predicts from the position.
+back = np.asarray(model.inverse_transform(positions[:10]))
+figure = Figure(figsize=(9, 2.2), layout="constrained")
+for axes, image in zip(figure.subplots(2, 10).flat, [*images[:10], *back], strict=True):
+    axes.imshow(image.reshape(8, 8), cmap="gray_r")
+    axes.set_axis_off()
+figure

@@ -7,10 +7,10 @@ not learned, unless the row before is one too, which would be a change.
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from iegp import IEGPRegressor
 from iegp.kernels import RBF
-from iegp.plots import plot_run
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(600, 1))
@@ -31,5 +31,14 @@ for robust in (True, False):
     print(f"robust={robust!s:5}  error {error:.3f}  typical width of the interval {width:.2f}")
 
 # %%
-# The last model has learned the wild values; each of them disturbs the predictions that follow it.
-plot_run(runs[False], model.experts_, title="robust=False", zoom=(200, 600))
+# Red lines are the wild values, far above the figure. Learned, each of them disturbs the predictions that follow it.
+figure = Figure(figsize=(9, 5), layout="constrained")
+panels = figure.subplots(2, 1, sharex=True, sharey=True)
+row = np.arange(600)
+for axes, (robust, run) in zip(panels, runs.items(), strict=True):
+    axes.vlines(glitches, -3, 3, color="#c0392b", lw=1)
+    axes.fill_between(row, run.lower - clean, run.upper - clean, color="#9cc3e6", lw=0)
+    axes.plot(row, run.mean - clean, color="#12436d")
+    axes.set(title=f"robust={robust}: error of the prediction", xlim=(200, 600), ylim=(-3, 3))
+panels[1].set_xlabel("row of the stream")
+figure

@@ -7,10 +7,10 @@ are taken from the stream itself, and only those that are known when a row is pr
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from iegp import IEGPRegressor
 from iegp.kernels import RBF, Linear
-from iegp.plots import PrequentialDisplay
 
 rng = np.random.default_rng(0)
 n = 600
@@ -30,4 +30,15 @@ for lags in (0, 2):
     print(f"lags={lags}: {runs[lags]}")
 
 # %%
-PrequentialDisplay.from_run(runs[2]).figure_
+# The last rows: the wind alone says little, the last two labels say nearly everything.
+figure = Figure(figsize=(9, 5), layout="constrained")
+panels = figure.subplots(2, 1, sharex=True, sharey=True)
+last = np.arange(480, n)
+for axes, (lags, run) in zip(panels, runs.items(), strict=True):
+    axes.fill_between(last, run.lower[last], run.upper[last], color="#9cc3e6", lw=0, label="95 % interval")
+    axes.plot(last, run.mean[last], color="#12436d", label="prediction")
+    axes.plot(last, y[last], ".", color="#1a1a1a", ms=4, label="label")
+    axes.set_title(f"lags={lags}", loc="left")
+panels[0].legend(loc="upper left", ncols=3)
+panels[1].set_xlabel("row of the stream")
+figure

@@ -7,10 +7,10 @@ through increasing cut-points, which are learned with it.
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from iegp import IEGPOrdinalClassifier
 from iegp.kernels import RBF
-from iegp.plots import CalibrationDisplay
 
 rng = np.random.default_rng(0)
 X = rng.uniform(0, 10, size=(500, 2))  # temperature and speed of a machine
@@ -34,4 +34,12 @@ for temperature in (1.0, 3.0, 5.0):
     print(temperature, dict(zip(model.classes_.tolist(), shares.round(2).tolist(), strict=True)))
 
 # %%
-CalibrationDisplay.from_run(run).figure_
+# The same for all temperatures: the height of each colour is the probability of that grade.
+temperatures = np.linspace(0, 10, 200)
+shares = model.predict_proba(np.column_stack([temperatures, np.full(200, 5.0)]))
+figure = Figure(figsize=(9, 4), layout="constrained")
+axes = figure.subplots()
+axes.stackplot(temperatures, shares.T, labels=model.classes_, colors=["#c0392b", "#f5b041", "#2e8b57"])
+axes.set(xlabel="temperature", ylabel="probability", xlim=(0, 10), ylim=(0, 1))
+axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+figure

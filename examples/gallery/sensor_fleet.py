@@ -47,5 +47,6 @@ for key in (0, 1, 2):
     mean, std = fleet.predict(key, grid, return_std=True)
     axes.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, alpha=0.3, lw=0)
     axes.plot(grid[:, 0], mean, label=f"sensor {key}")
+axes.set(xlabel="input", ylabel="reading, with two standard deviations")
 axes.legend(loc="upper left")
 figure
