@@ -18,6 +18,7 @@ from iegp.core.kernels import Draw, kernel_from_config
 from iegp.core.model import begin
 from iegp.errors import InputError
 from iegp.kernels import HSGP, RBF, Linear
+from iegp.presets import doebe
 
 RNG = np.random.default_rng(4)
 X = 1.5 * RNG.normal(size=(90, 3))
@@ -148,6 +149,21 @@ def test_a_column_that_comes_later_is_not_seen():
     more = add_columns(model, [7], np.zeros(1))
     assert more.experts.kernels[0].columns == (0, 1, 2)
     assert more.experts.ensemble.layout.n_features.tolist() == model.experts.ensemble.layout.n_features.tolist()
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_an_ensemble_of_basis_expansions_with_stacked_weights(delay, tmp_path):
+    """The preset learns in any pieces, and goes on after it was stored."""
+    changes = {"n_frequencies": 6, "warmup": 40, "weights": "exponentiated-gradient", "delay": delay, "random_state": 0}
+    whole = doebe(**changes).warm_up(X[:40], Y[:40])
+    cut = copy.deepcopy(whole)
+    run = whole.prequential(X[40:], Y[40:])
+    parts = [cut.prequential(X[a:b], Y[a:b]) for a, b in ((40, 41), (41, 60))]
+    cut.save(tmp_path / "m")
+    parts.append(iegp.load(tmp_path / "m").prequential(X[60:], Y[60:]))
+    assert_allclose(np.concatenate([part.weights for part in parts]), run.weights, atol=1e-8)
+    assert_allclose(np.concatenate([part.mean for part in parts]), run.mean, atol=1e-8)
+    assert np.ptp(run.weights, axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize(
