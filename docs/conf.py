@@ -117,9 +117,15 @@ def write_command_line(app: Sphinx) -> None:
     text = re.sub(r"<span[^>]*>(.*?)</span>", r"\1", text)
     # Its summaries are cut short; the headings of the page are enough.
     text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)
-    # Examples are indented by two, code by four.
-    text = re.sub(r"^  (?=\S)", "    $ ", text, flags=re.MULTILINE)
+    # Examples are indented by two, with empty lines between them.
+    text = re.sub(r"(?:^  \S.*\n\n?)+", as_snippet, text, flags=re.MULTILINE)
     page.write_text(text, encoding="utf-8")
+
+
+def as_snippet(lines: re.Match[str]) -> str:
+    """Return indented commands as one block of code."""
+    commands = "\n".join(line.strip() for line in lines[0].splitlines() if line.strip())
+    return f"```sh\n{commands}\n```\n\n"
 
 
 # -- gallery ----------------------------------------------------------------------------------------------------------

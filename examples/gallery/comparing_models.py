@@ -31,8 +31,8 @@ found = iegp.compare(models, streams, delay={"friedman, labels 10 rows late": 10
 print(found.table("nmse"))
 
 # %%
-# The same table as data: one row for each run.
-print(found.to_frame()[["model", "stream", "seed", "rmse", "nmse"]])
+# The same as data: one row for each run, here the first four.
+print(found.to_frame()[["model", "stream", "seed", "rmse", "nmse"]].head(4).to_string(index=False))
 
 # %%
 # Differences seed by seed, with an interval.
