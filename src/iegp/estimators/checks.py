@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from iegp.errors import InputError
 from iegp.labels import first_not_finite
+from iegp.preprocessing.tables import as_objects, is_frame, records_of
+from iegp.readers import Batch
 from iegp.typing import Float
 
 
@@ -27,15 +29,37 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
-    """Rows to predict: (n, d) float64, finite, with the columns the estimator knows (or, with ``reset``, learns)."""
+def check_x(estimator: BaseEstimator, X: Any, reset: bool = False, gaps: bool = False) -> Float:
+    """Rows (n, d) of float64, finite, with the columns the estimator knows (or, with ``reset``, learns).
+
+    With ``gaps`` a NaN marks a missing value.
+    """
     if not reset and _has_known_columns(estimator, X):
         rows = X
     else:
         with named_cells(X, "X"), _named_columns():
             rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-    _check_finite(rows, _names(estimator))
+    if first_not_finite(rows) is not None:
+        _check_finite(np.where(np.isnan(rows), 0.0, rows) if gaps else rows, _names(estimator))
     return np.asarray(rows)
+
+
+def check_records(estimator: BaseEstimator, X: Any, kinds: Mapping[str, str], reset: bool = False) -> Batch:
+    """Rows with text, dates and gaps, as records; ``kinds`` are those of the columns that had a value before."""
+    if not is_frame(X):
+        objects = as_objects(X)
+        X = check_array(X if objects is None else objects, dtype=None, ensure_all_finite=False)
+    elif len(X) == 0:
+        raise InputError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    with _named_columns():
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return records_of(X, column_names(estimator), kinds)
+
+
+def column_names(estimator: BaseEstimator) -> list[str]:
+    """Names of the columns of X; x0, x1, ... where they have none."""
+    names = _names(estimator)
+    return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def _has_known_columns(estimator: BaseEstimator, X: Any) -> bool:
@@ -128,8 +152,8 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
     """Say which cell is not a number when numbers were expected; every other error passes as it is."""
     try:
         yield
-    except (ValueError, OverflowError) as error:
-        wrong_cell = isinstance(error, OverflowError) or "could not convert" in str(error)
+    except (ValueError, OverflowError, TypeError) as error:
+        wrong_cell = not isinstance(error, ValueError) or "could not convert" in str(error)
         cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise
@@ -138,7 +162,7 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
         if name == "X":
             names = getattr(values, "columns", None)
             where += f", column {column}" + ("" if names is None else f" ({names[column]!r})")
-        advice = "Encode text first (for example with sklearn.preprocessing.OneHotEncoder)"
+        advice = "A column that begins with a number has numbers throughout; write all of it as text for categories"
         if name == "y":
             advice = "Labels must be numbers"
         raise InputError(

@@ -13,7 +13,6 @@ from sklearn.utils.validation import column_or_1d
 
 from iegp._writers import one_writer
 from iegp.core import model as online
-from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
@@ -142,7 +141,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             rows, numbers, times = self._continue(X, y, classes, check_input, time)
             n_before = self.model_.n_seen
-            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs), time=times)
+            predictions = self._predict_and_learn(rows, numbers, times)
         truth = self.labels_.decode(numbers)
         return ClassificationRun.of_predictions(
             predictions, truth, self.classes_, index=getattr(X, "index", None), n_before=n_before

@@ -35,6 +35,7 @@ from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
 from iegp.labels import Labels, NumberLabels
+from iegp.preprocessing.encoder import Column
 from iegp.typing import Float
 
 
@@ -376,7 +377,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """
         model = self._fitted()
         rows, labels, _ = self._continue(X, y, None, check_input=True)
-        self.model_ = unlearned(model, rows, labels)
+        self.model_ = unlearned(model, self._encoded(rows), labels)
         return self
 
     def go_live(
@@ -420,7 +421,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
         ladders = {name: getattr(wanted, name) for name in changes}
-        live.labels_, live._time_place = self.labels_, self._time_place
+        for name in ("labels_", "_time_place", "_sources", "_encoder"):
+            setattr(live, name, getattr(self, name))
         live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
         return live
 
@@ -736,6 +738,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         names, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
         if names != theirs or self.single_output_ != other.single_output_:
             raise InputError(f"cannot merge: {name} differs in the names of its columns or the shape of y")
+        if _columns_of(self) != _columns_of(other):
+            raise InputError(f"cannot merge: {name} has seen other categories or columns; warm up with all of them")
 
     def _likelihood(self, n_outputs: int) -> str:
         del n_outputs
@@ -744,3 +748,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     def _first_codec(self, labels: Labels, extra: Any) -> NumberLabels:
         del extra
         return NumberLabels.of(labels)
+
+
+def _columns_of(model: IEGPRegressor) -> list[Column] | None:
+    return None if model._encoder is None else model._encoder.columns
