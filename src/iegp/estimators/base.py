@@ -26,13 +26,13 @@ from iegp.core.relevance import input_relevance
 from iegp.core.settings import Settings
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
-from iegp.estimators.checks import check_records, check_x, column_names, require_y, unchanged_on_error
+from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.times import as_times, place_of, with_numbers
 from iegp.labels import ClassLabels, Codec, Labels
 from iegp.preprocessing.encoder import Encoder
-from iegp.preprocessing.tables import needs_encoder
+from iegp.preprocessing.tables import check_records, column_names, needs_encoder
 from iegp.readers import Batch
 from iegp.storage import ensemble_state, model_file
 from iegp.storage.schema import count
@@ -290,7 +290,7 @@ class StreamEstimator(ModelEstimator):
         while start < len(rows):
             rest, n_seen = rows.part(start, len(rows)), self.model_.n_seen
             n, new = self._encoder.next_growth(rest, np.ones(len(rest), dtype=bool), n_seen)
-            if new and n == 0:
+            if n == 0:
                 self._add_columns(*self._encoder.grow(new, rest, n_seen))
                 continue
             some = slice(start, start + n)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from iegp.errors import InputError
 from iegp.labels import first_not_finite
-from iegp.preprocessing.tables import as_objects, is_frame, records_of
-from iegp.readers import Batch
+from iegp.preprocessing.tables import named_columns
 from iegp.typing import Float
 
 
@@ -37,29 +36,11 @@ def check_x(estimator: BaseEstimator, X: Any, reset: bool = False, gaps: bool = 
     if not reset and _has_known_columns(estimator, X):
         rows = X
     else:
-        with named_cells(X, "X"), _named_columns():
+        with named_cells(X, "X"), named_columns():
             rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
     if first_not_finite(rows) is not None:
         _check_finite(np.where(np.isnan(rows), 0.0, rows) if gaps else rows, _names(estimator))
     return np.asarray(rows)
-
-
-def check_records(estimator: BaseEstimator, X: Any, kinds: Mapping[str, str], reset: bool = False) -> Batch:
-    """Rows with text, dates and gaps, as records; ``kinds`` are those of the columns that had a value before."""
-    if not is_frame(X):
-        objects = as_objects(X)
-        X = check_array(X if objects is None else objects, dtype=None, ensure_all_finite=False)
-    elif len(X) == 0:
-        raise InputError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
-    with _named_columns():
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-    return records_of(X, column_names(estimator), kinds)
-
-
-def column_names(estimator: BaseEstimator) -> list[str]:
-    """Names of the columns of X; x0, x1, ... where they have none."""
-    names = _names(estimator)
-    return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def _has_known_columns(estimator: BaseEstimator, X: Any) -> bool:
@@ -130,21 +111,6 @@ def _check_finite(values: Float, columns: Any) -> None:
         f"Input X contains {kind} at {where}. Drop the row, or fill the value in before it gets here{fill}; "
         "the model is unchanged."
     )
-
-
-@contextmanager
-def _named_columns() -> Iterator[None]:
-    """Add a remedy to scikit-learn's message about columns that are not those of ``fit``."""
-    try:
-        yield
-    except ValueError as error:
-        if "feature names should match" in str(error):
-            advice = "Select them in the order of feature_names_in_, as in X[list(model.feature_names_in_)]"
-        elif "features, but" in str(error):
-            advice = "Pass every column that was there when the model was fitted, in that order"
-        else:
-            raise
-        raise InputError(f"{str(error).rstrip()}\n{advice}, or fit anew; the model is unchanged.") from error
 
 
 @contextmanager

@@ -9,7 +9,7 @@ the column's values so far. All of it depends on the rows alone, never on how th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -137,6 +137,24 @@ class Encoder:
             return float(value)
         origin = self.origins.setdefault(column.source, seconds_since_1970(value))
         return float(time_columns([value], origin)[0, PARTS.index(column.value)])
+
+    def learn(self, batch: Batch, first_row: int) -> None:
+        """Take in the columns and the means of records, the first of which has this row number."""
+        start = 0
+        while start < len(batch):
+            rest = batch.part(start, len(batch))
+            n, new = self.next_growth(rest, np.ones(len(rest), dtype=bool), first_row + start)
+            if n == 0:
+                self.grow(new, rest, first_row + start)
+                continue
+            self.filled(self.raw(rest.part(0, n)))
+            start += n
+
+    def sort(self, names: Sequence[str]) -> None:
+        """Put the columns in the order of their sources, ``names``."""
+        order = sorted(range(len(self.columns)), key=lambda place: names.index(self.columns[place].source))
+        self.columns = [self.columns[place] for place in order]
+        self.sums, self.counts = self.sums[order], self.counts[order]
 
     def widened(self, x: Float) -> Float:
         """(1, d): a row (d' <= d,) encoded before columns were added, which count as they do for all rows before."""

@@ -6,13 +6,15 @@ or else text. ``None``, NaN, NaT and NA are gaps. A value that does not fit its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, validate_data
 
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import CATEGORY, DATE, NUMBER
@@ -50,6 +52,39 @@ def as_objects(X: Any) -> NDArray[Any] | None:
         return None
     # In a list NumPy would have made text of the numbers beside text.
     return values if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def check_records(estimator: Any, X: Any, kinds: Mapping[str, str], reset: bool = False) -> Batch:
+    """Rows with text, dates and gaps, as records; ``kinds`` are those of the columns that had a value before."""
+    if not is_frame(X):
+        objects = as_objects(X)
+        X = check_array(X if objects is None else objects, dtype=None, ensure_all_finite=False)
+    elif len(X) == 0:
+        raise InputError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    with named_columns():
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return records_of(X, column_names(estimator), kinds)
+
+
+def column_names(estimator: Any) -> list[str]:
+    """Names of the columns of X; x0, x1, ... where they have none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+@contextmanager
+def named_columns() -> Iterator[None]:
+    """Add a remedy to scikit-learn's message about columns that are not those of ``fit``."""
+    try:
+        yield
+    except ValueError as error:
+        if "feature names should match" in str(error):
+            advice = "Select them in the order of feature_names_in_, as in X[list(model.feature_names_in_)]"
+        elif "features, but" in str(error):
+            advice = "Pass every column that was there when the model was fitted, in that order"
+        else:
+            raise
+        raise InputError(f"{str(error).rstrip()}\n{advice}, or fit anew; the model is unchanged.") from error
 
 
 def records_of(X: Any, names: Sequence[str], kinds: Mapping[str, str]) -> Batch:
