@@ -63,7 +63,8 @@ class FunctionSamples:
 
     def _values(self, X: ArrayLike) -> Float:
         rows = self._model.rows_of_functions(X)
-        return self._draws.values(self._model.model_.scaling.standardise_x(rows))
+        model = self._model.model_
+        return self._draws.values(model.scaling.standardise_x(rows, model.fills_gaps))
 
     def _in_user_units(self, values: Float) -> Float:
         scaling = self._model.model_.scaling
