@@ -119,7 +119,8 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OverflowError, TypeError) as error:
-        wrong_cell = not isinstance(error, ValueError) or "could not convert" in str(error)
+        said = isinstance(error, OverflowError), "could not convert" in str(error), "argument must be" in str(error)
+        wrong_cell = any(said)
         cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise
