@@ -43,7 +43,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         time : array-like (n,), default=None
@@ -73,7 +73,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -109,7 +109,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -161,7 +161,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -185,7 +185,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -211,7 +211,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -237,7 +237,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None

@@ -34,7 +34,7 @@ class FunctionSamples:
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
 
         Returns
         -------
@@ -49,7 +49,7 @@ class FunctionSamples:
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         random_state : int, numpy.random.Generator or None, default=None
             Seed or generator of the noise.
 

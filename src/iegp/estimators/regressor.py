@@ -220,7 +220,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         time : array-like (n,), default=None
@@ -242,7 +242,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         check_input : bool, default=True
@@ -271,7 +271,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         level : float, default=0.95
@@ -310,7 +310,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         time : array-like (n,), default=None
@@ -519,7 +519,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         return_std : bool, default=False
             Also return the standard deviation *of y*, observation noise included.
         check_input : bool, default=True
@@ -564,7 +564,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -612,7 +612,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         level : float, default=0.95
             Probability of the interval; with ``conformal="online"`` one of ``conformal_levels``.
         check_input : bool, default=True
@@ -685,7 +685,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         n_samples : int, default=1
             Number of draws.
         random_state : int, numpy.random.Generator or None, default=0
@@ -708,7 +708,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
