@@ -244,3 +244,14 @@ def test_times_beside_text():
     np.testing.assert_allclose(by_stamp.predict(rows.assign(hour=stamps[-1])), model.predict(rows.assign(hour=N - 1.0)))
     with pytest.raises(InputError, match="time is nan at row 3"):
         model.partial_fit(rows.assign(hour=np.where(np.arange(N) == 3, np.nan, hours + N)), Y)
+
+
+def test_models_from_elsewhere_take_gaps(tmp_path):
+    """Models of fleets and of older files were begun without them."""
+    gappy = X.copy()
+    gappy[::5, 0] = np.nan
+    model = small().fit(X, Y)
+    model.model_.fills_gaps = False
+    model.save(tmp_path / "older.safetensors")
+    again = iegp.load(tmp_path / "older.safetensors")
+    assert same_bits(again.partial_fit(gappy, Y).predict(gappy), small().fit(X, Y).partial_fit(gappy, Y).predict(gappy))

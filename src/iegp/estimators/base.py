@@ -71,11 +71,13 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         model : Online or LatentOnline
-            Model of the core; not copied.
+            Model of the core; its arrays are not copied.
         feature_names : sequence of str, default=None
             Names of the columns.
         """
-        self.model_, self.n_features_in_ = model, self._n_features(model)
+        # Models of fleets, histories and older files refuse gaps; an estimator takes them.
+        self.model_ = replace(model, fills_gaps=True) if isinstance(model, Online) else model
+        self.n_features_in_ = self._n_features(model)
         if feature_names is not None:
             self.feature_names_in_ = np.array(feature_names, dtype=object)
 
