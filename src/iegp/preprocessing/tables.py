@@ -37,7 +37,8 @@ def needs_encoder(X: Any) -> bool:
     also for what is no table at all.
     """
     if is_frame(X):
-        return len(X) > 0 and any(_is_open(_array(column)) for column in _frame_columns(X))
+        first = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
+        return len(first) > 0 and any(_is_open(_array(column)) for column in _frame_columns(first))
     values = as_objects(X)
     return values is not None and any(_is_open(column) for column in values.T)
 
