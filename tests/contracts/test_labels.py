@@ -356,7 +356,6 @@ def test_labels_in_a_column_are_taken_with_a_warning():
 # -- rows, as for the regressor ----------------------------------------------------------------------------------------
 
 BAD_ROWS = {
-    "NaN": (replaced(X, (7, 2), np.nan), "X contains NaN at row 7, column 2"),
     "infinity": (replaced(X, (0, 1), np.inf), "X contains infinity at row 0, column 1"),
     "text": (replaced(X, (4, 1), "red"), "'red' at row 4, column 1"),
     "too narrow": (X[:, :2], "X has 2 features, but IEGP.* is expecting 3"),

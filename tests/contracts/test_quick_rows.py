@@ -16,7 +16,7 @@ KINDS = labels_of_every_kind(X, Y[:, 0])
 WRONG = {
     "columns": np.ones((1, 3)),
     "one-dimensional": np.ones(2),
-    "NaN": np.array([[1.0, np.nan]]),
+    "infinity beside NaN": np.array([[np.inf, np.nan]]),
     "infinity": np.array([[-np.inf, 1.0]]),
     "no rows": np.ones((0, 2)),
 }

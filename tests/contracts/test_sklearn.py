@@ -212,7 +212,7 @@ def test_frames_with_other_names_are_refused(frames):
 def test_a_bad_cell_of_a_frame_is_named_by_its_column(frames):
     X, y = stream()
     table = frames.DataFrame(X, columns=["load", "wind", "sun"])
-    table.loc[7, "wind"] = np.nan
+    table.loc[7, "wind"] = np.inf
     with pytest.raises(ValueError, match=r"row 7, column 1 \('wind'\)"):
         small().fit(table, y)
     table["wind"] = table["wind"].astype(object)

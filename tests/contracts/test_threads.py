@@ -126,6 +126,6 @@ def test_threads_that_learn_at_once_lose_no_row_without_an_error(monkeypatch):
 
 def test_after_an_error_the_model_is_free_again():
     model = small(n_frequencies=3).fit(X, Y)
-    with pytest.raises(ValueError, match="NaN"):
-        model.partial_fit([[np.nan] * X.shape[1]], [0.0])
+    with pytest.raises(ValueError, match="infinity"):
+        model.partial_fit([[np.inf] * X.shape[1]], [0.0])
     assert in_another_thread(object(), lambda: model.partial_fit(X[:3], Y[:3])) is None

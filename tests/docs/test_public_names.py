@@ -24,6 +24,7 @@ PUBLIC = [
     "iegp.adapters",
     "iegp.evaluate.regret",
     "iegp.fleet",
+    "iegp.preprocessing",
 ]
 # What importing the package may not bring in.
 OPTIONAL = ["river", "matplotlib", "pandas", "polars", "rich", "psutil", "pyarrow"]

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from river import linear_model, tree
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import SGDClassifier, SGDRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
@@ -83,6 +84,44 @@ def test_transformers_that_learn_row_by_row_are_updated_after_each_row():
             loop.partial_fit(rows[t - 42], Y[t - 2 : t - 1])
         scaler.partial_fit(X[t : t + 1])
     assert_allclose(run.mean, wanted)
+
+
+def test_steps_that_do_nothing_and_pipelines_within_a_pipeline():
+    def run(*steps):
+        last = SGDRegressor(random_state=0, eta0=1e-3)
+        return iegp.prequential(Pipeline([*steps, ("last", last)]), X, Y, warmup=40).mean
+
+    scaler, nothing = ("scaler", StandardScaler()), ("nothing", "passthrough")
+    inner = ("inner", Pipeline([nothing, ("scaler", StandardScaler())]))
+    assert_array_equal(run(nothing, scaler), run(scaler))
+    assert_array_equal(run(inner), run(scaler))
+    frozen = ("frozen", ColumnTransformer([("scaler", StandardScaler(), [0, 1])]))
+    assert np.abs(run(frozen) - run(scaler)).max() > 1e-6
+
+
+def test_updates_are_row_by_row_where_a_model_of_ours_takes_blocks():
+    """A transformer that is updated row by row gives every row what it knew before it."""
+    seen = []
+
+    class Noted(StandardScaler):
+        def partial_fit(self, X, y=None, sample_weight=None):
+            seen.append(len(X))
+            return super().partial_fit(X, y, sample_weight)
+
+    run = iegp.prequential(make_pipeline(Noted(), small()), X, Y, warmup=40)
+    assert seen[-80:] == [1] * 80
+    scaler, model, means = StandardScaler().fit(X[:40]), small(), []
+    model.partial_fit(scaler.transform(X[:40]), Y[:40])
+    for t in range(40, 120):
+        means.append(model.prequential(scaler.transform(X[t : t + 1]), Y[t : t + 1]).mean[0])
+        scaler.partial_fit(X[t : t + 1])
+    assert_allclose(run.mean, means)
+
+
+def test_frames_of_text_are_run_by_models_of_ours():
+    rows = pd.DataFrame({"a": X[:, 0], "level": np.where(X[:, 1] > 5.0, "high", "low")})
+    run = iegp.prequential(make_pipeline("passthrough", small()), rows, Y)
+    assert_array_equal(run.mean, small().prequential(rows, Y).mean[30:])
 
 
 @pytest.mark.parametrize("last", [small(), SGDRegressor(random_state=0, eta0=1e-3)], ids=["ours", "theirs"])

@@ -37,14 +37,38 @@ class Seen:
         return [row[place] if place < len(row) else None for row in self.rows]
 
 
-def test_text_becomes_one_column_per_category_of_the_warm_up():
-    """The warm-up of the small model has 40 rows; a category that comes later is none of them."""
-    kinds = ["red"] * 10 + ["green"] * 29 + ["late"] + ["blue"] * 5
-    seen = Seen([{**r, "kind": k} for r, k in zip(sources.numbers(45), kinds, strict=True)])
-    assert seen.names == ["a", "b", "kind=red", "kind=green", "kind=late"]
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_text_becomes_one_column_per_category_also_after_the_warm_up(size):
+    """The warm-up of the small model has 40 rows."""
+    kinds = ["red"] * 10 + ["green"] * 29 + ["last"] + ["blue"] * 5
+    seen = Seen([{**r, "kind": k} for r, k in zip(sources.numbers(45), kinds, strict=True)], size)
+    assert seen.names == ["a", "b", "kind=red", "kind=green", "kind=last", "kind=blue"]
     assert seen.column("kind=red") == [1.0] * 10 + [0.0] * 35
-    assert [row[2:] for row in seen.rows[40:]] == [[0.0, 0.0, 0.0]] * 5
-    assert seen.job.encoder.n_unknown == {"kind": 5}
+    assert [row[2:] for row in seen.rows[40:]] == [[0.0, 0.0, 0.0, 1.0]] * 5
+    assert (seen.job.encoder.n_late, seen.job.encoder.n_unknown) == (1, {})
+    assert seen.job.learner.model.n_columns == 6
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_so_many_columns_may_come_after_the_warm_up(size):
+    records = [{**r, "kind": f"k{i}"} if i >= 40 else r for i, r in enumerate(sources.numbers(45))]
+    records[44]["c"] = 1.0
+    seen = Seen([])
+    seen.job.encoder.most_late = 3
+    absorb(seen.job, records, size)
+    assert [column.name for column in seen.job.encoder.columns] == ["a", "b", "kind=k40", "kind=k41", "kind=k42"]
+    assert seen.job.encoder.n_unknown == {"kind": 2, "c": 1}
+
+
+def test_a_late_category_is_learned():
+    """Its rows have labels of their own, and are soon predicted as well as others."""
+    rng = np.random.default_rng(2)
+    kinds = ["red", "green"] * 50 + ["up", "down"] * 60
+    sizes = {"red": 0.0, "green": 1.0, "up": 5.0, "down": -5.0}
+    records = [{"a": float(rng.normal()), "kind": kind, "y": sizes[kind] + 0.1 * rng.normal()} for kind in kinds]
+    answers = absorb(job_of(), records)
+    errors = np.concatenate([part.predictions.mean[:, 0] - part.label for part in answers])
+    assert np.abs(errors[-40:]).mean() < 1.0
 
 
 def test_late_labels_do_not_shorten_the_warm_up():
@@ -52,7 +76,8 @@ def test_late_labels_do_not_shorten_the_warm_up():
     with_labels = [part for r in records for part in (r, {"id": "unknown", "y": 0.0})]
     for size in (1, 7, 1000):
         early = Seen([*with_labels[:78], {**records[39], "kind": "in"}, {**records[40], "kind": "out"}], size)
-        assert early.names == ["a", "b", "kind=in"]
+        assert early.names == ["a", "b", "kind=in", "kind=out"]
+        assert early.job.encoder.n_late == 1
 
 
 def test_a_column_has_at_most_so_many_categories():

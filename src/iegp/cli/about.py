@@ -159,7 +159,8 @@ def notes(job: Job) -> list[tuple[str, str]]:
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:
-        words = f"came after the first {encoder.n_open:,} rows, or after {MOST_CATEGORIES} others, and were not used"
+        limits = f"{MOST_CATEGORIES} others of their column, or {encoder.most_late} others after row {encoder.n_open:,}"
+        words = f"came after {limits}, and were not used"
         found.append(("Unknown categories or columns", f"{words}: {_by_column(encoder.n_unknown)}"))
     if counters.bad:
         found.append(("Bad records", f"{counters.bad:,} could not be used and were set aside"))

@@ -377,6 +377,11 @@ def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | Non
     Where drift is per unit of time, ``time`` says how far ahead a row is that is predicted, and there is no such view.
     """
     absorb(model, x, y, n_threads, time)
+    view_batch(model, x, y)
+
+
+def view_batch(model: Online, x: Float, y: Float) -> None:
+    """Learn how well many rows at once are predicted, from all rows that the model has learned."""
     if model.clock is None:
         model.batch = batch_view(model.ensemble, _x(model, x), model.scaling.standardise_y(y))
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from iegp.errors import InputError
 from iegp.labels import first_not_finite
+from iegp.preprocessing.tables import named_columns
 from iegp.typing import Float
 
 
@@ -27,14 +28,18 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def check_x(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
-    """Rows to predict: (n, d) float64, finite, with the columns the estimator knows (or, with ``reset``, learns)."""
+def check_x(estimator: BaseEstimator, X: Any, reset: bool = False, gaps: bool = False) -> Float:
+    """Rows (n, d) of float64, finite, with the columns the estimator knows (or, with ``reset``, learns).
+
+    With ``gaps`` a NaN marks a missing value.
+    """
     if not reset and _has_known_columns(estimator, X):
         rows = X
     else:
-        with named_cells(X, "X"), _named_columns():
+        with named_cells(X, "X"), named_columns():
             rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-    _check_finite(rows, _names(estimator))
+    if first_not_finite(rows) is not None:
+        _check_finite(np.where(np.isnan(rows), 0.0, rows) if gaps else rows, _names(estimator))
     return np.asarray(rows)
 
 
@@ -109,27 +114,13 @@ def _check_finite(values: Float, columns: Any) -> None:
 
 
 @contextmanager
-def _named_columns() -> Iterator[None]:
-    """Add a remedy to scikit-learn's message about columns that are not those of ``fit``."""
-    try:
-        yield
-    except ValueError as error:
-        if "feature names should match" in str(error):
-            advice = "Select them in the order of feature_names_in_, as in X[list(model.feature_names_in_)]"
-        elif "features, but" in str(error):
-            advice = "Pass every column that was there when the model was fitted, in that order"
-        else:
-            raise
-        raise InputError(f"{str(error).rstrip()}\n{advice}, or fit anew; the model is unchanged.") from error
-
-
-@contextmanager
 def named_cells(values: Any, name: str) -> Iterator[None]:
     """Say which cell is not a number when numbers were expected; every other error passes as it is."""
     try:
         yield
-    except (ValueError, OverflowError) as error:
-        wrong_cell = isinstance(error, OverflowError) or "could not convert" in str(error)
+    except (ValueError, OverflowError, TypeError) as error:
+        said = isinstance(error, OverflowError), "could not convert" in str(error), "argument must be" in str(error)
+        wrong_cell = any(said)
         cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise
@@ -138,7 +129,7 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
         if name == "X":
             names = getattr(values, "columns", None)
             where += f", column {column}" + ("" if names is None else f" ({names[column]!r})")
-        advice = "Encode text first (for example with sklearn.preprocessing.OneHotEncoder)"
+        advice = "A column that begins with a number has numbers throughout; write all of it as text for categories"
         if name == "y":
             advice = "Labels must be numbers"
         raise InputError(

@@ -13,7 +13,6 @@ from sklearn.utils.validation import column_or_1d
 
 from iegp._writers import one_writer
 from iegp.core import model as online
-from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
@@ -44,7 +43,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         time : array-like (n,), default=None
@@ -74,7 +73,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -110,7 +109,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -142,7 +141,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         with unchanged_on_error(self):
             rows, numbers, times = self._continue(X, y, classes, check_input, time)
             n_before = self.model_.n_seen
-            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs), time=times)
+            predictions = self._predict_and_learn(rows, numbers, times)
         truth = self.labels_.decode(numbers)
         return ClassificationRun.of_predictions(
             predictions, truth, self.classes_, index=getattr(X, "index", None), n_before=n_before
@@ -162,7 +161,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Labels, such as text, integers or booleans.
         classes : sequence of labels, default=None
@@ -186,7 +185,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -212,7 +211,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -238,7 +237,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None

@@ -134,7 +134,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
@@ -163,7 +163,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
@@ -198,7 +198,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
@@ -229,7 +229,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,)
             Counts, or other numbers that the likelihood allows.
         exposure : array-like (n,), default=None
@@ -282,7 +282,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         exposure : array-like (n,), default=None
             Exposure of each row; ``None`` is 1.
         return_std : bool, default=False
@@ -318,7 +318,7 @@ class IEGPCountRegressor(NumberEstimator):
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         exposure : array-like (n,), default=None
             Exposure of each row; ``None`` is 1.
         check_input : bool, default=True

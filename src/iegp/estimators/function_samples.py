@@ -34,7 +34,7 @@ class FunctionSamples:
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
 
         Returns
         -------
@@ -49,7 +49,7 @@ class FunctionSamples:
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         random_state : int, numpy.random.Generator or None, default=None
             Seed or generator of the noise.
 
@@ -63,7 +63,8 @@ class FunctionSamples:
 
     def _values(self, X: ArrayLike) -> Float:
         rows = self._model.rows_of_functions(X)
-        return self._draws.values(self._model.model_.scaling.standardise_x(rows))
+        model = self._model.model_
+        return self._draws.values(model.scaling.standardise_x(rows, model.fills_gaps))
 
     def _in_user_units(self, values: Float) -> Float:
         scaling = self._model.model_.scaling

@@ -35,6 +35,7 @@ from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
 from iegp.labels import Labels, NumberLabels
+from iegp.preprocessing.encoder import Column
 from iegp.typing import Float
 
 
@@ -220,7 +221,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         time : array-like (n,), default=None
@@ -242,7 +243,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         check_input : bool, default=True
@@ -271,7 +272,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         level : float, default=0.95
@@ -310,7 +311,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         y : array-like (n,) or (n, D)
             Targets: one number per row, or D of them.
         time : array-like (n,), default=None
@@ -377,7 +378,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """
         model = self._fitted()
         rows, labels, _ = self._continue(X, y, None, check_input=True)
-        self.model_ = unlearned(model, rows, labels)
+        self.model_ = unlearned(model, self._encoded(rows), labels)
         return self
 
     def go_live(
@@ -421,7 +422,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
         ladders = {name: getattr(wanted, name) for name in changes}
-        live.labels_, live._time_place = self.labels_, self._time_place
+        for name in ("labels_", "_time_place", "_sources", "_encoder"):
+            setattr(live, name, getattr(self, name))
         live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
         return live
 
@@ -518,7 +520,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         return_std : bool, default=False
             Also return the standard deviation *of y*, observation noise included.
         check_input : bool, default=True
@@ -563,7 +565,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -611,7 +613,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         level : float, default=0.95
             Probability of the interval; with ``conformal="online"`` one of ``conformal_levels``.
         check_input : bool, default=True
@@ -684,7 +686,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         n_samples : int, default=1
             Number of draws.
         random_state : int, numpy.random.Generator or None, default=0
@@ -707,7 +709,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like (n, d)
-            Rows of finite numbers.
+            Rows: numbers, text, dates; NaN or None where a value is missing.
         check_input : bool, default=True
             As in :meth:`partial_fit`.
         time : array-like (n,), default=None
@@ -737,6 +739,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         names, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
         if names != theirs or self.single_output_ != other.single_output_:
             raise InputError(f"cannot merge: {name} differs in the names of its columns or the shape of y")
+        if _columns_of(self) != _columns_of(other):
+            raise InputError(f"cannot merge: {name} has seen other categories or columns; warm up with all of them")
 
     def _likelihood(self, n_outputs: int) -> str:
         del n_outputs
@@ -745,3 +749,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     def _first_codec(self, labels: Labels, extra: Any) -> NumberLabels:
         del extra
         return NumberLabels.of(labels)
+
+
+def _columns_of(model: IEGPRegressor) -> list[Column] | None:
+    return None if model._encoder is None else model._encoder.columns

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_array
 
 from iegp._writers import one_writer
 from iegp.core import model as online
-from iegp.core.compute.threads import n_threads_from
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, is_float_array, named_cells, unchanged_on_error
@@ -33,7 +32,7 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             rows, columns, times = self._continue(X, y, extra, check_input, time)
             n_blind = online.rows_before_a_label(self.model_, len(rows))
             n_before = self.model_.n_seen
-            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
+            predictions = self._predict_and_learn(rows, columns, times, float(level))
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}

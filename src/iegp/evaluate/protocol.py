@@ -213,7 +213,7 @@ def _run_pipeline(model: Pipeline, X: Any, y: NDArray[Any], delay: int, warmup: 
 def _run_rest(transformers: Pipeline, last: Any, rest: tuple[Any, NDArray[Any], int, float], classes: Any) -> AnyRun:
     """The rows after those that everything was fitted on."""
     X, y, delay, level = rest
-    updates = any(hasattr(step, "partial_fit") for _, step in transformers.steps)
+    updates = any(hasattr(step, "partial_fit") for step in _steps(transformers))
     if hasattr(last, "prequential"):
         _check_delay(last, delay)
         options = {"classes": classes} if is_classifier(last) else {"level": level}
@@ -234,7 +234,20 @@ def _transformed(transformers: Pipeline, X: Any) -> Iterator[Any]:
     for t in range(len(X)):
         row = _slice(X, t, t + 1)
         yield transformers.transform(row)
-        for _, step in transformers.steps:
+        for step in _steps(transformers):
+            # A step that follows learns the row as it was predicted.
+            after = step.transform(row)
             if hasattr(step, "partial_fit"):
                 step.partial_fit(row)
-            row = step.transform(row)
+            row = after
+
+
+def _steps(transformers: Pipeline) -> list[Any]:
+    """Those that do something, also those of pipelines within the pipeline."""
+    found: list[Any] = []
+    for _, step in transformers.steps:
+        if isinstance(step, Pipeline):
+            found += _steps(step)
+        elif step is not None and not isinstance(step, str):
+            found.append(step)
+    return found

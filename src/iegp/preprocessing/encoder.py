@@ -1,15 +1,15 @@
 """From columns of records to rows of numbers.
 
-Numbers stay as they are. A text column becomes one column of zeros and ones per category that appears among the first
-``n_open`` rows; a later one is none of them. A column enters with its first value, again only among these rows. Gaps
-are filled with the mean of the column's values so far. All of it depends on the rows alone, never on how they were cut
-into batches.
+Numbers stay as they are, a text column becomes one column of zeros and ones per category, a date five columns. A
+category or a column is an input from the row of its first value on. After the first ``n_open`` rows only ``most_late``
+more columns are added, so that memory is constant; what comes after these is not used. Gaps are filled with the mean of
+the column's values so far. All of it depends on the rows alone, never on how they were cut into batches.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,9 +22,11 @@ from iegp.readers import Batch, is_missing
 from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
 
-NUMBER, CATEGORY, CLOCK = "number", "category", "clock"
+NUMBER, CATEGORY, CLOCK, DATE = "number", "category", "clock", "date"
 # A text column with more categories than this among the first rows is a name rather than a property; the rest are none.
 MOST_CATEGORIES = 50
+# Columns that may be added after the first rows: as many as a text column may have categories.
+MOST_LATE = 50
 
 
 class Column(NamedTuple):
@@ -63,16 +65,25 @@ class Encoder:
     """Time of the first row, in seconds since 1970."""
     newest: float | None = None
     """Time of the newest row so far, in days since the first."""
+    origins: dict[str, float] = field(default_factory=dict)
+    """First values of the dates beside ``time``, in seconds since 1970, by column."""
+    most_late: int = MOST_LATE
+    n_late: int = 0
+    """Columns that were added after the first ``n_open`` rows."""
     n_filled: dict[str, int] = field(default_factory=dict)
     """Gaps that were filled, by column."""
     n_unknown: dict[str, int] = field(default_factory=dict)
-    """Categories and columns that came too late, by column."""
+    """Values that were not used, because there were too many categories or late columns before them, by column."""
 
     # -- growing ---------------------------------------------------------------------------------------------------
 
     def begin(self, columns: list[Column]) -> None:
         """Start with the :meth:`first_columns`."""
         self._add(columns)
+
+    def begin_with(self, batch: Batch) -> None:
+        """Start with the columns that have a value in the first record."""
+        self.grow([column for _, column in self._new(batch.part(0, 1))], batch)
 
     def first_columns(self, batch: Batch, given: bool) -> list[Column]:
         """The columns of the first record; ``given``: a header names them all, so that even empty ones count."""
@@ -90,25 +101,60 @@ class Encoder:
 
         ``first_row`` is the number of the batch's first row; late labels among the records have no number.
         """
-        if first_row >= self.n_open:
+        if first_row >= self.n_open and not self.takes_late:
             return len(batch), []
         rows_before: Int = np.cumsum(is_row) - is_row
-        n = int(np.searchsorted(rows_before, self.n_open - first_row))
+        n_early = int(np.searchsorted(rows_before, self.n_open - first_row))
+        n = len(batch) if self.takes_late else n_early
         found = self._new(batch.part(0, n)) if n > 0 else []
         if not found:
             return len(batch), []
         first = min(index for index, _ in found)
-        return first, [column for index, column in found if index == first]
+        new = [column for index, column in found if index == first]
+        return first, new if first < n_early else new[: self.most_late - self.n_late]
 
-    def grow(self, new: list[Column], batch: Batch) -> tuple[Float, Float]:
-        """Take columns in that ``batch``'s first record brings: their first values, and what rows before count as.
+    @property
+    def takes_late(self) -> bool:
+        """Whether columns may be added after the first ``n_open`` rows."""
+        return self.n_late < self.most_late
 
-        A category starts from zero, which is what the rows before had; a number is unknown in them.
+    def grow(self, new: list[Column], batch: Batch, row: int = 0) -> tuple[Float, Float]:
+        """Take columns in that ``batch``'s first record, row number ``row``, brings.
+
+        Returns their first values, and what rows before count as. A category starts from zero, which is what the rows
+        before had; a number or date is unknown in them.
         """
         self._add(new)
-        first = [0.0 if column.kind == CATEGORY else float(batch.columns[column.source][0]) for column in new]
+        self.n_late += len(new) if row >= self.n_open else 0
+        first = [self._first_value(column, batch.columns[column.source][0]) for column in new]
         past = [0.0 if column.kind == CATEGORY else np.nan for column in new]
         return np.array(first), np.array(past)
+
+    def _first_value(self, column: Column, value: Any) -> float:
+        if column.kind == CATEGORY:
+            return 0.0
+        if column.kind == NUMBER:
+            return float(value)
+        origin = self.origins.setdefault(column.source, seconds_since_1970(value))
+        return float(time_columns([value], origin)[0, PARTS.index(column.value)])
+
+    def learn(self, batch: Batch, first_row: int) -> None:
+        """Take in the columns and the means of records, the first of which has this row number."""
+        start = 0
+        while start < len(batch):
+            rest = batch.part(start, len(batch))
+            n, new = self.next_growth(rest, np.ones(len(rest), dtype=bool), first_row + start)
+            if n == 0:
+                self.grow(new, rest, first_row + start)
+                continue
+            self.filled(self.raw(rest.part(0, n)))
+            start += n
+
+    def sort(self, names: Sequence[str]) -> None:
+        """Put the columns in the order of their sources, ``names``."""
+        order = sorted(range(len(self.columns)), key=lambda place: names.index(self.columns[place].source))
+        self.columns = [self.columns[place] for place in order]
+        self.sums, self.counts = self.sums[order], self.counts[order]
 
     def widened(self, x: Float) -> Float:
         """(1, d): a row (d' <= d,) encoded before columns were added, which count as they do for all rows before."""
@@ -132,9 +178,14 @@ class Encoder:
         for number, (name, values) in enumerate(self._features(batch).items()):
             if values.dtype == np.float64:
                 column = Column(NUMBER, name)
-                present = np.flatnonzero(~np.isnan(values))
-                if len(present) and column not in known:
+                present = np.flatnonzero(~np.isnan(values) & (column not in known))
+                if len(present):
                     found.append((int(present[0]), number, column))
+                continue
+            dates = _first_date(values)
+            if dates is not None:
+                parts = [Column(DATE, name, part) for part in PARTS]
+                found += [(dates, number, column) for column in parts if column not in known]
                 continue
             if self.n_categories(name) >= MOST_CATEGORIES:
                 continue
@@ -172,6 +223,11 @@ class Encoder:
                 found += [Problem(int(i), column.source, str(values[i])[:80], reason) for i in places]
         return found
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What the columns of the records are, of those that had a value."""
+        return {column.source: column.kind for column in self.columns}
+
     def n_categories(self, name: str) -> int:
         """How many categories of a text column have a column of their own."""
         return sum(column.kind == CATEGORY and column.source == name for column in self.columns)
@@ -195,7 +251,8 @@ class Encoder:
         n = len(batch)
         x = np.full((n, len(self.columns)), np.nan)
         clock = self._clock(batch) if self.time is not None else np.empty((n, 0))
-        texts: dict[str, list[str | None]] = {}
+        categories: dict[str, dict[str | None, int]] = {}
+        dates: dict[str, Float] = {}
         for place, column in enumerate(self.columns):
             if column.kind == CLOCK:
                 x[:, place] = clock[:, PARTS.index(column.value)]
@@ -203,9 +260,25 @@ class Encoder:
                 values = batch.columns.get(column.source)
                 if values is not None and values.dtype == np.float64:
                     x[:, place] = values
+            elif column.kind == DATE:
+                if column.source not in dates:
+                    dates[column.source] = self._dates(batch, column.source)
+                x[:, place] = dates[column.source][:, PARTS.index(column.value)]
             else:
-                found = texts.setdefault(column.source, _texts(batch, column.source))
-                x[:, place] = [text == column.value for text in found]
+                categories.setdefault(column.source, {})[column.value] = place
+        for name, places in categories.items():
+            x[:, list(places.values())] = 0.0
+            for row, text in enumerate(_texts(batch, name)):
+                if text in places:
+                    x[row, places[text]] = 1.0
+        return x
+
+    def _dates(self, batch: Batch, name: str) -> Float:
+        """(n, parts): NaN where there is no date."""
+        x, values = np.full((len(batch), len(PARTS)), np.nan), batch.columns.get(name)
+        if values is not None and values.dtype == object:
+            there = np.flatnonzero(~is_missing(values))
+            x[there] = time_columns(list(values[there]), self.origins[name])
         return x
 
     def _clock(self, batch: Batch) -> Float:
@@ -270,6 +343,9 @@ class Encoder:
             "columns": [list(column) for column in self.columns],
             "origin": self.origin,
             "newest": self.newest,
+            "origins": self.origins,
+            "most_late": self.most_late,
+            "n_late": self.n_late,
             "n_filled": self.n_filled,
             "n_unknown": self.n_unknown,
         }
@@ -277,8 +353,10 @@ class Encoder:
     def _check(self) -> None:
         """That a stored encoder is made of the right things."""
         is_good = self.time is None or isinstance(self.time, str)
-        is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open])
-        for moment in (self.origin, self.newest):
+        is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open, self.most_late, self.n_late])
+        is_good &= _are_texts(self.origins) and self.n_late <= min(self.most_late, len(self.columns))
+        is_good &= {column.source for column in self.columns if column.kind == DATE} <= set(self.origins)
+        for moment in (self.origin, self.newest, *self.origins.values()):
             is_good &= moment is None or (isinstance(moment, float) and math.isfinite(moment))
         for tallies in (self.n_filled, self.n_unknown):
             is_good &= _are_texts(tallies) and _are_counts(tallies.values())
@@ -288,13 +366,14 @@ class Encoder:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], sums: Float, counts: Float) -> Encoder:
-        """The inverse; an error where parts do not fit."""
+        """The inverse; an error where parts do not fit. A file that does not say takes no late columns."""
         columns = [Column(*column) for column in config["columns"]]
-        if not all(column.kind in (NUMBER, CATEGORY, CLOCK) and _are_texts(column) for column in columns):
+        kinds = (NUMBER, CATEGORY, CLOCK, DATE)
+        if not all(column.kind in kinds and _are_texts(column) for column in columns):
             raise ValueError("a column of the encoder is none")
-        if any(column.kind == CLOCK and column.value not in PARTS for column in columns):
+        if any(column.kind in (CLOCK, DATE) and column.value not in PARTS for column in columns):
             raise ValueError("a part of the time is none")
-        encoder = cls(**{**config, "columns": columns})
+        encoder = cls(**{"most_late": 0, **config, "columns": columns})
         encoder._check()
         shape = (len(columns),)
         fields = {"sums": Field(shape), "counts": Field(shape, 0.0, LARGEST_COUNT, whole=True)}
@@ -317,6 +396,12 @@ def _texts(batch: Batch, name: str) -> list[str | None]:
     if values is None or values.dtype == np.float64:
         return [None] * len(batch)
     return [_text(value) for value in values]
+
+
+def _first_date(values: NDArray[Any]) -> int | None:
+    """The place of the first date of a column of objects, if its first value is one."""
+    first = next((place for place, value in enumerate(values) if value is not None), None)
+    return first if first is not None and isinstance(values[first], datetime) else None
 
 
 def _text(value: Any) -> str | None:

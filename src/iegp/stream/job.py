@@ -101,6 +101,8 @@ class Job:
         """Whether the source names all its columns beforehand."""
         n_open = settings.warmup or 1000
         self.encoder = Encoder(plan.time, n_open, plan.missing == "error")
+        if plan.key is not None:
+            self.encoder.most_late = 0  # a fleet has the columns of its template
         self.by_key = by_key
         self.learner: AnyLearner | None = None
         self.pending = Pending(plan.max_pending)
@@ -199,7 +201,7 @@ class Job:
     def _next_growth(self, batch: Batch, features: Batch) -> tuple[int, list[Column]]:
         if self.learner is None:
             return 0, self.encoder.first_columns(features, self.given_columns)
-        if self.counters.rows >= self.encoder.n_open:
+        if self.counters.rows >= self.encoder.n_open and not self.encoder.takes_late:
             return len(batch), []
         is_row = self._is_row(features, self.plan.ids_of(batch))
         return self.encoder.next_growth(features, is_row, self.counters.rows)
@@ -220,7 +222,7 @@ class Job:
 
     def _grow(self, new: list[Column], features: Batch) -> None:
         if self.learner is not None:
-            self.learner.add_columns(*self.encoder.grow(new, features))
+            self.learner.add_columns(*self.encoder.grow(new, features, self.counters.rows))
             return
         self.encoder.begin(new)
         has_text = any(values.dtype == object for name, values in features.columns.items() if name != self.plan.time)

@@ -96,9 +96,8 @@ class Learner:
 
     def add_columns(self, first_values: Float, past: Float) -> None:
         """More columns, after those that are there; ``past`` says what the rows before count as, NaN: unknown."""
-        model, d = self.model, self.model.n_columns
-        self.model = add_columns(model, range(d, d + len(first_values)), first_values)
-        self.model.kept_x[:, d : d + len(first_values)] = past
+        d = self.model.n_columns
+        self.model = add_columns(self.model, range(d, d + len(first_values)), first_values, past)
 
     # -- answering -------------------------------------------------------------------------------------------------
 

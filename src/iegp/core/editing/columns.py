@@ -22,12 +22,13 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 
-def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Online:
+def add_columns(model: Online, keys: Sequence[int], first_values: Float, past: Float | None = None) -> Online:
     """The same model with more columns, in this order after its own; ``first_values`` (len(keys),) are their first.
 
     A new column is centred at its first value and scaled by its size (1 if it is zero), until the next refit of a
     warm-up that is not over; without ``standardize`` it is taken as it is. Its length scale is the geometric mean of
-    the others. ``model`` itself is left as it was, but shares its beliefs with the result.
+    the others. ``past`` (len(keys),) is what rows before count as that are kept or wait; by default they have no value.
+    ``model`` itself is left as it was, but shares its beliefs with the result.
     """
     if not model.fills_gaps:
         raise InputError("columns can only be added to a model that fills gaps; begin it with fills_gaps=True")
@@ -39,22 +40,22 @@ def add_columns(model: Online, keys: Sequence[int], first_values: Float) -> Onli
     kernels = tuple(_with_columns(kernel, model.inputs, len(keys)) for kernel in model.experts.kernels)
     bases = [kernel_basis(model.settings, kernel, i, inputs) for i, kernel in enumerate(kernels)]
     ensemble = model.experts.ensemble._replace(basis=joined(bases))
-    waiting = model.waiting
+    past, waiting = np.full(len(keys), np.nan) if past is None else past, model.waiting
     if waiting is not None:
-        waiting = waiting._replace(x=_with_gaps(waiting.x, model.n_columns, len(keys)))
+        waiting = waiting._replace(x=_with_past(waiting.x, model.n_columns, past))
     return replace(
         model,
         scaling=scaling,
         experts=Experts(kernels, ensemble),
-        kept_x=_with_gaps(model.kept_x, model.n_columns, len(keys)),
+        kept_x=_with_past(model.kept_x, model.n_columns, past),
         column_keys=all_keys,
         waiting=waiting,
     )
 
 
-def _with_gaps(x: Float, place: int, n_new: int) -> Float:
-    """Rows with so many columns more at a place, in which they have no value."""
-    return np.concatenate([x[:, :place], np.full((len(x), n_new), np.nan), x[:, place:]], axis=1)
+def _with_past(x: Float, place: int, past: Float) -> Float:
+    """Rows with more columns at a place, in which all of them have the values ``past``."""
+    return np.concatenate([x[:, :place], np.tile(past, (len(x), 1)), x[:, place:]], axis=1)
 
 
 def _with_columns(kernel: Kernel, inputs: Inputs, n_new: int) -> Kernel:
