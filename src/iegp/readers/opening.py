@@ -80,9 +80,7 @@ def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
     if os.path.isdir(path):
         found = [file for file in sorted(os.listdir(path)) if _has_known_suffix(file) and not file.startswith(".")]
         if not found:
-            raise InputError(
-                f"{path!r} is a folder in which no file ends in {', '.join(_SUFFIXES)}."
-            )
+            raise InputError(f"{path!r} is a folder in which no file ends in {', '.join(_SUFFIXES)}.")
         return tuple(os.path.join(path, file) for file in found)
     if any(sign in path for sign in "*?[") and not os.path.exists(path):
         found = sorted(glob.glob(path))
@@ -133,7 +131,7 @@ def open_source(
 
     if len(files) == 1 and "files" not in (schema or {}):
         return open_one(files[0], position, schema)
-    if follow or "-" in files:
+    if follow or "-" in files or not all(_is_regular(Path(file)) for file in files):
         raise InputError(f"{len(files)} files are read to their ends; a pipe or a growing file must be the only one.")
     return FileSequence(files, open_one, position, schema)
 
