@@ -121,7 +121,7 @@ class _Flag:
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
     hints = get_type_hints(options, include_extras=True)
-    inherited = get_type_hints(options.__base__)
+    inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
     names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
     return {name: _Flag(hints[name]) for name in names}
 

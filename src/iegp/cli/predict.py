@@ -89,7 +89,8 @@ class _Told:
         if first is not None and self.options.on_bad_row != "skip":
             before, line, why = first
             self._write(found.part(0, before))
-            raise BadRow(*(records.place_of(line) or (self.options.source, line)), *why)
+            source, line = records.place_of(line) or (self.options.source, line)
+            raise BadRow(source, line, *why)
         is_good = np.ones(len(found), dtype=bool)
         is_good[[problem.place for problem in problems]] = False
         self.n_bad += len(found.bad) + int((~is_good).sum())
