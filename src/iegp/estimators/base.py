@@ -20,13 +20,14 @@ from iegp.core.likelihoods import BUILT_IN, named
 from iegp.core.model import Online
 from iegp.core.relevance import input_relevance
 from iegp.core.settings import Settings
+from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.times import as_times, place_of, with_numbers
-from iegp.labels import ClassLabels, Codec, Labels
+from iegp.labels import ClassLabels, Codec, Labels, weighted
 from iegp.storage import ensemble_state, model_file
 from iegp.storage.schema import count
 from iegp.typing import Arrays, Float
@@ -233,9 +234,18 @@ class StreamEstimator(ModelEstimator):
         return self
 
     @one_writer
-    def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool, time: ArrayLike | None) -> Self:
+    def _partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        extra: Any,
+        check_input: bool,
+        time: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
         with unchanged_on_error(self):
-            self._absorb(*self._continue(X, y, extra, check_input, time))
+            rows, columns, times = self._continue(X, y, extra, check_input, time)
+            self._absorb(rows, weighted(columns, sample_weight), times)
         return self
 
     @one_writer
@@ -245,7 +255,7 @@ class StreamEstimator(ModelEstimator):
             self.model_ = online.warm_up(self.model_, rows, columns, times)
         return self
 
-    def _absorb(self, rows: Float, columns: Float, times: Float | None) -> None:
+    def _absorb(self, rows: Float, columns: Float | Weighted, times: Float | None) -> None:
         online.absorb(self.model_, rows, columns, n_threads_from(self.n_jobs), times)
 
     def _begin(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None = None) -> Checked:

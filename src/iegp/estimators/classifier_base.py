@@ -19,7 +19,7 @@ from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
 from iegp.estimators.defaults import CLASSES
 from iegp.evaluate.runs import ClassificationRun
-from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
+from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels, weighted
 from iegp.typing import Float
 
 LINKS = ("logit", "probit")
@@ -65,6 +65,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
@@ -85,13 +86,16 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: as if its noise were divided by it, or its log likelihood multiplied. 0
+            is predicted and not learned. Not with ``delay``.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, classes, check_input, time)
+        return self._partial_fit(X, y, classes, check_input, time, sample_weight)
 
     @one_writer
     def prequential(
@@ -101,6 +105,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> ClassificationRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -120,6 +125,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: as if its noise were divided by it, or its log likelihood multiplied. 0
+            is predicted and not learned. Not with ``delay``.
 
         Returns
         -------
@@ -141,8 +149,8 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers, times = self._continue(X, y, classes, check_input, time)
-            n_before = self.model_.n_seen
-            predictions = online.learn(self.model_, rows, numbers, n_threads_from(self.n_jobs), time=times)
+            n_before, labels = self.model_.n_seen, weighted(numbers, sample_weight)
+            predictions = online.learn(self.model_, rows, labels, n_threads_from(self.n_jobs), time=times)
         truth = self.labels_.decode(numbers)
         return ClassificationRun.of_predictions(
             predictions, truth, self.classes_, index=getattr(X, "index", None), n_before=n_before

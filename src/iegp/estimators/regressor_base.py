@@ -16,7 +16,7 @@ from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, is_float_array, named_cells, unchanged_on_error
 from iegp.evaluate.runs import PrequentialRun
-from iegp.labels import CountLabels, Labels, NumberLabels
+from iegp.labels import CountLabels, Labels, NumberLabels, weighted
 
 
 class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
@@ -26,14 +26,22 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     @one_writer
     def _run(
-        self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool, time: ArrayLike | None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        extra: Any,
+        level: float,
+        check_input: bool,
+        time: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> PrequentialRun:
         check_level(level)
         with unchanged_on_error(self):
             rows, columns, times = self._continue(X, y, extra, check_input, time)
             n_blind = online.rows_before_a_label(self.model_, len(rows))
             n_before = self.model_.n_seen
-            predictions = online.learn(self.model_, rows, columns, n_threads_from(self.n_jobs), float(level), times)
+            labels, n_threads = weighted(columns, sample_weight), n_threads_from(self.n_jobs)
+            predictions = online.learn(self.model_, rows, labels, n_threads, float(level), times)
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}

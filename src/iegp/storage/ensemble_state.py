@@ -27,7 +27,7 @@ from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
+from iegp.storage.schema import Field, check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -73,6 +73,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
+    if model.kept_weights is not None:
+        arrays["kept.weights"] = model.kept_weights
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -96,6 +98,8 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         _check_warmup(model)
         n_lags = sizes.lags.n_columns if model.rows_bring_lags else 0
         kept = ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps, n_lags)
+        if model.kept_weights is not None:
+            kept["kept.weights"] = Field((len(model.kept_x),), 0.0)
         check_arrays(kept, arrays)
         check_label_range(model, model.kept_y)
         if settings.delay:
@@ -148,6 +152,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         state=State(*(arrays[f"state.{name}"] for name in State._fields)),
         kept_x=arrays["kept.x"],
         kept_y=arrays["kept.y"],
+        kept_weights=arrays.get("kept.weights"),
         is_warming_up=config["is_warming_up"],
         column_keys=header.column_keys,
         fills_gaps=config.get("fills_gaps", False),
