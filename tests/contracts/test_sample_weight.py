@@ -31,7 +31,7 @@ def model_of(kind, **more):
     return estimator(**(SMALL if estimator is IEGPRegressor else SMALL_LABELS) | {"lags": 0} | more)
 
 
-def begin(kind, model):
+def begin(kind):
     """Classes are known from the first call on."""
     return {} if "class" not in kind and kind != "levels" else {"classes": np.unique(KINDS[kind][1])}
 
@@ -41,24 +41,20 @@ def answers(model):
     return {name: parts[name] for name in parts if name.startswith("state.")}
 
 
-def scores_of(run):
-    return run.log_score
-
-
 @kinds
 def test_any_calls_give_the_same_and_a_file_in_the_warm_up_too(kind, tmp_path):
     y = KINDS[kind][1]
     whole, pieces = model_of(kind), model_of(kind)
-    run = whole.prequential(X, y, sample_weight=W, **begin(kind, whole))
+    run = whole.prequential(X, y, sample_weight=W, **begin(kind))
     found = []
     for start, stop in ((0, 1), (1, 30), (30, 31), (31, 100), (100, N)):
         if start == 31:
             pieces.save(tmp_path / "m")
             pieces = iegp.load(tmp_path / "m")
-        own = begin(kind, pieces) if start == 0 else {}
-        found.append(scores_of(pieces.prequential(X[start:stop], y[start:stop], sample_weight=W[start:stop], **own)))
+        own = begin(kind) if start == 0 else {}
+        found.append(pieces.prequential(X[start:stop], y[start:stop], sample_weight=W[start:stop], **own).log_score)
     assert_allclose(np.concatenate(found)[1:], run.log_score[1:], rtol=1e-7, atol=1e-8)
-    learned = model_of(kind).partial_fit(X, y, sample_weight=W, **begin(kind, whole))
+    learned = model_of(kind).partial_fit(X, y, sample_weight=W, **begin(kind))
     assert_allclose(learned.expert_weights_, whole.expert_weights_, rtol=1e-6, atol=1e-12)
 
 
@@ -125,6 +121,16 @@ def test_weights_that_are_none_are_refused(name):
         with pytest.raises(InputError, match=message):
             learn(X, Y, sample_weight=weights)
     assert_array_equal(answers(model)["state.vector"], before)
+
+
+def test_large_weights_are_stored_and_models_with_weights_are_not_merged(tmp_path):
+    static = {"drift_var": 0.0, "weights": "bayes", "shutdown": 0.0, "noise_forgetting": (None, 1.0), "robust": False}
+    model = model_of("numbers", **static).partial_fit(X, Y, sample_weight=1000.0)
+    model.save(tmp_path / "m")
+    again = iegp.load(tmp_path / "m")
+    assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(InputError, match="rows with weights"):
+        again.unlearn(X[:5], Y[:5])
 
 
 def test_refused_with_a_delay_and_unknown_to_fit():

@@ -1,8 +1,8 @@
 """Rows with weights, row by row in dense matrices.
 
 A weight w multiplies the log likelihood of a row's label: Gaussian noise has the variance 1/w in place of 1 (in units
-of the noise), another label the density p(y | z)^w. Weights of the experts and the noise learn with the log score of the
-prediction times w. Predictions and scores are those of a row of weight one.
+of the noise), another label the density p(y | z)^w. Weights of the experts and the noise learn with the log score of
+the prediction times w. Predictions and scores are those of a row of weight one.
 """
 
 from __future__ import annotations

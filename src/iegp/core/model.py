@@ -96,6 +96,8 @@ class Online:
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     kept_weights: Float | None = None
     """(n,): weights of the rows that are kept; None if all count alike."""
+    extra_weight: float | None = None
+    """By how much the weights of rows exceeded one, in sum; None if there never were weights."""
     rows_bring_lags: bool = False
     """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -426,6 +428,7 @@ def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, tim
         _x(draft, x[:n_kept])
         draft.scaling.standardise_y(y[:n_kept])
         _keep(draft, x[:n_kept], labels.part(0, n_kept))
+        _count_weights(draft, labels.part(0, n_kept))
     if n_kept < len(x):
         for _ in _pass(draft, x[n_kept:], labels.part(n_kept, len(x)), n_threads, None, time):
             pass
@@ -476,7 +479,14 @@ def _pass(
         _let_go_of_times(draft)
         if position >= len(x):
             break
+    _count_weights(draft, labels)
     model.__dict__.update(draft.__dict__)
+
+
+def _count_weights(model: Online, labels: Weighted) -> None:
+    """A state may have learned so much more than its number of rows says."""
+    if labels.weights is not None:
+        model.extra_weight = (model.extra_weight or 0.0) + float(np.maximum(labels.weights - 1.0, 0.0).sum())
 
 
 def _cannot_fail(model: Online) -> bool:
