@@ -176,8 +176,8 @@ class IEGPCountRegressor(NumberEstimator):
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
         sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: as if its noise were divided by it, or its log likelihood multiplied. 0
-            is predicted and not learned. Not with ``delay``.
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
@@ -216,8 +216,8 @@ class IEGPCountRegressor(NumberEstimator):
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
         sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: as if its noise were divided by it, or its log likelihood multiplied. 0
-            is predicted and not learned. Not with ``delay``.
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
