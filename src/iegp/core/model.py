@@ -754,10 +754,10 @@ def _refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Onlin
         offsets = with_seasons(settings.lags, settings.delay, x, label_numbers(lags, y))
         lags = lags._replace(offsets=np.array(offsets, dtype=np.int64))
     inputs = Inputs.of(model.column_keys, scaling.x_scale, lags)
-    counts = np.ones(len(x), dtype=bool) if model.kept_weights is None else model.kept_weights > 0.0
-    if fit and counts.any():
-        usual, rows = _usual_rows(settings, y) & counts, x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
-        experts = fit_experts(settings, inputs, rows[usual], y[usual], n_outputs)
+    used = _rows_to_fit(model, y)
+    if fit and used.any():
+        rows = x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
+        experts = fit_experts(settings, inputs, rows[used], y[used], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -793,6 +793,15 @@ def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
         y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
     rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
     return rows
+
+
+def _rows_to_fit(model: Online, y: Float) -> Bool:
+    """(n,): rows that hyperparameters are fitted to, all alike: usual ones, of those that count."""
+    usual = _usual_rows(model.settings, y)
+    if model.kept_weights is None:
+        return usual
+    counts = model.kept_weights > 0.0
+    return usual & counts if (usual & counts).any() else counts
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:
