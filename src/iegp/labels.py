@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from iegp.core.editing.new_class import add_class
 from iegp.core.editing.new_level import add_level, mirrored
 from iegp.core.model import Online
+from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.typing import Float, Int
 
@@ -168,6 +169,42 @@ def as_exposure(exposure: ArrayLike | None, n: int) -> Float:
             "which the row was counted. Drop rows without exposure; the model is unchanged."
         )
     return shares
+
+
+def weighted(columns: Float, sample_weight: ArrayLike | None, name: str = "sample_weight") -> Float | Weighted:
+    """Labels (n, ...) for the core with the weights of their rows; without these if all count alike.
+
+    Parameters
+    ----------
+    columns : ndarray (n, ...)
+        Encoded labels.
+    sample_weight : array-like (n,), number or None
+        Finite, 0 or larger; anything else is an error that names the value and its row.
+    name : str
+        What the caller calls it, for messages.
+
+    Returns
+    -------
+    ndarray or Weighted
+        ``columns`` themselves if no weight differs from one.
+    """
+    if sample_weight is None:
+        return columns
+    weights, n = np.asarray(sample_weight), len(columns)
+    if weights.dtype.kind not in _NUMBERS:
+        wrong = next((value for value in weights.ravel().tolist() if as_float(value) is None), sample_weight)
+        raise InputError(f"{name} has {wrong!r:.80}, which is not a number; give one number from 0 up per row")
+    weights = np.full(n, weights, dtype=np.float64) if weights.ndim == 0 else weights.astype(np.float64)
+    if weights.shape != (n,):
+        raise InputError(f"there are {n} rows, but {name} has shape {weights.shape}; give one number per row")
+    wrong_rows = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(wrong_rows):
+        row = int(wrong_rows[0])
+        raise InputError(
+            f"{name} has {weights[row]} at row {row}; it must be a finite number, 0 or larger: 0 for a row that is "
+            "predicted and not learned. The model is unchanged."
+        )
+    return columns if (weights == 1.0).all() else Weighted(columns, weights)
 
 
 # -- classes ---------------------------------------------------------------------------------------------------------

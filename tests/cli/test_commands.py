@@ -42,7 +42,8 @@ def test_predict_answers_and_leaves_the_model_alone(folder):
     before = (folder / "out.csv.model").read_bytes()
     done = iegp(folder, "predict", "out.csv.model", "in.csv")
     assert done.code == 0, done.err
-    assert done.err == ""
+    assert done.err.startswith("Scores of 300 rows with labels, nMSE ")
+    assert done.err.count("\n") == 1
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert [row["row"] for row in rows] == list(range(300))
     assert all(row["lower"] < row["mean"] < row["upper"] for row in rows)

@@ -11,6 +11,7 @@ from stream_runs.jobs import absorb, job_of
 from iegp.cli import progress
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.stream import top_expert
+from iegp.stream.job import Counters
 
 
 class Source:
@@ -45,3 +46,17 @@ def test_a_live_line_on_a_terminal(monkeypatch):
 
 def test_nothing_if_quiet(monkeypatch):
     assert shown(monkeypatch, terminal=True, quiet=True) == ""
+
+
+def test_bar_percentage_and_time_are_there_on_80_columns(monkeypatch):
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=80, markup=False)
+    words = ["nMSE 0.1234", "95 % covers 95.1 %", "Matern32(length_scale=1.25) + Linear + Constant drift fast 38 %"]
+    watcher = Watcher(Counters(rows=1_234_567), lambda: words, False, console)
+    monkeypatch.setattr(progress, "_TERMINAL_SECONDS", 0.0)
+    with watcher:
+        watcher(Source())
+    last = [line for line in text.getvalue().splitlines() if "50 %" in line][-1]
+    for shown in ("━", "0:00:0", "1,234,567 rows", "rows/s"):
+        assert shown in last
+    assert "…" not in last

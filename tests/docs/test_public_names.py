@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 import types
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 import iegp
+import iegp.plots
 from iegp import IEGPRegressor, errors
 
 PUBLIC = [
@@ -121,3 +124,24 @@ def packages_after(statement: str) -> set[str]:
     )
     assert done.stderr == ""
     return set(json.loads(done.stdout))
+
+
+def test_every_name_of_the_figures_is_listed():
+    assert set(iegp.plots.__all__) <= set(dir(iegp.plots))
+    folder = Path(iegp.plots.__file__).parent
+    displays = {
+        name for path in folder.glob("*.py") for name in re.findall(r"^class (\w+Display)\b", path.read_text(), re.M)
+    }
+    assert displays - {"RunDisplay"} <= set(dir(iegp.plots))
+
+
+def test_the_seed_is_called_random_state_but_in_river():
+    for module_name in PUBLIC:
+        module = importlib.import_module(module_name)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing) and module_name != "iegp.adapters":
+                parameters = inspect.signature(thing).parameters
+                assert "seed" not in parameters, f"{module_name}.{name}"
+            elif inspect.isclass(thing) and "random_state" in inspect.signature(thing).parameters:
+                raise AssertionError(f"{name} has random_state, and River says seed")

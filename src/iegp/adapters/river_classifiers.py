@@ -7,15 +7,17 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from river import base
 
 from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, one_per_row, series
 from iegp.core import model as online
+from iegp.core.weighted import Weighted
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
-from iegp.labels import ClassLabels, as_labels, grow
+from iegp.labels import ClassLabels, as_labels, grow, weighted
 from iegp.typing import Float
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
     # -- learning --------------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Any) -> None:
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
         """Learn a row. A label that was not seen before becomes a class.
 
         Parameters
@@ -41,10 +43,12 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
             Values by feature name; a feature that the row does not have is left out.
         y : str, int, float or bool
             Label.
+        w : float, default=1.0
+            How much the row counts, from 0 up; 0 teaches nothing.
         """
-        self._learn(Columns.read_row, x, as_labels([y]))
+        self._learn(Columns.read_row, x, as_labels([y]), w)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: ArrayLike = 1.0) -> None:
         """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
 
         Parameters
@@ -53,23 +57,28 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
             Rows, with features as columns.
         y : pandas.Series (n,)
             Labels.
+        w : array-like (n,) or float, default=1.0
+            How much each row counts, from 0 up; 0 teaches nothing.
         """
         if len(X):
-            self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)))
+            self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)), w)
 
     @one_writer
-    def _learn(self, read: Read, x: Any, found: list[Any]) -> None:
-        """Learn rows; an error in any row leaves the model unchanged."""
+    def _learn(self, read: Read, x: Any, found: list[Any], w: ArrayLike) -> None:
+        """Learn rows with their weights; an error in any row leaves the model unchanged."""
         x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
         labels: ClassLabels = self._estimator.labels_
+        counts = weighted(np.zeros(len(found)), w, "w")
         if len(found) > 1:
             model = as_draft(model)
         for start, stop, is_new in labels.segments(found):
             if is_new:
                 model, labels = grow(model, labels, found[start], start)
             some_times = None if times is None else times[start:stop]
-            online.absorb(model, rows[start:stop], labels.encode(found[start:stop]), time=some_times)
+            y = labels.encode(found[start:stop])
+            own = counts.part(start, stop)._replace(y=y) if isinstance(counts, Weighted) else y
+            online.absorb(model, rows[start:stop], own, time=some_times)
         self._keep(model, columns)
         self._estimator.labels_ = labels
 

@@ -16,7 +16,7 @@ from iegp.core.predictive.mixture import Mixture
 from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.defaults import LIGHT
 from iegp.estimators.regressor import IEGPRegressor
-from iegp.labels import CountLabels, NumberLabels, as_exposure
+from iegp.labels import CountLabels, NumberLabels, as_exposure, weighted
 from iegp.typing import Float
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
     """Base of the River regressors."""
 
     @one_writer
-    def _learn(self, read: Read, x: Any, labels: Float) -> None:
-        """Learn rows; an error in any row leaves the model unchanged."""
+    def _learn(self, read: Read, x: Any, labels: Float, w: ArrayLike) -> None:
+        """Learn rows with their weights; an error in any row leaves the model unchanged."""
         x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
-        online.absorb(model, rows, labels, time=times)
+        online.absorb(model, rows, weighted(labels, w, "w"), time=times)
         self._keep(model, columns)
 
 
@@ -81,7 +81,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
         """
         return cls(**(LIGHT | overrides), seed=seed)
 
-    def learn_one(self, x: Features, y: float) -> None:
+    def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -90,10 +90,12 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
             Values by feature name; a feature that the row does not have is left out.
         y : float
             Target.
+        w : float, default=1.0
+            How much the row counts, from 0 up; 0 teaches nothing.
         """
-        self._learn(Columns.read_row, x, self._estimator.labels_.encode([y]))
+        self._learn(Columns.read_row, x, self._estimator.labels_.encode([y]), w)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: ArrayLike = 1.0) -> None:
         """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
 
         Parameters
@@ -102,9 +104,11 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
             Rows, with features as columns.
         y : pandas.Series (n,)
             Targets.
+        w : array-like (n,) or float, default=1.0
+            How much each row counts, from 0 up; 0 teaches nothing.
         """
         if len(X):
-            self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X)))
+            self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X)), w)
 
     @overload
     def predict_one(self, x: Features, with_dist: Literal[False] = ...) -> float: ...
@@ -178,7 +182,7 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     (True, True)
     """
 
-    def learn_one(self, x: Features, y: float, exposure: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: float, exposure: float = 1.0, w: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -189,10 +193,12 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
             Count, 0 or larger.
         exposure : float, default=1.0
             Time, area or population over which the row is counted.
+        w : float, default=1.0
+            How much the row counts, from 0 up; 0 teaches nothing.
         """
-        self._learn(Columns.read_row, x, self._estimator.labels_.encode([y], exposure))
+        self._learn(Columns.read_row, x, self._estimator.labels_.encode([y], exposure), w)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, exposure: ArrayLike | None = None) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, exposure: ArrayLike | None = None, w: ArrayLike = 1.0) -> None:
         """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
 
         Parameters
@@ -203,9 +209,11 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
             Counts.
         exposure : array-like (n,), default=None
             Exposure of each row; ``None`` is 1.
+        w : array-like (n,) or float, default=1.0
+            How much each row counts, from 0 up; 0 teaches nothing.
         """
         if len(X):
-            self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X), exposure))
+            self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X), exposure), w)
 
     @overload
     def predict_one(self, x: Features, with_dist: Literal[False] = ..., exposure: float = ...) -> float: ...

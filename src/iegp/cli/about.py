@@ -82,7 +82,7 @@ _PACKAGES = ("iegp", "numpy", "scipy", "numba", "pyarrow")
 
 def about_run(job: Job, run_state: RunState) -> About:
     """Everything a report says besides its numbers."""
-    name = "standard input" if run_state.source == "-" else Path(run_state.source).name
+    name = source_name(run_state.source, len(run_state.schema.get("files", ())))
     return About(
         title=f"{job.plan.target} of {name}",
         source=name,
@@ -98,6 +98,12 @@ def about_run(job: Job, run_state: RunState) -> About:
         inputs=[] if job.learner is None else input_rows(job, job.learner.model),
         changes=[Change(c.row, None if c.time != c.time else c.time, c.kind, c.strength) for c in job.changes],
     )
+
+
+def source_name(source: str, n_files: int = 0) -> str:
+    """What a source is called, the first of ``n_files`` that were read."""
+    name = "standard input" if source == "-" else Path(source).name
+    return name if n_files < 2 else f"{name} and {n_files - 1} more files"
 
 
 def input_rows(job: Job, model: Online) -> list[InputRow]:

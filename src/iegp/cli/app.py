@@ -55,9 +55,10 @@ def _root(
 
 _STREAM_HELP = """Predict every record of SOURCE, then learn it.
 
-SOURCE is a .csv, .tsv (plain or .gz), .parquet or .jsonl file, or - for JSON lines on standard input. Answers go to
---out, one line per row; progress and messages to standard error. With --save a run can be stopped or killed at any time
-and continued with --resume: no row is lost and none learned twice.
+SOURCE is a .csv, .tsv (plain or .gz), .parquet or .jsonl file, a folder or a quoted pattern of such files, several of
+them, which are read in order, or - for JSON lines on standard input. Answers go to --out, one line per row; progress
+and messages to standard error. With --save a run can be stopped or killed at any time and continued with --resume: no
+row is lost and none learned twice.
 
 [bold]Examples[/bold]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,18 @@ def _check(options: EmbedOptions) -> None:
     check_free("out", options.out, options.overwrite or options.resume)
     if not Path(options.source).is_file():
         raise UsageError(f"{options.source} is not a file")
+    if options.figure is not None:
+        _check_figure(options.figure)
     if options.limit is not None and options.limit < 2:
         raise UsageError(f"--limit {options.limit} leaves no map; give at least 2")
+
+
+def _check_figure(name: str) -> None:
+    """Refuse a picture that could not be drawn at the end."""
+    if Path(name).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--figure {name}: use a name that ends in .png, .svg or .pdf")
+    if find_spec("matplotlib") is None:
+        raise UsageError(f"--figure {name} needs matplotlib: pip install 'iegp[plot]'")
 
 
 def _begin(options: EmbedOptions) -> tuple[MapJob, RunState]:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from iegp.cli.flags import UsageError, check_choice, check_free
+from iegp.cli.flags import UsageError, check_choice, check_free, check_outputs
 from iegp.cli.options import HistoryOptions
 from iegp.cli.printable import printable
 from iegp.errors import InputError
@@ -23,6 +23,7 @@ def learn_history(options: HistoryOptions) -> int:
     """Learn, save, say how it went on standard error; the exit code."""
     check_choice("engine", options.engine, *ENGINES)
     check_free("save", options.save, options.overwrite)
+    check_outputs((options.source,), save=options.save)
     paths = find_files(options.source)
     features = _features(options, paths[0])
     begun = time.monotonic()

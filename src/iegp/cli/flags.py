@@ -7,8 +7,9 @@ come first in the help, those it inherits after them. A field without typer's an
 from __future__ import annotations
 
 import inspect
+import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from types import UnionType
@@ -65,6 +66,29 @@ def check_free(flag: str, path: str | Path, overwrite: bool) -> None:
         raise UsageError(f"--{flag} {path} exists; choose another name, or say --overwrite")
 
 
+def check_outputs(sources: Sequence[str], **files: str | None) -> None:
+    """Refuse files, by flag, that could not be written at the end of a run, or would replace what it reads."""
+    taken = {_resolved(source): "what is read" for source in sources if source != "-"}
+    for flag, name in files.items():
+        if name is None or name == "-":
+            continue
+        path = Path(name)
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise UsageError(f"--{flag} {name}: the folder {path.parent} does not exist; make it first")
+        if path.is_dir():
+            raise UsageError(f"--{flag} {name} is a folder; name a file in it")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"--{flag} {name} cannot be written: change the permissions, or choose another name")
+        if _resolved(name) in taken:
+            raise UsageError(f"--{flag} {name} is {taken[_resolved(name)]} as well; choose another name")
+        taken[_resolved(name)] = f"--{flag}"
+
+
+def _resolved(name: str) -> str:
+    return os.path.realpath(name)
+
+
 @dataclass(frozen=True)
 class _Flag:
     """A field as its annotation describes it."""
@@ -97,7 +121,7 @@ class _Flag:
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
     hints = get_type_hints(options, include_extras=True)
-    inherited = get_type_hints(options.__base__)
+    inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
     names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
     return {name: _Flag(hints[name]) for name in names}
 

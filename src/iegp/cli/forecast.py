@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iegp.cli.flags import UsageError, as_usage, check_free
+from iegp.cli.flags import UsageError, as_usage, check_free, check_outputs
 from iegp.cli.options import ForecastOptions
 from iegp.cli.printable import printable
 from iegp.errors import InputError
@@ -51,6 +51,7 @@ def forecast(options: ForecastOptions) -> int:
     for flag, path in (("out", options.out), ("report", options.report)):
         if path is not None and path != "-":
             check_free(flag, path, options.overwrite)
+    check_outputs((options.source,), out=options.out, report=options.report)
     found = list(_forecasts(options, season))
     if not found:
         raise InputError(

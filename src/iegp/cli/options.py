@@ -21,6 +21,9 @@ Seed = Annotated[int, Option(help="Of the random features.")]
 GuardFormulas = Annotated[
     bool, Option("--guard-formulas", help="In CSV answers, a ' before text that a spreadsheet would calculate.")
 ]
+NaValues = Annotated[NAMES, Option(help="More words for missing values: -,n/a,-999.")]
+Decimal = Annotated[str, Option(help="The decimal point of numbers in text: . or ,")]
+Thousands = Annotated[str, Option(help="The sign between thousands in text, as , in 1,234.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Start anew even if files exist."), FREE]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, errors only."), FREE]
 
@@ -47,12 +50,15 @@ class RunOptions(Options):
 class StreamOptions(RunOptions):
     """Of ``iegp stream``; ``parameters`` are those of the model, from the configuration file alone."""
 
+    source: Annotated[str, Argument(help="A file, a folder, a quoted pattern, or - for JSON lines from a pipe."), FREE]
+    more: Annotated[list[str] | None, Argument(help="Further files, read in this order."), FREE] = None
     target: Annotated[str | None, Option("--target", "-t", help="The column to predict.")] = None
     task: Annotated[str | None, Option(help="regression, classification, count or ordinal; found if not said.")] = None
     out: Annotated[str | None, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None
     report: Annotated[str | None, Option(help="An HTML page about the run."), FREE] = None
     live: Annotated[int | None, Option(help="Serve that page on this port while the run goes on; 0: any."), FREE] = None
     live_host: Annotated[str, Option(help="Where --live listens; 0.0.0.0 lets other machines in."), FREE] = "127.0.0.1"
+    start_from: Annotated[str | None, Option(help="Go on with this model, of `iegp fit-history` or Python.")] = None
     unit: Annotated[str | None, Option(help="Unit of the target in the report, as bikes.")] = None
     model: Annotated[str, Option(help=f"{', '.join(MODELS)}.")] = "default"
     config: Annotated[str | None, Option(help="A TOML file with these options; flags win."), FREE] = None
@@ -62,6 +68,10 @@ class StreamOptions(RunOptions):
     id: Annotated[str | None, Option(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None
     key: Annotated[str | None, Option(help="One model per value of this column: a sensor, a customer.")] = None
     time: Annotated[str | None, Option(help="A column of time stamps: time of day, day of week, trend.")] = None
+    time_format: Annotated[str | None, Option(help="How it is written, as '%d.%m.%Y %H:%M'.")] = None
+    na_values: NaValues = ()
+    decimal: Decimal = "."
+    thousands: Thousands = ""
     drift_per: Annotated[str, Option(help="row, or time: models drift with the time between rows.")] = "row"
     features: Features = None
     ignore: Ignore = ()
@@ -79,6 +89,7 @@ class StreamOptions(RunOptions):
         None
     )
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
+    classes_limit: Annotated[int, Option(help="Most classes of a target.")] = 50
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None
     guard_formulas: GuardFormulas = False
     alarm: Annotated[str | None, Option(help="A file that gets a line of JSON per change of the stream."), FREE] = None
@@ -91,6 +102,11 @@ class StreamOptions(RunOptions):
     @property
     def skips_bad(self) -> bool:
         return self.on_bad_row == "skip"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All that is to be read, in order."""
+        return (self.source, *(self.more or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +137,7 @@ class PredictOptions(Options):
 
     model: Annotated[str, Argument(help="A model of `iegp stream --save`.")]
     source: Annotated[str, Argument(help="Records as in `iegp stream`; labels are not needed.")]
+    more: Annotated[list[str] | None, Argument(help="Further files, read in this order.")] = None
     out: Annotated[str, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = "-"
     format: Format = None
     overwrite: Annotated[bool, Option("--overwrite", help="Replace --out if it exists.")] = False

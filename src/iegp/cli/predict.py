@@ -3,84 +3,126 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from iegp.cli.flags import as_usage, check_choice, check_free
+from iegp.cli.flags import as_usage, check_choice, check_free, check_outputs
 from iegp.cli.options import PredictOptions, StreamOptions
+from iegp.cli.printable import printable
+from iegp.cli.progress import scores
 from iegp.cli.running import StopSignals
 from iegp.cli.stream_files import open_for
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.preprocessing.encoder import CATEGORY
-from iegp.readers import Batch, Records
+from iegp.readers import Batch, Records, Source
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import finish_parquet, spool_of
 from iegp.stream.answer_writer import AnswerFile, Output, format_of
+from iegp.stream.digest import Digest
 from iegp.stream.job import Job
 from iegp.stream.runner import BadRow
 
 
 def predict(options: PredictOptions) -> int:
     """Predict every record of the source; the exit code."""
-    out = options.out
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
+    check_outputs((options.model, options.source, *(options.more or ())), out=options.out)
     job, _ = checkpoint.read(options.model, by_key=Fleets())
     if job.learner is None:
         raise InputError(f"{options.model} has seen no row yet, so it cannot predict; run `iegp stream` first")
     job.counters.rows = 0
     job.encoder = replace(job.encoder, refuses_gaps=False)
-    reading = StreamOptions(source=options.source, format=options.format)
+    # Scores of the run that made the model are not those of these rows.
+    job.digest = Digest(job.plan.task, job.plan.level)
+    reading = StreamOptions(source=options.source, more=options.more, format=options.format)
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
     with StopSignals() as stop, open_for(job.plan, reading, stop.wakeup, None, None, categories) as records:
-        answers = _open(options, job.plan.key_field)
+        _refuse_other_columns(job, records.names)
+        told = _Told(options, job, stop, _open(options, job.plan.key_field))
         try:
-            n_bad = n_new = 0
             while not stop() and (found := records.read(job.block)) is not None:
-                n_left_out, n_of_new_keys = _answer(job, found, answers, options, stop)
-                n_bad, n_new = n_bad + n_left_out, n_new + n_of_new_keys
+                told.answer(found, records)
         finally:
-            answers.output.close()
-        if out != "-" and stop.exit_code == 0:
-            finish_parquet(Path(out), job.plan.key_field)
-        if n_bad:
-            sys.stderr.write(f"Bad records: {n_bad:,} could not be used and were left out\n")
-        if n_new:
-            rows = f"{n_new:,} row{'' if n_new == 1 else 's'}"
-            sys.stderr.write(f"New keys: {rows} of keys that the model has not seen, answered as each key starts\n")
+            told.answers.output.close()
+        if options.out != "-" and stop.exit_code == 0:
+            finish_parquet(Path(options.out), job.plan.key_field)
+        told.summary()
         return stop.exit_code
 
 
-def _answer(
-    job: Job, found: Records, answers: AnswerFile, options: PredictOptions, stop: StopSignals
-) -> tuple[int, int]:
-    """Answer the records that can be used. Unless bad ones are to be skipped, the first that cannot ends it.
-
-    Returns how many cannot be used, and how many were of keys without a model of their own.
-    """
-    source, problems = options.source, job.problems(found)
-    bad = [(record.before, BadRow(source, *record[1:5])) for record in found.bad]
-    bad += [(problem.place, BadRow(source, int(found.lines[problem.place]), *problem[1:])) for problem in problems]
-    first = min(bad, key=lambda entry: entry[0], default=None)
-    if first is not None and options.on_bad_row != "skip":
-        _write(job, found.part(0, first[0]), answers, stop)
-        raise first[1]
-    is_good = np.ones(len(found), dtype=bool)
-    is_good[[problem.place for problem in problems]] = False
-    n_new = _write(job, found.where(is_good), answers, stop)
-    return len(found.bad) + int((~is_good).sum()), n_new
+def _model_columns(job: Job) -> list[str]:
+    """Columns of a source from which the model was learned."""
+    return list(dict.fromkeys(column.source for column in job.encoder.columns))
 
 
-def _write(job: Job, batch: Batch, answers: AnswerFile, stop: StopSignals) -> int:
-    """How many of the rows were of keys without a model of their own."""
-    if not len(batch):
-        return 0
-    with stop.block():
-        found = job.predict(batch)
-    answers.write(found)
-    return 0 if found.is_new_key is None else int(found.is_new_key.sum())
+def _refuse_other_columns(job: Job, names: tuple[str, ...]) -> None:
+    """A source without any column of the model is another's."""
+    wanted = _model_columns(job)
+    if names and not set(wanted) & set(names):
+        raise InputError(f"no column of the model is there: {', '.join(wanted)}; there are {', '.join(names)}")
+
+
+@dataclass
+class _Told:
+    """Answers as they are written, and what is said about them at the end."""
+
+    options: PredictOptions
+    job: Job
+    stop: StopSignals
+    answers: AnswerFile
+    names: set[str] = field(default_factory=set)
+    """Columns that were there."""
+    n_bad: int = 0
+    n_new: int = 0
+    """Rows of keys without a model of their own."""
+
+    def answer(self, found: Records, records: Source) -> None:
+        """Answer the records that can be used. Unless bad ones are to be skipped, the first that cannot ends it."""
+        problems = self.job.problems(found)
+        self.names |= found.columns.keys()
+        bad = [(record.before, record.line, record[2:5]) for record in found.bad]
+        bad += [(problem.place, int(found.lines[problem.place]), problem[1:]) for problem in problems]
+        first = min(bad, key=lambda entry: entry[0], default=None)
+        if first is not None and self.options.on_bad_row != "skip":
+            before, line, why = first
+            self._write(found.part(0, before))
+            source, line = records.place_of(line) or (self.options.source, line)
+            raise BadRow(source, line, *why)
+        is_good = np.ones(len(found), dtype=bool)
+        is_good[[problem.place for problem in problems]] = False
+        self.n_bad += len(found.bad) + int((~is_good).sum())
+        self._write(found.where(is_good))
+
+    def _write(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        with self.stop.block():
+            found = self.job.predict(batch)
+        self.job.digest.add(found)
+        self.answers.write(found)
+        self.n_new += 0 if found.is_new_key is None else int(found.is_new_key.sum())
+
+    def summary(self) -> None:
+        """Say what a reader of the answers should know."""
+        missing = [name for name in _model_columns(self.job) if name not in self.names] if self.names else []
+        if missing:
+            filled = "the mean of a number is used in its place, and no category of text"
+            _say(f"Missing columns: {', '.join(missing)}; {filled}")
+        if self.n_bad:
+            _say(f"Bad records: {self.n_bad:,} could not be used and were left out")
+        if self.n_new:
+            rows = f"{self.n_new:,} row{'' if self.n_new == 1 else 's'}"
+            _say(f"New keys: {rows} of keys that the model has not seen, answered as each key starts")
+        if self.job.digest.n_labelled:
+            rows = f"{self.job.digest.n_labelled:,} rows with labels"
+            _say(", ".join([f"Scores of {rows}", *scores(self.job)]))
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{printable(text)}\n")
 
 
 def _open(options: PredictOptions, key_field: str | None) -> AnswerFile:

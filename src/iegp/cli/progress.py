@@ -18,6 +18,11 @@ from iegp.stream.job import Counters, Job
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
 
 
+# Signs of the bar, and of all that stands before the words: bar, percentage, time, three spaces.
+_BAR = 24
+_BESIDE = _BAR + 5 + 7 + 3
+
+
 class _Share(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.percentage:3.0f} %" if task.total else "")
@@ -39,7 +44,8 @@ class Watcher:
 
     def __enter__(self) -> Self:
         if not self._quiet and self._console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), _Share(), TimeElapsedColumn())
+            # What is cut first on a narrow terminal comes last.
+            columns = (BarColumn(bar_width=_BAR), _Share(), TimeElapsedColumn(), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=self._console, transient=True)
             self._progress.start()
             self._progress.add_task("reading", total=None)
@@ -62,8 +68,13 @@ class Watcher:
             self._console.print(line, highlight=False, soft_wrap=True)
         else:
             self._progress.update(
-                self._progress.task_ids[0], description=line, completed=source.bytes_read, total=source.size
+                self._progress.task_ids[0], description=self._cut(line), completed=source.bytes_read, total=source.size
             )
+
+    def _cut(self, line: str) -> str:
+        """What is left of a line beside bar, percentage and time, without a word that is cut."""
+        room = max(self._console.width - _BESIDE, 0)
+        return line if len(line) <= room else line[: room + 1].rpartition(", ")[0] or line[:room]
 
     def line(self) -> str:
         """How far, how fast, how well."""

@@ -13,11 +13,12 @@ from typing import Any, Self
 
 from rich.console import Console
 
-from iegp.cli.flags import UsageError
+from iegp.cli.flags import UsageError, check_outputs
 from iegp.cli.options import RunOptions, parse_every
 from iegp.cli.printable import printable
 from iegp.cli.progress import Watcher
 from iegp.errors import InputError
+from iegp.readers import source_files
 from iegp.storage import locks
 from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
@@ -136,9 +137,7 @@ def check_options(options: RunOptions, **files: str | None) -> None:
         raise UsageError(f"--limit {options.limit} must be at least 0")
     if options.resume and options.save is None:
         raise UsageError("--resume continues the run saved with --save MODEL; say which")
-    for flag, name in {**files, "save": options.save}.items():
-        if name is not None and name != "-" and not Path(name).absolute().parent.is_dir():
-            raise UsageError(f"--{flag} {name}: the folder {Path(name).parent} does not exist; make it first")
+    check_outputs((options.source,), **files, save=options.save)
 
 
 def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
@@ -175,13 +174,12 @@ def check_unchanged(options: RunOptions, run_state: RunState, is_pipe: bool = Fa
         raise InputError(
             f"{options.save} was reading {kinds[0]}, and {options.source} is {kinds[1]}; resume with the same source"
         )
-    if not is_pipe and not Path(options.source).is_file():
-        raise InputError(f"{options.source} does not exist; resume with the same source")
-    if not is_pipe and prefix_of(Path(options.source), run_state.prefix[0]) != run_state.prefix:
-        raise InputError(
-            f"{options.source} begins differently from what {options.save} has read; resume with the same source"
-        )
-    run_state.source = options.source
+    first = options.source if is_pipe else source_files(options.source)[0]
+    if not is_pipe and not Path(first).is_file():
+        raise InputError(f"{first} does not exist; resume with the same source")
+    if not is_pipe and prefix_of(Path(first), run_state.prefix[0]) != run_state.prefix:
+        raise InputError(f"{first} begins differently from what {options.save} has read; resume with the same source")
+    run_state.source = first
 
 
 def runner_of(

@@ -11,21 +11,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
-from iegp.cli.about import about_run, fleet_message, fleet_of, notes, to_config
+from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice
 from iegp.cli.live import LivePage
 from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
+from iegp.cli.start_model import StartModel, read_start
 from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
 from iegp.errors import IegpError
 from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
-from iegp.preprocessing.encoder import MOST_CATEGORIES
-from iegp.readers import Source
+from iegp.readers import Source, object_array, source_files
 from iegp.report import About, Snapshot, Timing, write_report
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import finish_parquet, spool_of
@@ -34,7 +35,7 @@ from iegp.stream.answer_writer import format_of
 from iegp.stream.checkpoint import RunState
 from iegp.stream.digest import Digest, Results
 from iegp.stream.job import Job
-from iegp.stream.plan import Plan, find_task
+from iegp.stream.plan import Plan, find_task, label_name, many_classes
 
 
 def stream(options: StreamOptions) -> int:
@@ -91,6 +92,8 @@ def _check(options: StreamOptions) -> None:
         raise UsageError(f"--jobs {options.jobs} must be at least 1")
     if options.follow and options.source == "-":
         raise UsageError("--follow is for a growing file; standard input is followed anyway")
+    if options.more and "-" in options.sources:
+        raise UsageError("standard input is read alone: give either - or files")
     if options.out is not None:
         as_usage(lambda: format_of(options.out or ""))
 
@@ -104,36 +107,61 @@ def _begin(options: StreamOptions, stop: StopSignals, say: Console) -> tuple[Job
         if stop() and not source.names:
             source.close()
             return None
-        task, why = (options.task, "") if options.task else find_task(labels_in(first, options.target))
-        unused = {} if source.is_live else identifier_columns(first, options)
+        labels = labels_in(first, options)
+        task, why = (options.task, "") if options.task else find_task(labels)
+        start = None if options.start_from is None else read_start(options, task, source)
+        unused = {} if start is not None else identifier_columns(first, options)
         plan = as_usage(lambda: _plan(options, task, source.names, tuple(unused)))
+        _check_labels(plan, labels)
         if why:
             say.print(f"Task: {task} ({options.target!r}: {why})")
         for name, advice in unused.items():
-            say.print(f"Not used: {name!r}, text with more than {MOST_CATEGORIES} different values; {advice}")
-        n_classes = len(plan.order or plan.classes)
-        settings = settings_of(options.model, task, options.seed, _parameters(options, task), n_classes)
-        job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
-        job.n_threads = options.jobs
-        config = options.recorded() | {"task": task, "id": plan.id}
-        run_state = RunState(options.source, {}, config, out=options.out)
+            say.print(f"Not used: {name!r}, {advice}")
+        job = _job(options, plan, start, source, say)
+        first_file = source_files(options.sources)[0]
+        run_state = RunState(first_file, {}, options.recorded() | {"task": task, "id": plan.id}, out=options.out)
         if not is_pipe(options):
-            run_state.prefix = checkpoint.prefix_of(Path(options.source), 0)
+            run_state.prefix = checkpoint.prefix_of(Path(first_file), 0)
         if not source.is_live:
             # Again from the start, with columns read as the plan wants them.
             source.close()
-            source = open_for(plan, options, stop.wakeup, None, None)
+            source = open_for(job.plan, options, stop.wakeup, None, None)
     except BaseException:
         source.close()
         raise
     return job, run_state, source
 
 
+def _job(options: StreamOptions, plan: Plan, start: StartModel | None, source: Source, say: Console) -> Job:
+    """A job that has seen no row of this source."""
+    if start is not None:
+        plan, settings = replace(plan, features=start.columns), start.model.settings
+    else:
+        parameters, n_classes = _parameters(options, plan.task), len(plan.order or plan.classes)
+        settings = settings_of(options.model, plan.task, options.seed, parameters, n_classes)
+    job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
+    job.n_threads = options.jobs
+    if start is not None:
+        job.start_from(start.model)
+        say.print(f"Started from {options.start_from}, which has learned {start.model.n_seen:,} rows")
+    return job
+
+
+def _check_labels(plan: Plan, labels: NDArray[Any]) -> None:
+    """Refuse a target with too many classes among the first records, before anything is written."""
+    if plan.task != "classification":
+        return
+    names = object_array([label_name(label) for label in labels])
+    found = many_classes(names, plan.classes, plan.classes_limit)
+    if found is not None:
+        raise UsageError(f"--target {plan.target} has {len(set(names)):,} different values: {found[1]}")
+
+
 def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) -> LivePage | None:
     """The page that follows the run, served from now on; None if that is not wanted."""
     if options.live is None:
         return None
-    source = "standard input" if options.source == "-" else Path(options.source).name
+    source = source_name(options.source)
     about = About("Waiting for the first record", source, options.target or "", options.task or "", options.model, 0)
     page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
     say.print(f"Live: {page.address}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from iegp.cli.options import StreamOptions
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.preprocessing.time_features import read_time
-from iegp.readers import Batch, Position, Records, Source, open_source
+from iegp.readers import Batch, NumberStyle, Position, Records, Source, object_array, open_source
 from iegp.stream import checkpoint
 from iegp.stream.alarm import Alarm
 from iegp.stream.answer_parquet import spool_of, unfold_parquet
@@ -23,11 +23,14 @@ from iegp.stream.answer_writer import AnswerFile, Output, format_of
 from iegp.stream.checkpoint import RunState
 from iegp.stream.job import BLOCK, Job
 from iegp.stream.journal import Journal
-from iegp.stream.plan import Plan
+from iegp.stream.plan import Plan, style_hint
 from iegp.stream.runner import Files
 
 # Records of a file from which the kind of the target is found.
 _ENOUGH = 1000
+# Records of a pipe from which a column with no value twice is one of names: of 50 categories, 20 records would all
+# differ once in a hundred times.
+_ENOUGH_NAMES = 20
 
 
 def is_pipe(options: StreamOptions) -> bool:
@@ -35,7 +38,7 @@ def is_pipe(options: StreamOptions) -> bool:
     if options.source == "-":
         return True
     path = Path(options.source)
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return not options.more and path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_live(options: StreamOptions) -> bool:
@@ -47,7 +50,9 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | Non
     """The source from its start, labels as text, and its first records (none if a live source was interrupted)."""
     named = (options.id or "id", options.target, options.time, options.key)
     keep = {name for name in named if name} - set(options.features or ())
-    source = _open(options, wakeup, keep, None, None)
+    style = NumberStyle(options.na_values, options.decimal, options.thousands)
+    as_usage(style.check)
+    source = _open(options, wakeup, Reading(keep, style))
     parts: list[Records] = []
     while sum(map(len, parts)) < _ENOUGH:
         records = source.read(BLOCK)
@@ -62,26 +67,57 @@ def open_first(options: StreamOptions, wakeup: int) -> tuple[Source, Batch | Non
     return source, Records.joined(found) if found else None
 
 
-def labels_in(first: Batch | None, target: str) -> NDArray[Any]:
-    """The labels of the first records."""
+def labels_in(first: Batch | None, options: StreamOptions) -> NDArray[Any]:
+    """The labels of the first records; numbers of another style than Python's as numbers."""
     none = np.full(0, None, dtype=object)
-    return none if first is None else first.columns.get(target, none)
+    labels = none if first is None else first.columns.get(options.target or "", none)
+    style = NumberStyle((), options.decimal, options.thousands)
+    if labels.dtype != object or style.is_plain:
+        return labels
+    numbers = [style.plain(text) if isinstance(text, str) else text for text in labels]
+    return object_array([label if number is None else number for label, number in zip(labels, numbers, strict=True)])
 
 
 def identifier_columns(first: Batch | None, options: StreamOptions) -> dict[str, str]:
-    """Text columns with so many different values that they name rows rather than describe them, and what they may be.
+    """Text columns that name rows or moments rather than describe them, and what they may be.
 
-    Only among the first records of a file, and only columns that no option names.
+    Only among the first records, and only columns that no option names. In a file they have many different values. Of a
+    pipe few records may be known, and it must be answered at once: there a column is out as well if all its values are
+    times, or all different in a number of records that leaves little to chance.
     """
     apart = {options.target, options.id, options.time, options.key, "id", *options.ignore, *(options.features or ())}
-    found = {}
+    found, style = {}, NumberStyle()
     for name, values in ({} if first is None else first.columns).items():
         texts = [] if values.dtype != object else [str(value) for value in values if value is not None]
-        if name in apart or len(set(texts)) <= MOST_CATEGORIES:
+        if name in apart or not texts:
             continue
         is_time = all(read_time(text) is not None for text in texts[:20])
-        found[name] = f"--time {name} makes features of it" if is_time else f"--id {name} if it names the rows"
+        is_stamp = is_time and style.plain(texts[0]) is None
+        is_many = len(set(texts)) > MOST_CATEGORIES
+        is_name = len(texts) >= _ENOUGH_NAMES and len(set(texts)) == len(texts)
+        if is_many or (is_live(options) and (is_stamp or is_name)):
+            found[name] = _advice(name, texts, is_time, is_many)
     return found
+
+
+def _advice(name: str, texts: list[str], is_time: bool, is_many: bool) -> str:
+    """Why a column is not used, and what it may be."""
+    why = "text with more than {MOST_CATEGORIES} different values" if is_many else "text that differs in every record"
+    why = "times" if is_time else why.format(MOST_CATEGORIES=MOST_CATEGORIES)
+    flags = None if is_time else style_hint(texts)
+    if flags is not None:
+        return f"{why} that look like numbers; {flags} reads them"
+    return f"{why}; --time {name} makes features of it" if is_time else f"{why}; --id {name} if it names the rows"
+
+
+class Reading(NamedTuple):
+    """How a source is read: columns that stay text, how text says numbers, columns to leave out, where to go on."""
+
+    keep: Collection[str]
+    style: NumberStyle
+    drop: tuple[str, ...] = ()
+    position: Position | None = None
+    schema: dict[str, Any] | None = None
 
 
 def open_for(
@@ -100,26 +136,20 @@ def open_for(
     was_text = schema is not None and schema["columns"].get(plan.target) == "text"
     if plan.has_classes or is_live(options) or was_text:
         keep.add(plan.target)
-    return _open(options, wakeup, keep, position, schema, plan.ignore)
+    return _open(options, wakeup, Reading(keep, plan.style, plan.ignore, position, schema))
 
 
-def _open(
-    options: StreamOptions,
-    wakeup: int,
-    keep: set[str],
-    position: Position | None,
-    schema: dict[str, Any] | None,
-    drop: tuple[str, ...] = (),
-) -> Source:
+def _open(options: StreamOptions, wakeup: int, reading: Reading) -> Source:
     return open_source(
-        options.source,
+        options.sources,
         format=options.format,
         follow=options.follow,
-        position=position,
-        schema=schema,
-        keep_text=keep,
-        drop=drop,
+        position=reading.position,
+        schema=reading.schema,
+        keep_text=reading.keep,
+        drop=reading.drop,
         wakeup=wakeup,
+        style=reading.style,
     )
 
 

@@ -11,9 +11,9 @@ found by quadrature over the latent value. The weights follow from the table of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -220,15 +220,19 @@ class Followers:
     """Whether rows are predicted before the units of y are known: they teach nothing."""
     is_fitting: bool = False
     """Whether the experts are not settled yet, so that no change can be told."""
+    ignored: Bool | None = None
+    """(n,): rows still to come in this pass that teach nothing."""
 
     def follow(self, predictions: Predictions, components: Components, y: Float, level: float | None) -> Predictions:
         """The predictions of rows, with PIT values; where intervals keep their level, with these."""
+        n = predictions.n_rows
+        ignored = np.zeros(n, dtype=bool) if self.ignored is None else self.ignored[:n]
+        self.ignored = None if self.ignored is None else self.ignored[n:]
         if self.changes is not None:
-            self._watch(self.changes, predictions)
+            self._watch(self.changes, predictions, ignored)
         if self.conformal is not None:
             scores = conf.scores_of(components, y, predictions.pit)
-            if self.is_blind:
-                scores[:] = np.nan
+            scores[ignored | self.is_blind] = np.nan
             place = -1 if level is None else self.conformal.number_of(level)
             self.conformal, ends = conf.follow(self.conformal, scores, self.span.delay, place)
             if level is not None:
@@ -236,11 +240,10 @@ class Followers:
                 predictions = predictions._replace(lower=lower, upper=upper)
         return predictions
 
-    def _watch(self, changes: chg.Changes, predictions: Predictions) -> None:
+    def _watch(self, changes: chg.Changes, predictions: Predictions, ignored: Bool) -> None:
         n, (first, times, _) = predictions.n_rows, self.span
         scores: Float = chg.scores_from(predictions.pit)
-        if self.is_fitting:
-            scores[:] = np.nan
+        scores[ignored | self.is_fitting] = np.nan
         self.changes = chg.watch(changes, np.concatenate([scores, predictions.mean], axis=1), self.span)
         self.span = self.span._replace(first=first + n, times=None if times is None else times[n:])
 
@@ -283,30 +286,35 @@ def learn_chunks(
         return
     with one_blas_thread():
         if not math.isinf(ensemble.glitch):
-            yield from _learn_without_glitches(ensemble, state, rows, options)
+            yield from learn_without_glitches(ensemble, state, rows, options, _learn_chunk)
             return
         for i in range(0, max(len(x), 1), CHUNK_ROWS):
-            part = _part(rows, i, i + CHUNK_ROWS)
+            part = part_of(rows, i, i + CHUNK_ROWS)
             yield completed(ensemble, *_learn_chunk(ensemble, state, part, options.n_threads), part.y, options)
 
 
-def _part(rows: Rows, start: int, stop: int) -> Rows:
-    return Rows(*(array[start:stop] for array in rows))
+AnyRows = TypeVar("AnyRows", bound=tuple[Float, ...])
+LearnChunk = Callable[[Ensemble, State, AnyRows, int], tuple[Predictions, "ExpertPredictions"]]
 
 
-def _learn_without_glitches(
-    ensemble: Ensemble, state: State, rows: Rows, options: PassOptions
+def part_of(rows: AnyRows, start: int, stop: int) -> AnyRows:
+    """Some of the rows."""
+    return type(rows)(*(array[start:stop] for array in rows))
+
+
+def learn_without_glitches(
+    ensemble: Ensemble, state: State, rows: AnyRows, options: PassOptions, learn_chunk: LearnChunk[AnyRows]
 ) -> Iterator[Predictions]:
     """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
 
     Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a
     glitch chunks are short for a while, so that many of them do not make all work twice.
     """
-    (x, y, steps), start, span, n_threads = rows, 0, CHUNK_ROWS, options.n_threads
+    (x, y, steps), start, span, n_threads = rows[:3], 0, CHUNK_ROWS, options.n_threads
     while start < max(len(x), 1):
         stop = min(start + span, len(x))
         before = state.copy()
-        chunk, experts = _learn_chunk(ensemble, state, _part(rows, start, stop), n_threads)
+        chunk, experts = learn_chunk(ensemble, state, part_of(rows, start, stop), n_threads)
         n_good = note_outliers(ensemble, state, y[start:stop], chunk)
         if n_good == stop - start:
             yield completed(ensemble, chunk, experts, y[start:stop], options)
@@ -319,7 +327,7 @@ def _learn_without_glitches(
         known = some_rows(chunk, 0, n_good + 1), first_rows(experts, n_good + 1)
         yield completed(ensemble, *known, y[start : end + 1], options)
         if n_good:
-            again, _ = _learn_chunk(ensemble, state, _part(rows, start, end), n_threads)
+            again, _ = learn_chunk(ensemble, state, part_of(rows, start, end), n_threads)
             note_outliers(ensemble, state, y[start:end], again)
         skip_row(ensemble, state, float(steps[end]))
         remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
@@ -357,7 +365,7 @@ def learn_few(ensemble: Ensemble, state: State, rows: Rows) -> tuple[Predictions
         experts = learn_rows(ensemble, state, labels_of(ensemble), rows, predictions)
     else:
         experts = learn_rows_without_glitches(ensemble, state, rows, predictions)
-    _require_sound(ensemble, state, experts)
+    require_sound(ensemble, state, experts)
     return predictions, experts
 
 
@@ -371,11 +379,11 @@ def _learn_chunk(ensemble: Ensemble, state: State, rows: Rows, n_threads: int) -
     sweep_blocks(ensemble, state, labels, work, n_threads)
     weigh(ensemble, state, labels, work, predictions)
     experts = expert_predictions(work)
-    _require_sound(ensemble, state, experts)
+    require_sound(ensemble, state, experts)
     return predictions, experts
 
 
-def _require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
+def require_sound(ensemble: Ensemble, state: State, experts: ExpertPredictions) -> None:
     """A likelihood of a user may have failed; the state is then of no use."""
     if ensemble.likelihood != GAUSSIAN:
         likelihood_of(ensemble.likelihood).require_sound(experts.belief_scores, state.vector, state.matrix)

@@ -54,6 +54,8 @@ from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings, check_whole
 from iegp.core.state import Ensemble, State
+from iegp.core.weighted import Weighted, WeightedRows
+from iegp.core.weighted import learn_chunks as learn_weighted
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
@@ -92,6 +94,10 @@ class Online:
     :func:`followed`."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
+    kept_weights: Float | None = None
+    """(n,): weights of the rows that are kept; None if all count alike."""
+    extra_weight: float | None = None
+    """By how much the weights of rows exceeded one, in sum; None if there never were weights."""
     rows_bring_lags: bool = False
     """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
     latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
@@ -359,16 +365,17 @@ def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator
 def learn(
     model: Online,
     x: Float,
-    y: Float,
+    y: Float | Weighted,
     n_threads: int = 1,
     level: float | None = None,
     time: Float | None = None,
 ) -> Predictions:
     """Predict every row, then learn it, in order. ``model`` is changed only if every row went well.
 
-    ``level`` asks for central intervals. ``time`` (n,) is needed where drift is per unit of time.
+    ``y`` may come with the weights of the rows. ``level`` asks for central intervals. ``time`` (n,) is needed where
+    drift is per unit of time.
     """
-    return Predictions.concatenate(list(_pass(model, x, y, n_threads, level, time)))
+    return Predictions.concatenate(list(_pass(model, x, _labelled(model, y), n_threads, level, time)))
 
 
 def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
@@ -386,9 +393,22 @@ def view_batch(model: Online, x: Float, y: Float) -> None:
         model.batch = batch_view(model.ensemble, _x(model, x), model.scaling.standardise_y(y))
 
 
-def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | None = None) -> None:
+def _labelled(model: Online, y: Float | Weighted) -> Weighted:
+    """Labels with weights, if there are any."""
+    labels = y if isinstance(y, Weighted) else Weighted(y, None)
+    if labels.weights is not None and model.waiting is not None:
+        raise InputError(
+            f"weights of rows are not available with delay={model.settings.delay}: rows that wait for their labels "
+            "have none. Leave out one of them; the model is unchanged."
+        )
+    return labels
+
+
+def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, time: Float | None = None) -> None:
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
-    if time is None and model.clock is None and _is_quick(model, len(x)):
+    labels = _labelled(model, y)
+    y = labels.y
+    if labels.weights is None and time is None and model.clock is None and _is_quick(model, len(x)):
         _check_shapes(model, x, y)
         # As in a pass, without predictions in the user's units.
         rows = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
@@ -401,7 +421,7 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
         return
     is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
     if not model.is_warming_up or is_followed:
-        for _ in _pass(model, x, y, n_threads, None, time):
+        for _ in _pass(model, x, labels, n_threads, None, time):
             pass
         return
     _check_shapes(model, x, y)
@@ -412,9 +432,10 @@ def absorb(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | 
         # Values that cannot be learned are refused before anything is fitted to them.
         _x(draft, x[:n_kept])
         draft.scaling.standardise_y(y[:n_kept])
-        _keep(draft, x[:n_kept], y[:n_kept])
+        _keep(draft, x[:n_kept], labels.part(0, n_kept))
+        _count_weights(draft, labels.part(0, n_kept))
     if n_kept < len(x):
-        for _ in _pass(draft, x[n_kept:], y[n_kept:], n_threads, None, time):
+        for _ in _pass(draft, x[n_kept:], labels.part(n_kept, len(x)), n_threads, None, time):
             pass
     model.__dict__.update(draft.__dict__)
 
@@ -425,18 +446,18 @@ def _is_quick(model: Online, n_rows: int) -> bool:
 
 
 def _pass(
-    model: Online, x: Float, y: Float, n_threads: int, level: float | None, time: Float | None
+    model: Online, x: Float, labels: Weighted, n_threads: int, level: float | None, time: Float | None
 ) -> Iterator[Predictions]:
     """Predictions of consecutive rows; the model takes over what was learned after the last one."""
-    _check_shapes(model, x, y)
+    _check_shapes(model, x, labels.y)
     if model.conformal is not None and level is not None:
         model.conformal.number_of(level)
     times = checked_times(model.clock, time, len(x))
-    if _is_quick(model, len(x)):
+    if labels.weights is None and _is_quick(model, len(x)):
         n_before = model.state.rows[0]
         try:
             # No copy is needed.
-            yield from _learn_rows(model, x, y, n_threads, level, times)
+            yield from _learn_rows(model, x, labels, n_threads, level, times)
         finally:
             # An interruption comes before the call or after it, and the clock follows.
             if model.state.rows[0] > n_before:
@@ -448,21 +469,29 @@ def _pass(
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
-        rows_x, rows_y = x[position:stop], y[position:stop]
+        rows_x, own = x[position:stop], labels.part(position, stop)
         rows_time = None if times is None else times[position:stop]
         if draft.waiting is None:
-            yield from _learn_rows(draft, rows_x, rows_y, n_threads, level, rows_time)
+            yield from _learn_rows(draft, rows_x, own, n_threads, level, rows_time)
         else:
-            predictions, rows_x, rows_y = _learn_late(draft, rows_x, rows_y, level, rows_time)
+            predictions, rows_x, rows_y = _learn_late(draft, rows_x, own.y, level, rows_time)
+            own = Weighted(rows_y, None)
             yield predictions
         position = stop
         _move_clock(draft, rows_time)
         if draft.is_warming_up:
-            _keep(draft, rows_x, rows_y)
+            _keep(draft, rows_x, own)
         _let_go_of_times(draft)
         if position >= len(x):
             break
+    _count_weights(draft, labels)
     model.__dict__.update(draft.__dict__)
+
+
+def _count_weights(model: Online, labels: Weighted) -> None:
+    """A state may have learned so much more than its number of rows says."""
+    if labels.weights is not None:
+        model.extra_weight = (model.extra_weight or 0.0) + float(np.maximum(labels.weights - 1.0, 0.0).sum())
 
 
 def _cannot_fail(model: Online) -> bool:
@@ -489,15 +518,27 @@ def _steps(model: Online, times: Float | None) -> Float | None:
 
 
 def _learn_rows(
-    model: Online, x: Float, y: Float, n_threads: int, level: float | None, times: Float | None
+    model: Online, x: Float, labels: Weighted, n_threads: int, level: float | None, times: Float | None
 ) -> Iterator[Predictions]:
-    x, y = _x(model, x), model.scaling.standardise_y(y)
+    x, y, weights = _x(model, x), model.scaling.standardise_y(labels.y), labels.weights
     followers = _followers(model, times)
+    if followers is not None and weights is not None:
+        followers.ignored = weights == 0.0
     options = ens.PassOptions(n_threads, level, not model.is_warming_up, followers=followers)
     steps = _steps(model, times)
-    for predictions in ens.learn_chunks(model.ensemble, model.state, x, y, options, steps):
+    for predictions in _chunks(model.ensemble, model.state, x, Weighted(y, weights), options, steps):
         _keep_followers(model, followers)
         yield in_user_units(predictions, model.ensemble, model.scaling)
+
+
+def _chunks(
+    ensemble: Ensemble, state: State, x: Float, labels: Weighted, options: ens.PassOptions, steps: Float | None
+) -> Iterator[Predictions]:
+    """A pass over standardised rows, with or without weights."""
+    if labels.weights is None:
+        return ens.learn_chunks(ensemble, state, x, labels.y, options, steps)
+    rows = WeightedRows(x, labels.y, np.ones(len(x)) if steps is None else steps, labels.weights)
+    return learn_weighted(ensemble, state, rows, options)
 
 
 def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
@@ -588,7 +629,7 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
     _follow_late(draft, label)
     _move_clock(draft, time)
     if draft.is_warming_up:
-        _keep(draft, x, label.y)
+        _keep(draft, x, Weighted(label.y, None))
     _let_go_of_times(draft)
     model.__dict__.update(draft.__dict__)
 
@@ -682,9 +723,12 @@ def _next_refit(settings: Settings, seen: int) -> int:
     return 1 << seen.bit_length()
 
 
-def _keep(model: Online, x: Float, y: Float) -> None:
+def _keep(model: Online, x: Float, labels: Weighted) -> None:
     """Keep rows for the warm-up; refit if a milestone is reached, and let go of them if it was the last."""
-    model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, y])
+    if model.kept_weights is not None or labels.weights is not None:
+        known = ((model.kept_weights, len(model.kept_x)), (labels.weights, len(x)))
+        model.kept_weights = np.concatenate([np.ones(n) if own is None else own for own, n in known])
+    model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, labels.y])
     n = len(model.kept_x)
     is_last = n >= model.settings.warmup
     if is_last or (n > 0 and _next_refit(model.settings, n - 1) == n):
@@ -695,6 +739,7 @@ def _keep(model: Online, x: Float, y: Float) -> None:
         )
     if is_last:
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
+        model.kept_weights = None
         model.is_warming_up = False
         model.n_warmup_learned = n
 
@@ -704,7 +749,7 @@ def _refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Onlin
     settings = model.settings
     scaling = model.scaling
     if settings.standardize:
-        scaling = scale.from_rows(x[:, : model.n_columns], y, settings.robust)
+        scaling = scale.from_rows(x[:, : model.n_columns], y, settings.robust, model.kept_weights)
         if settings.likelihood != "gaussian":
             scaling = scaling._replace(y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1]))
     x, y = _x(replace(model, scaling=scaling), x), scaling.standardise_y(y)
@@ -714,9 +759,10 @@ def _refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Onlin
         offsets = with_seasons(settings.lags, settings.delay, x, label_numbers(lags, y))
         lags = lags._replace(offsets=np.array(offsets, dtype=np.int64))
     inputs = Inputs.of(model.column_keys, scaling.x_scale, lags)
-    if fit:
-        usual, rows = _usual_rows(settings, y), x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
-        experts = fit_experts(settings, inputs, rows[usual], y[usual], n_outputs)
+    used = _rows_to_fit(model, y)
+    if fit and used.any():
+        rows = x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
+        experts = fit_experts(settings, inputs, rows[used], y[used], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -729,7 +775,8 @@ def _refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Onlin
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     ensemble = replace(model, experts=experts).ensemble
     steady = ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)))
-    for _ in ens.learn_chunks(steady, state, x, y, ens.PassOptions(is_live=False), steps):
+    labels = Weighted(y, model.kept_weights)
+    for _ in _chunks(steady, state, x, labels, ens.PassOptions(is_live=False), steps):
         pass
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
@@ -751,6 +798,15 @@ def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
         y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
     rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
     return rows
+
+
+def _rows_to_fit(model: Online, y: Float) -> Bool:
+    """(n,): rows that hyperparameters are fitted to, all alike: usual ones, of those that count."""
+    usual = _usual_rows(model.settings, y)
+    if model.kept_weights is None:
+        return usual
+    counts = model.kept_weights > 0.0
+    return usual & counts if (usual & counts).any() else counts
 
 
 def _usual_rows(settings: Settings, y: Float) -> Bool:

@@ -77,19 +77,23 @@ def identity(n_columns: int, n_outputs: int) -> Scaling:
     return Scaling(np.zeros(n_columns), np.ones(n_columns), np.zeros(n_outputs), np.ones(n_outputs))
 
 
-def from_rows(x: Float, y: Float, robust: bool = False) -> Scaling:
+def from_rows(x: Float, y: Float, robust: bool = False, weights: Float | None = None) -> Scaling:
     """Return the scaling to mean zero and variance one on these rows; if ``robust``, on those that are no glitches.
 
     Constant columns are centred and keep their scale. A single row has no spread: the magnitude of its values is used
-    as their scale. A NaN in ``x`` is a missing value; a column without any value keeps its units.
+    as their scale. A NaN in ``x`` is a missing value; a column without any value keeps its units. Rows count with
+    their ``weights`` (n,), unless all of these are zero.
     """
+    if weights is not None:
+        counts = weights > 0.0
+        x, y, weights = (x[counts], y[counts], weights[counts]) if counts.any() else (x, y, None)
     if robust:
         x, y = _without_glitches(x), _without_glitches(y)
-    return Scaling(*_moments_of_columns(x), *_moments_of_columns(y))
+    return Scaling(*_moments_of_columns(x, weights), *_moments_of_columns(y, weights))
 
 
-def _moments_of_columns(values: Float) -> tuple[Float, Float]:
-    return _moments_of_present(values) if np.isnan(values).any() else _moments_of_rows(values)
+def _moments_of_columns(values: Float, weights: Float | None) -> tuple[Float, Float]:
+    return _moments_of_present(values, weights) if np.isnan(values).any() else _moments_of_rows(values, weights)
 
 
 def _without_glitches(values: Float) -> Float:
@@ -108,26 +112,34 @@ def magnitude(values: Float) -> Float:
     return np.where(values == 0.0, 1.0, np.abs(values))
 
 
-def _moments_of_rows(values: Float) -> tuple[Float, Float]:
-    return (values[0].copy(), magnitude(values[0])) if len(values) == 1 else _moments(values)
+def _moments_of_rows(values: Float, weights: Float | None = None) -> tuple[Float, Float]:
+    return (values[0].copy(), magnitude(values[0])) if len(values) == 1 else _moments(values, weights)
 
 
-def _moments_of_present(values: Float) -> tuple[Float, Float]:
+def _moments_of_present(values: Float, weights: Float | None = None) -> tuple[Float, Float]:
     """Compute moments column by column, each over the rows in which it has a value."""
     mean, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
     for j, column in enumerate(values.T):
-        present = column[~np.isnan(column), None]
+        is_there = ~np.isnan(column)
+        present = column[is_there, None]
         if len(present):
-            mean[j : j + 1], scale[j : j + 1] = _moments_of_rows(present)
+            own = None if weights is None else weights[is_there]
+            mean[j : j + 1], scale[j : j + 1] = _moments_of_rows(present, own)
     return mean, scale
 
 
-def _moments(values: Float) -> tuple[Float, Float]:
+def _moments(values: Float, weights: Float | None) -> tuple[Float, Float]:
     # Divided by the largest magnitude first, so that neither sums nor squares overflow.
     size = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     first = values[0] / size
     # Relative to the first row: a large offset costs no digits, and constant columns come out as exact zeros.
     unit = values / size - first
-    mean, spread = unit.mean(axis=0), unit.std(axis=0)
+    if weights is None:
+        mean, spread = unit.mean(axis=0), unit.std(axis=0)
+    else:
+        # Divided by the largest first, so that their sum does not overflow.
+        shares = weights / weights.max()
+        mean = np.average(unit, axis=0, weights=shares)
+        spread = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=shares))
     constant = spread <= CONSTANT_SPREAD
     return (first + mean) * size, np.where(constant, 1.0, spread * size)

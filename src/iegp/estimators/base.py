@@ -24,13 +24,14 @@ from iegp.core.model import Online
 from iegp.core.predictions import Predictions
 from iegp.core.relevance import input_relevance
 from iegp.core.settings import Settings
+from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.times import as_times, place_of, with_numbers
-from iegp.labels import ClassLabels, Codec, Labels
+from iegp.labels import ClassLabels, Codec, Labels, weighted
 from iegp.preprocessing.encoder import Encoder
 from iegp.preprocessing.tables import check_records, column_names, needs_encoder
 from iegp.readers import Batch
@@ -251,9 +252,18 @@ class StreamEstimator(ModelEstimator):
         return self
 
     @one_writer
-    def _partial_fit(self, X: ArrayLike, y: ArrayLike, extra: Any, check_input: bool, time: ArrayLike | None) -> Self:
+    def _partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        extra: Any,
+        check_input: bool,
+        time: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
         with unchanged_on_error(self):
-            self._absorb(*self._continue(X, y, extra, check_input, time))
+            rows, columns, times = self._continue(X, y, extra, check_input, time)
+            self._absorb(rows, weighted(columns, sample_weight), times)
         return self
 
     @one_writer
@@ -265,12 +275,12 @@ class StreamEstimator(ModelEstimator):
             self.model_ = online.warm_up(self.model_, self._encoded(rows), columns, times)
         return self
 
-    def _absorb(self, rows: Float | Batch, columns: Float, times: Float | None) -> None:
+    def _absorb(self, rows: Float | Batch, columns: Float | Weighted, times: Float | None) -> None:
         for part in self._parts(rows, columns, times):
             online.absorb(self.model_, *part[:2], n_threads_from(self.n_jobs), part[2])
 
     def _predict_and_learn(
-        self, rows: Float | Batch, columns: Float, times: Float | None, level: float | None = None
+        self, rows: Float | Batch, columns: Float | Weighted, times: Float | None, level: float | None = None
     ) -> Predictions:
         """Predict every row, then learn it."""
         n_threads = n_threads_from(self.n_jobs)
@@ -279,8 +289,8 @@ class StreamEstimator(ModelEstimator):
         )
 
     def _parts(
-        self, rows: Float | Batch, columns: Float, times: Float | None
-    ) -> Iterator[tuple[Float, Float, Float | None]]:
+        self, rows: Float | Batch, columns: Float | Weighted, times: Float | None
+    ) -> Iterator[tuple[Float, Float | Weighted, Float | None]]:
         """Rows between two changes of the columns; the model has those of a part when it is given."""
         if not isinstance(rows, Batch):
             yield rows, columns, times
@@ -295,9 +305,10 @@ class StreamEstimator(ModelEstimator):
             if n == 0:
                 self._add_columns(*self._encoder.grow(new, rest, n_seen))
                 continue
-            some = slice(start, start + n)
-            yield self._encoder.raw(rest.part(0, n)), columns[some], None if times is None else times[some]
-            start += n
+            stop = start + n
+            labels = columns.part(start, stop) if isinstance(columns, Weighted) else columns[start:stop]
+            yield self._encoder.raw(rest.part(0, n)), labels, None if times is None else times[start:stop]
+            start = stop
 
     def _add_columns(self, first_values: Float, past: Float) -> None:
         d = self.model_.n_columns

@@ -18,7 +18,7 @@ from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
 from iegp.estimators.defaults import CLASSES
 from iegp.evaluate.runs import ClassificationRun
-from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels
+from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels, weighted
 from iegp.typing import Float
 
 LINKS = ("logit", "probit")
@@ -64,6 +64,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
@@ -84,13 +85,16 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, classes, check_input, time)
+        return self._partial_fit(X, y, classes, check_input, time, sample_weight)
 
     @one_writer
     def prequential(
@@ -100,6 +104,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: Sequence[Any] | ArrayLike | None = None,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> ClassificationRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -119,6 +124,9 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
@@ -140,8 +148,8 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """
         with unchanged_on_error(self):
             rows, numbers, times = self._continue(X, y, classes, check_input, time)
-            n_before = self.model_.n_seen
-            predictions = self._predict_and_learn(rows, numbers, times)
+            n_before, labels = self.model_.n_seen, weighted(numbers, sample_weight)
+            predictions = self._predict_and_learn(rows, labels, times)
         truth = self.labels_.decode(numbers)
         return ClassificationRun.of_predictions(
             predictions, truth, self.classes_, index=getattr(X, "index", None), n_before=n_before

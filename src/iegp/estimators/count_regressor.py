@@ -157,6 +157,7 @@ class IEGPCountRegressor(NumberEstimator):
         exposure: ArrayLike | None = None,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
@@ -174,13 +175,16 @@ class IEGPCountRegressor(NumberEstimator):
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, exposure, check_input, time)
+        return self._partial_fit(X, y, exposure, check_input, time, sample_weight)
 
     def prequential(
         self,
@@ -190,6 +194,7 @@ class IEGPCountRegressor(NumberEstimator):
         level: float = LEVEL,
         check_input: bool = True,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> PrequentialRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -210,6 +215,9 @@ class IEGPCountRegressor(NumberEstimator):
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
@@ -217,7 +225,7 @@ class IEGPCountRegressor(NumberEstimator):
             With ``mean``, ``std``, ``lower``, ``upper`` and ``log_score`` (log probability of the count), all (n,), and
             ``weights`` (n, n_experts).
         """
-        return self._run(X, y, exposure, level, check_input, time)
+        return self._run(X, y, exposure, level, check_input, time, sample_weight)
 
     def warm_up(
         self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, time: ArrayLike | None = None

@@ -235,7 +235,14 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """
         return self._fit(X, y, None, time)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn more rows, in order. Splitting a stream into calls differently gives the same model (to 1e-8).
 
         Constructor arguments are read when a model starts: ``set_params`` afterwards takes effect at the next ``fit``.
@@ -252,16 +259,25 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
+            and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
         self
             This model.
         """
-        return self._partial_fit(X, y, None, check_input, time)
+        return self._partial_fit(X, y, None, check_input, time, sample_weight)
 
     def prequential(
-        self, X: ArrayLike, y: ArrayLike, level: float = LEVEL, check_input: bool = True, time: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        level: float = LEVEL,
+        check_input: bool = True,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> PrequentialRun:
         """Predict each row, then learn it (test-then-train): one pass over a stream.
 
@@ -282,6 +298,9 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
             ``time_column`` names them.
+        sample_weight : array-like (n,), default=None
+            How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
+            and scores are for weight 1, lags see all labels. Not with ``delay``.
 
         Returns
         -------
@@ -301,7 +320,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         >>> run.mean.shape, run.nmse < 0.1
         ((400,), True)
         """
-        return self._run(X, y, None, level, check_input, time)
+        return self._run(X, y, None, level, check_input, time, sample_weight)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then set scaling and hyperparameters from these rows, once.

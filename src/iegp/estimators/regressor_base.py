@@ -15,7 +15,7 @@ from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, is_float_array, named_cells, unchanged_on_error
 from iegp.evaluate.runs import PrequentialRun
-from iegp.labels import CountLabels, Labels, NumberLabels
+from iegp.labels import CountLabels, Labels, NumberLabels, weighted
 
 
 class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
@@ -25,14 +25,21 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     @one_writer
     def _run(
-        self, X: ArrayLike, y: ArrayLike, extra: Any, level: float, check_input: bool, time: ArrayLike | None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        extra: Any,
+        level: float,
+        check_input: bool,
+        time: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> PrequentialRun:
         check_level(level)
         with unchanged_on_error(self):
             rows, columns, times = self._continue(X, y, extra, check_input, time)
             n_blind = online.rows_before_a_label(self.model_, len(rows))
             n_before = self.model_.n_seen
-            predictions = self._predict_and_learn(rows, columns, times, float(level))
+            predictions = self._predict_and_learn(rows, weighted(columns, sample_weight), times, float(level))
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}

@@ -6,7 +6,8 @@ to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete r
 (``csv_*``, ``json_*``); Parquet has its own way. Nothing here knows what the columns are for.
 """
 
-from iegp.readers.opening import open_source
+from iegp.readers.number_style import NumberStyle
+from iegp.readers.opening import open_source, source_files
 from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing, object_array
 from iegp.readers.source import Schema, Source
 
@@ -15,6 +16,7 @@ __all__ = [
     "BadRecord",
     "Batch",
     "Columns",
+    "NumberStyle",
     "Position",
     "Records",
     "Schema",
@@ -22,4 +24,5 @@ __all__ = [
     "is_missing",
     "object_array",
     "open_source",
+    "source_files",
 ]

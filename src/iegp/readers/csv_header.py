@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from iegp.errors import InputError
-from iegp.readers.csv_parser import MISSING, CsvShape, is_number, parse_fast, split_fields
+from iegp.readers.csv_parser import CsvShape, parse_fast, split_fields
+from iegp.readers.number_style import PLAIN, NumberStyle
 from iegp.readers.records import excerpt
 
 _BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -74,30 +75,32 @@ def head_of(records: list[bytes]) -> list[bytes]:
 
 
 def find_kinds(
-    records: list[bytes], names: Sequence[str], delimiter: str, keep_text: Collection[str]
+    records: list[bytes],
+    names: Sequence[str],
+    delimiter: str,
+    keep_text: Collection[str],
+    style: NumberStyle = PLAIN,
 ) -> dict[str, str]:
     """``"number"`` where nearly all values that are there are numbers, else ``"text"``. Bad records have no say."""
     numbers = [name for name in names if name not in keep_text]
-    if _are_all_numbers(records, names, numbers, delimiter):
-        texts: set[str] = set()
-    else:
-        texts = _columns_with_text(records, names, delimiter)
+    shape = CsvShape(delimiter, dict.fromkeys(names, "number"), numbers, style)
+    texts = set() if _are_all_numbers(records, shape) else _columns_with_text(records, shape)
     return {name: "text" if name in texts or name in keep_text else "number" for name in names}
 
 
-def _are_all_numbers(records: list[bytes], names: Sequence[str], numbers: list[str], delimiter: str) -> bool:
+def _are_all_numbers(records: list[bytes], shape: CsvShape) -> bool:
     """The usual case, answered at once."""
-    shape = CsvShape(delimiter, dict.fromkeys(names, "number"), numbers)
-    return not numbers or parse_fast(b"".join(records), len(records), shape) is not None
+    return not shape.kept or parse_fast(b"".join(records), len(records), shape) is not None
 
 
-def _columns_with_text(records: list[bytes], names: Sequence[str], delimiter: str) -> set[str]:
+def _columns_with_text(records: list[bytes], shape: CsvShape) -> set[str]:
+    names = list(shape.kinds)
     n_present, n_numbers = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for record in records:
-        fields = split_fields(record.decode("utf-8", "replace").rstrip("\r\n"), delimiter)
+        fields = split_fields(record.decode("utf-8", "replace").rstrip("\r\n"), shape.delimiter)
         if len(fields) == len(names):
             for name, text in zip(names, fields, strict=True):
-                if text not in MISSING:
+                if text not in shape.style.missing:
                     n_present[name] += 1
-                    n_numbers[name] += is_number(text)
+                    n_numbers[name] += shape.style.is_number(text)
     return {name for name in names if n_numbers[name] < MOSTLY * n_present[name]}

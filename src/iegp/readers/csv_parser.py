@@ -14,15 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from iegp.readers.number_style import PLAIN, NumberStyle
 from iegp.readers.records import Columns, Fault, excerpt
-
-MISSING = ("", "NA", "N/A", "null", "NULL", "None")
-
-_FINITE = re.compile(r"[ \t]*[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
-_NOT_FINITE = re.compile(r"[ \t]*[+-]?(?:inf|infinity|nan(?:\([0-9a-z_]*\))?)[ \t]*", re.IGNORECASE)
 
 
 @cache
@@ -58,16 +55,6 @@ def _parts(record: str, delimiter: str) -> Iterator[tuple[str | None, str, str]]
         at = match.end() + 1
 
 
-def is_finite_number(text: str) -> bool:
-    """A number that fits a float64."""
-    return _FINITE.fullmatch(text) is not None and abs(float(text)) != float("inf")
-
-
-def is_number(text: str) -> bool:
-    """A number, or one of the words for what is none (nan, inf)."""
-    return _FINITE.fullmatch(text) is not None or _NOT_FINITE.fullmatch(text) is not None
-
-
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -79,6 +66,7 @@ class CsvShape(NamedTuple):
     """``"number"`` or ``"text"`` for every column of the header, in its order."""
     kept: Sequence[str]
     """The columns to give, at least one; the others are only counted."""
+    style: NumberStyle = PLAIN
 
 
 def parse_fast(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
@@ -122,14 +110,29 @@ def _read(data: bytes, shape: CsvShape) -> pa.Table:
     # one block: Arrow refuses a record that spans two ends of blocks
     reading = pa.csv.ReadOptions(use_threads=False, column_names=list(shape.kinds), block_size=len(data) + 1)
     parsing = pa.csv.ParseOptions(delimiter=shape.delimiter, newlines_in_values=has_quotes)
+    style = shape.style
+    number = pa.float64() if style.is_plain else pa.string()
     converting = pa.csv.ConvertOptions(
-        column_types={name: pa.float64() if kind == "number" else pa.string() for name, kind in shape.kinds.items()},
+        column_types={name: number if kind == "number" else pa.string() for name, kind in shape.kinds.items()},
         include_columns=list(shape.kept),
-        null_values=list(MISSING),
+        null_values=list(style.missing),
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
     )
-    return pa.csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
+    table = pa.csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
+    for place, name in enumerate([] if style.is_plain else shape.kept):
+        if shape.kinds[name] == "number":
+            table = table.set_column(place, name, _as_numbers(table[name], style))
+    return table
+
+
+def _as_numbers(column: pa.ChunkedArray, style: NumberStyle) -> pa.ChunkedArray:
+    """Text to numbers; an ArrowInvalid if one is not written in this style."""
+    if not pc.all(pc.match_substring_regex(column, f"^{style.pattern}$"), min_count=0).as_py():
+        raise pa.ArrowInvalid("not a number")
+    if style.thousands:
+        column = pc.replace_substring(column, style.thousands, "")
+    return pc.utf8_trim_whitespace(pc.replace_substring(column, style.decimal, ".")).cast(pa.float64())
 
 
 def _has_only_finite(column: pa.ChunkedArray, values: NDArray[Any]) -> bool:
@@ -206,13 +209,14 @@ def find_fault(record: bytes, shape: CsvShape) -> Fault | None:
 def _find_bad_number(fields: dict[str, str], shape: CsvShape) -> Fault | None:
     for name in shape.kept:
         text = fields[name]
-        if shape.kinds[name] == "number" and text not in MISSING and not is_finite_number(text):
-            return Fault(name, excerpt(text), _why_no_number(text))
+        is_text = shape.kinds[name] != "number" or text in shape.style.missing
+        if not is_text and shape.style.plain(text) is None:
+            return Fault(name, excerpt(text), _why_no_number(text, shape.style))
     return None
 
 
-def _why_no_number(text: str) -> str:
-    if is_number(text):
+def _why_no_number(text: str, style: NumberStyle) -> str:
+    if style.is_number(text):
         return "NaN, infinite or too large for a float64; leave the field empty if the value is missing"
     return "not a number, but the column is one of numbers (see its first records); empty fields are missing values"
 

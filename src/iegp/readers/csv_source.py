@@ -33,7 +33,7 @@ class CsvSource(TextSource):
     def __init__(self, label: str, open_feed: Callable[[int], Feed], format_name: str, request: Request) -> None:
         super().__init__(label, open_feed(0), line_record_ends, START)
         self._format_name, self._open_feed = format_name, open_feed
-        self._goal, self._given, self._keep_text, self._drop = request
+        self._goal, self._given, self._keep_text, self._drop, self._style = request
         self._header: tuple[str, ...] = ()
         self._delimiter = ","
         self._shape: CsvShape | None = None
@@ -57,7 +57,7 @@ class CsvSource(TextSource):
         kept = [name for name in self._header if name not in self._drop]
         if not kept:
             raise InputError(f"{self._label}: all {len(self._header)} columns are to be dropped. Keep at least one.")
-        self._shape = CsvShape(self._delimiter, kinds, kept)
+        self._shape = CsvShape(self._delimiter, kinds, kept, self._style)
         self._go_to_position()
         return True
 
@@ -110,7 +110,7 @@ class CsvSource(TextSource):
             raise InputError(
                 f"{self._label}: there is a header, but no record after it. Nothing can be learned from it."
             )
-        return find_kinds(head_of(records), self._header, self._delimiter, self._keep_text)
+        return find_kinds(head_of(records), self._header, self._delimiter, self._keep_text, self._style)
 
     def _go_to_position(self) -> None:
         """Records begin after the header, or at the position to resume from."""

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from iegp.errors import InputError
 from iegp.readers.feeds import Feed
 from iegp.readers.record_cutter import Place, Span, UncutRecord, line_record_ends
-from iegp.readers.records import START, Columns, Fault, Records, as_text, excerpt, object_array
+from iegp.readers.records import (
+    START,
+    Columns,
+    Fault,
+    Records,
+    as_text,
+    excerpt,
+    is_one_of,
+    missing_values,
+    object_array,
+)
 from iegp.readers.source import Request, Schema
 from iegp.readers.text_source import Layout, TextSource
 
@@ -186,6 +196,7 @@ class JsonSource(TextSource):
         self._is_fresh = request.position is None
         kinds: dict[str, str | None] = {} if request.schema is None else dict(request.schema["columns"])
         self._columns = JsonColumns(kinds, request.keep_text, request.drop)
+        self._missing = missing_values(request.style.na_values)
         self._peeked: tuple[str, ...] = ()
 
     @property
@@ -232,6 +243,8 @@ class JsonSource(TextSource):
         faults: dict[int, Fault] = {}
         for i, line in enumerate(lines):
             row = parse_line(line)
+            if self._missing and isinstance(row, dict):
+                row = {name: None if is_one_of(value, self._missing) else value for name, value in row.items()}
             fault = row if isinstance(row, Fault) else self._columns.accept(row)
             if fault is not None:
                 faults[i] = fault

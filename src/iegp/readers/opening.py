@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from iegp.errors import InputError
 from iegp.readers import feeds
 from iegp.readers.csv_source import CsvSource
+from iegp.readers.file_sequence import FileSequence
 from iegp.readers.json_source import JsonSource
+from iegp.readers.number_style import PLAIN, NumberStyle
 from iegp.readers.parquet_source import ParquetSource
 from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
@@ -66,8 +69,33 @@ def _by_suffix(path: str, is_gzip: bool) -> str:
     )
 
 
+def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
+    """The files of a source in the order in which they are read.
+
+    Of a folder those with a suffix that is known, of a pattern (``*``, ``?``, ``[``) those that it matches, by name.
+    """
+    if not isinstance(source, str | Path):
+        return tuple(file for one in source for file in source_files(one))
+    path = str(source)
+    if os.path.isdir(path):
+        found = [file for file in sorted(os.listdir(path)) if _has_known_suffix(file) and not file.startswith(".")]
+        if not found:
+            raise InputError(f"{path!r} is a folder in which no file ends in {', '.join(_SUFFIXES)}.")
+        return tuple(os.path.join(path, file) for file in found)
+    if any(sign in path for sign in "*?[") and not os.path.exists(path):
+        found = sorted(glob.glob(path))
+        if not found:
+            raise InputError(f"No file matches {path!r}. Check the pattern, and put it in quotes.")
+        return tuple(found)
+    return (path,)
+
+
+def _has_known_suffix(name: str) -> bool:
+    return name.lower().removesuffix(".gz").endswith(tuple(_SUFFIXES))
+
+
 def open_source(
-    path: str | Path,
+    path: str | Path | Sequence[str],
     *,
     format: str | None = None,
     follow: bool = False,
@@ -76,12 +104,14 @@ def open_source(
     keep_text: Collection[str] = (),
     drop: Collection[str] = (),
     wakeup: int | None = None,
+    style: NumberStyle = PLAIN,
 ) -> Source:
     """A source of records, to be used in a ``with`` statement.
 
     Parameters
     ----------
-    path : a file, a named pipe, or ``"-"`` for standard input (JSON lines unless ``format`` says otherwise).
+    path : a file, a named pipe, or ``"-"`` for standard input (JSON lines unless ``format`` says otherwise); a folder,
+        a pattern or several files, which are read in order as one.
     format : ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``; by default the suffix says it.
     follow : at the end of the file wait for more, for ever.
     position, schema : where to go on, and what was decided about the columns; from ``Records`` and
@@ -89,11 +119,24 @@ def open_source(
     keep_text : columns to read as text whatever they look like (ids, times, classes).
     drop : columns to leave out.
     wakeup : a descriptor; when it can be read, a ``read`` that waits for a live source returns an empty batch.
+    style : how numbers and missing values are written in text.
     """
-    path = str(path)
-    file_format = find_format(path, format)
     _check_position(position)
-    request = Request(position, _checked(schema, file_format), frozenset(keep_text), frozenset(drop))
+    files = source_files(path)
+
+    def open_one(path: str, position: Position | None, schema: Schema | None) -> Source:
+        file_format = find_format(path, format)
+        request = Request(position, _checked(schema, file_format), frozenset(keep_text), frozenset(drop), style)
+        return _open_file(path, file_format, request, follow, wakeup)
+
+    if len(files) == 1 and "files" not in (schema or {}):
+        return open_one(files[0], position, schema)
+    if follow or "-" in files or not all(_is_regular(Path(file)) for file in files):
+        raise InputError(f"{len(files)} files are read to their ends; a pipe or a growing file must be the only one.")
+    return FileSequence(files, open_one, position, schema)
+
+
+def _open_file(path: str, file_format: Format, request: Request, follow: bool, wakeup: int | None) -> Source:
     if file_format.name == "parquet":
         _refuse_live(path, follow)
         return ParquetSource(Path(path), request)
@@ -170,7 +213,7 @@ def _is_regular(path: Path) -> bool:
     except (OSError, ValueError) as error:
         raise InputError(f"{str(path)!r} cannot be opened ({error}). Check the path.") from error
     if stat.S_ISDIR(mode):
-        raise InputError(f"{str(path)!r} is a folder. Give one of the files in it.")
+        raise InputError(f"{str(path)!r} is a folder. Give the files in it.")
     if not os.access(path, os.R_OK):
         raise InputError(f"{str(path)!r} may not be read by this user. Change its permissions.")
     return stat.S_ISREG(mode)

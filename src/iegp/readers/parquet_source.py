@@ -15,7 +15,19 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers.records import MAX_RAW, START, BadRecord, Fault, Position, Records, as_text, excerpt, object_array
+from iegp.readers.records import (
+    MAX_RAW,
+    START,
+    BadRecord,
+    Fault,
+    Position,
+    Records,
+    as_text,
+    excerpt,
+    is_one_of,
+    missing_values,
+    object_array,
+)
 from iegp.readers.source import Request, Schema, Source
 
 _NOT_FINITE = "NaN or infinite; leave the cell empty (null) if the value is missing"
@@ -119,6 +131,7 @@ class ParquetSource(Source):
 
     def __init__(self, path: Path, request: Request) -> None:
         self._path, self._keep_text = path, frozenset(request.keep_text)
+        self._missing = missing_values(request.style.na_values)
         self._size = path.stat().st_size
         self._file = self._open()
         self._n_total = self._file.metadata.num_rows
@@ -182,13 +195,22 @@ class ParquetSource(Source):
             batch = next(self._batches, None)
             if batch is None:
                 return None
-            values = {name: column_values(batch.column(name), self._kinds[name]) for name in self._kept}
+            values = {name: self._values(batch.column(name), self._kinds[name]) for name in self._kept}
         except _DAMAGED as error:
             raise InputError(
                 f"{str(self._path)!r} is damaged after row {self._at.record} ({excerpt(str(error))})."
                 " Everything before it was read. Restore the file and go on from there."
             ) from error
         return self._records(batch, values)
+
+    def _values(self, column: pa.Array, kind: str) -> tuple[NDArray[Any], dict[int, Fault]]:
+        values, faults = column_values(column, kind)
+        if not self._missing:
+            return values, faults
+        is_gap = np.fromiter((is_one_of(value, self._missing) for value in values.tolist()), bool, len(values))
+        values = values.copy()
+        values[is_gap] = np.nan if values.dtype == np.float64 else None
+        return values, faults
 
     def _iterate(self) -> Iterator[pa.RecordBatch]:
         """Batches from the present position on.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.readers.number_style import is_finite_number
 from iegp.typing import Bool, Int
 
 MAX_SHOWN = 80
@@ -175,6 +176,16 @@ def is_missing(values: NDArray[Any]) -> Bool:
     if values.dtype == np.float64:
         return np.asarray(np.isnan(values))
     return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
+
+
+def missing_values(words: Collection[str]) -> frozenset[str | float]:
+    """Words for missing values as text and, where they are numbers, as numbers."""
+    return frozenset((*words, *(float(word) for word in words if is_finite_number(word))))
+
+
+def is_one_of(value: Any, words: Collection[str | float]) -> bool:
+    """Whether a value is text or a number among these."""
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and value in words
 
 
 class Portions:

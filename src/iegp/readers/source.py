@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
 from iegp.errors import InputError
+from iegp.readers.number_style import PLAIN, NumberStyle
 from iegp.readers.records import Portions, Position, Records
 
 Schema = dict[str, Any]
@@ -20,6 +21,7 @@ class Request(NamedTuple):
     schema: Schema | None
     keep_text: Collection[str]
     drop: Collection[str]
+    style: NumberStyle = PLAIN
 
 
 class Source(ABC):
@@ -76,6 +78,11 @@ class Source(ABC):
                 return None
             self._portions = Portions(batch)
         return self._portions.take(at_most)
+
+    def place_of(self, line: int) -> tuple[str, int] | None:
+        """File, and line in it, where several files are read as one; else None."""
+        del line
+        return None
 
     def unread(self, n_records: int) -> None:
         """Give the last ``n_records`` records of the last :meth:`read` again."""

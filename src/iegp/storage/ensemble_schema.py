@@ -133,10 +133,10 @@ def _are_seasonal(settings: Settings, offsets: Int) -> bool:
     return known and bool(np.all(np.diff(offsets) > 0))
 
 
-def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
+def check(header: Header, arrays: Arrays, n_passed: int = 0, extra_weight: float | None = None) -> Sizes:
     """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one.
 
-    ``n_passed`` rows passed without a label.
+    ``n_passed`` rows passed without a label; those that were learned have weights that exceed one by ``extra_weight``.
     """
     settings = header.settings
     numbers = settings.likelihood != "gaussian" and not named(settings.likelihood).has_classes
@@ -148,7 +148,7 @@ def check(header: Header, arrays: Arrays, n_passed: int = 0) -> Sizes:
     schema.check_arrays({"state.rows": ROWS}, arrays)
     n_rows = float(arrays["state.rows"][0])
     basis = Basis(*(ensemble[f"basis.{name}"] for name in Basis._fields))
-    described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"])
+    described = Described(settings, own, basis, ensemble["drift"], ensemble["prior_ratio"], extra_weight)
     n_more = n_passed if settings.drift_per == "row" else _steps_of(arrays)
     schema.check_arrays(schema.under("state.", state_schema(described, n_rows, n_passed=n_more)), arrays)
     return own
@@ -247,6 +247,8 @@ class Described(NamedTuple):
     basis: Basis
     drift: Float
     prior_ratio: Float
+    extra_weight: float | None
+    """By how much the weights of rows exceed one, in sum; None if rows have no weights."""
 
     @classmethod
     def of(cls, model: Online) -> Described:
@@ -256,7 +258,7 @@ class Described(NamedTuple):
         known |= {f"ensemble.lags.{name}": getattr(ensemble.lags, name) for name in ("offsets", "table")}
         header = Header(model.settings, model.experts.kernels, model.column_keys)
         own = sizes(header, known | {"ensemble.link": ensemble.link})
-        return cls(model.settings, own, ensemble.basis, ensemble.drift, ensemble.prior_ratio)
+        return cls(model.settings, own, ensemble.basis, ensemble.drift, ensemble.prior_ratio, model.extra_weight)
 
     def largest_drift(self) -> Float:
         """(n_beliefs,)"""
@@ -282,9 +284,9 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
     largest = _LARGEST_BELIEF if gaussian else _LARGEST_LATENT
     noise_scale = Field((*front, own.n_experts, own.n_latents), _LEAST_NOISE, _LARGEST_NOISE)
     return {
-        "matrix": _matrix(experts, n_rows, n_rows + n_passed, front),
+        "matrix": _matrix(experts, n_rows + (experts.extra_weight or 0.0), n_rows + n_passed, front),
         "vector": Field((*front, int(places.features[-1]), own.n_latents), -largest, largest),
-        "noise_shape": _noise_shape(settings, own, n_rows, front),
+        "noise_shape": _noise_shape(experts, n_rows, front),
         "noise_scale": noise_scale if gaussian else noise_scale._replace(low=1.0, high=1.0),
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
         "rows": ROWS._replace(shape=(*front, 2)),
@@ -292,12 +294,13 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
     }
 
 
-def _noise_shape(settings: Settings, own: Sizes, n_rows: float, front: tuple[int, ...]) -> Field:
-    """It depends on the number of rows alone, half a row each, or where it settles; and on elapsed time."""
+def _noise_shape(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
+    """It depends on the number of rows alone, half a row each, or where it settles; on elapsed time and weights."""
+    settings, own = experts.settings, experts.sizes
     models = _noise_models(settings, own)
     start = noise.start(models[:, 0], models[:, 1], np.arange(own.n_noise), np.ones((own.n_noise, 1))).shape
-    grows = (models[:, 0] == 1.0) | (settings.drift_per == "time")
-    grown = start * (1.0 + 1e-6) + np.where(grows, 0.5 * n_rows, 0.0)
+    grows = (models[:, 0] == 1.0) | (settings.drift_per == "time") | (experts.extra_weight is not None)
+    grown = start * (1.0 + 1e-6) + np.where(grows, 0.5 * (n_rows + (experts.extra_weight or 0.0)), 0.0)
     return Field((*front, own.n_noise), start * (1.0 - 1e-6), grown)
 
 

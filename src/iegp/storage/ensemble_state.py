@@ -27,7 +27,7 @@ from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import check_arrays, count, flag, part_of, with_floats
+from iegp.storage.schema import Field, check_arrays, count, flag, part_of, with_floats
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -48,6 +48,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         "is_warming_up": model.is_warming_up,
         "n_warmup_learned": model.n_warmup_learned,
     }
+    if model.extra_weight is not None:
+        config["extra_weight"] = model.extra_weight
     if model.n_passed:
         config["n_passed"] = model.n_passed
     if model.rows_bring_lags:
@@ -76,6 +78,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
+    if model.kept_weights is not None:
+        arrays["kept.weights"] = model.kept_weights
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -95,12 +99,14 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
             raise ValueError("the numbers of kernels differ")
         header = Header(settings, kernels, tuple(keys))
         n_passed = count("n_passed", config.get("n_passed", 0))
-        sizes = ensemble_schema.check(header, arrays, n_passed)
+        sizes = ensemble_schema.check(header, arrays, n_passed, _extra_weight(config))
         model = _model(header, sizes, config, arrays)
         _check_header(model)
         _check_warmup(model)
         n_lags = sizes.lags.n_columns if model.rows_bring_lags else 0
         kept = ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps, n_lags)
+        if model.kept_weights is not None:
+            kept["kept.weights"] = Field((len(model.kept_x),), 0.0)
         check_arrays(kept, arrays)
         check_label_range(model, model.kept_y)
         if settings.delay:
@@ -117,6 +123,13 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
+
+
+def _extra_weight(config: dict[str, Any]) -> float | None:
+    value = config.get("extra_weight")
+    if value is not None and not (isinstance(value, float) and 0.0 <= value < math.inf):
+        raise ValueError(f"extra_weight is {value!r:.50}, not a number from 0 up")
+    return value
 
 
 def _require_likelihood(config: dict[str, Any]) -> None:
@@ -153,6 +166,8 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         state=State(*(arrays[f"state.{name}"] for name in State._fields)),
         kept_x=arrays["kept.x"],
         kept_y=arrays["kept.y"],
+        kept_weights=arrays.get("kept.weights"),
+        extra_weight=_extra_weight(config),
         is_warming_up=config["is_warming_up"],
         column_keys=header.column_keys,
         fills_gaps=config.get("fills_gaps", False),

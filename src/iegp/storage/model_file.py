@@ -2,7 +2,7 @@
 
 Loading reads numbers and text and executes nothing. Files are replaced atomically: after a crash there is the old or
 the new file, never half of one. ``format`` in the header is raised whenever older readers could not understand a file;
-every released format stays readable.
+every released format stays readable (:mod:`iegp.storage.conversions`).
 
 Files are written here, not by the ``safetensors`` package, which opens and closes a file by itself: here the file is
 already open, is flushed to disk and then renamed, and errors of the disk keep their number. Version 0.4 of the package
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from iegp.errors import IegpError, ModelFileError
+from iegp.storage.conversions import converted
 from iegp.storage.locks import try_lock
 from iegp.typing import Arrays
 
@@ -67,7 +68,7 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 4
+FORMAT = 5
 _KEY = "iegp"
 # From this format on the checksum is of the header too.
 _WHOLE_FILE = 4
@@ -99,7 +100,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     is_signed = int(header["format"]) >= _WHOLE_FILE
     if header.get("sha256") != _digest(arrays, header if is_signed else None):
         raise ModelFileError(f"{os.fspath(path)} is damaged: it does not match its checksum; try an older copy")
-    return header, arrays
+    try:
+        return converted(header, arrays, FORMAT)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is damaged ({error!r:.200}); try an older copy") from error
 
 
 def _digest(arrays: Arrays, header: dict[str, Any] | None) -> str:

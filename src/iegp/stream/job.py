@@ -21,7 +21,7 @@ from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
-from iegp.preprocessing.encoder import Column, Encoder, Problem
+from iegp.preprocessing.encoder import NUMBER, Column, Encoder, Problem
 from iegp.preprocessing.time_features import TREND
 from iegp.readers import Batch, is_missing, object_array
 from iegp.storage import ensemble_state as snapshot
@@ -30,7 +30,7 @@ from iegp.stream.answers import NUMBERS, Answers
 from iegp.stream.digest import Digest
 from iegp.stream.learner import Answered, AnyLearner, ByKey, Learner
 from iegp.stream.pending import Clock, Pending, Waiting
-from iegp.stream.plan import Plan
+from iegp.stream.plan import Plan, many_classes
 from iegp.typing import Arrays, Bool, Float, Int
 
 KIND = "stream"
@@ -111,6 +111,12 @@ class Job:
         """The last changes that were noticed, by the numbers of their rows in the stream."""
         self.digest = Digest(plan.task, plan.level, settings.delay)
         self.n_threads = 1
+
+    def start_from(self, model: Online) -> None:
+        """Go on with a model of numbers that has learned rows of the columns of the plan, in their order."""
+        self.encoder.n_open = 0
+        self.encoder.begin([Column(NUMBER, name) for name in self.plan.features or ()])
+        self.learner = Learner(self.plan, replace(model, fills_gaps=True), (), self.n_threads)
 
     @property
     def block(self) -> int:
@@ -237,11 +243,20 @@ class Job:
         labels, ids = self.plan.labels_of(batch), self.plan.ids_of(batch)
         texts = self.plan.label_problems(batch, labels)
         problems = [Problem(place, self.plan.target, text, reason) for place, text, reason in texts]
+        problems += self._many_classes(labels)
         is_row, keys = self._is_row(features, ids), self.plan.keys_of(batch)
         if self.settings.delay:
             late = np.flatnonzero(~is_row & ~is_missing(labels))
             problems += [Problem(int(place), self.plan.id, "", _LATE_WITH_DELAY) for place in late]
         return _Part(labels, ids, is_row, (*problems, *self._without_key(keys, is_row)), keys)
+
+    def _many_classes(self, labels: NDArray[Any]) -> list[Problem]:
+        """The first label that would be one class too many."""
+        if self.plan.task != "classification":
+            return []
+        known = self.plan.classes if self.learner is None else self.learner.classes
+        found = many_classes(labels, known, self.plan.classes_limit)
+        return [] if found is None else [Problem(found[0], self.plan.target, str(labels[found[0]]), found[1])]
 
     def _without_key(self, keys: tuple[str | None, ...] | None, is_row: Bool) -> list[Problem]:
         """Rows without a key, where there are models by key."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iegp.errors import InputError
-from iegp.readers import Batch, is_missing, object_array
+from iegp.readers import Batch, NumberStyle, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
+from iegp.typing import Float
 
 # Whole numbers with at most so many different values among the first rows are taken for classes.
 MOST_WHOLE_CLASSES = 10
+# More classes than this are more likely ids, or numbers that are written in another way.
+MOST_CLASSES = 50
 # A target of which at least so much is numbers is one of numbers; the rest are bad records.
 MOSTLY_NUMBERS = 0.9
 # Columns of every file of answers; a key column that is called like one of them is written as "key".
@@ -45,6 +50,13 @@ class Plan:
     order: tuple[str, ...] | None = None
     key: str | None = None
     """The column of keys, if there is to be one model per key."""
+    na_values: tuple[str, ...] = ()
+    decimal: str = "."
+    thousands: str = ""
+    time_format: str | None = None
+    """How times are written, in the words of ``strptime``; None: ISO 8601, or seconds since 1970."""
+    classes_limit: int = MOST_CLASSES
+    """A label that would be one class more is refused."""
 
     def __post_init__(self) -> None:
         _one_of("task", self.task, TASKS)
@@ -52,6 +64,11 @@ class Plan:
         _one_of("intervals", self.intervals, ("exact", "normal"))
         if not 0.0 < self.level < 1.0:
             raise InputError(f"--level {self.level:g} must lie between 0 and 1, as 0.95")
+        self.style.check()
+        if self.classes_limit < 2:
+            raise InputError(f"--classes-limit {self.classes_limit} must be at least 2")
+        if self.time_format is not None:
+            self._check_time_format(self.time_format)
         if self.max_pending < 1:
             raise InputError(f"--max-pending {self.max_pending} must be at least 1")
         if self.order is not None and (self.task != "ordinal" or len(set(self.order)) < 2):
@@ -66,6 +83,14 @@ class Plan:
             raise InputError(f"--ignore {name}: the column is needed as target, id, time or key; name it once only")
         if self.key is not None:
             self._check_key()
+
+    def _check_time_format(self, form: str) -> None:
+        if self.time is None:
+            raise InputError(f"--time-format {form}: there is no column of times; name it with --time")
+        try:
+            datetime.strptime(datetime(2001, 2, 3).strftime(form), form)
+        except ValueError as error:
+            raise InputError(f"--time-format {form} is not understood ({error}); write it as %d.%m.%Y %H:%M") from error
 
     def _check_key(self) -> None:
         if self.task != "regression":
@@ -84,6 +109,11 @@ class Plan:
     def key_field(self) -> str | None:
         """What the key is called in a file of answers."""
         return "key" if self.key in ANSWER_COLUMNS else self.key
+
+    @property
+    def style(self) -> NumberStyle:
+        """How text says numbers and missing values."""
+        return NumberStyle(self.na_values, self.decimal, self.thousands)
 
     @property
     def has_classes(self) -> bool:
@@ -112,6 +142,8 @@ class Plan:
             for name, values in batch.columns.items()
             if name == self.time or (name not in apart and (self.features is None or name in self.features))
         }
+        if self.time_format is not None and self.time in columns:
+            columns[self.time] = object_array([_as_iso(value, self.time_format) for value in columns[self.time]])
         return Batch(columns, batch.lines)
 
     def labels_of(self, batch: Batch) -> NDArray[Any]:
@@ -121,7 +153,7 @@ class Plan:
             return np.full(len(batch), None, dtype=object) if self.has_classes else np.full(len(batch), np.nan)
         if self.has_classes:
             return object_array([label_name(value) for value in values])
-        return values if values.dtype == np.float64 else np.array([_number(v) for v in values], dtype=np.float64)
+        return values if values.dtype == np.float64 else in_style(values, self.style)
 
     def ids_of(self, batch: Batch) -> tuple[str | None, ...] | None:
         """What the records are called; None if the stream does not say."""
@@ -172,15 +204,70 @@ class Plan:
         arguments: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in config.items()
         }
-        several = {name: arguments[name] for name in ("features", "ignore", "classes", "order")}
+        several = {name: arguments[name] for name in ("features", "ignore", "classes", "order", "na_values")}
         if not all(isinstance(some, tuple) or (some is None and name in _OPTIONAL) for name, some in several.items()):
             raise ValueError(f"an entry of the plan is not of its kind: {several!r:.200}")
         plan = cls(**arguments)
         lists = ((plan.target, plan.task), plan.features or (), plan.ignore, plan.classes, plan.order or ())
-        names = [name for some in (*lists, (plan.id, plan.time, plan.key)) for name in some if name is not None]
-        if not all(isinstance(name, str) for name in names) or type(plan.max_pending) is not int:
+        others = (plan.id, plan.time, plan.key, plan.time_format, *plan.na_values)
+        names = [name for some in (*lists, others) for name in some if name is not None]
+        counts = (plan.max_pending, plan.classes_limit)
+        if not all(isinstance(name, str) for name in names) or any(type(count) is not int for count in counts):
             raise ValueError("an entry of the plan is not of its kind")
         return plan
+
+
+def in_style(values: NDArray[Any], style: NumberStyle) -> Float:
+    """(n,): numbers that are written in this style, NaN where there is none."""
+    if not style.is_plain:
+        values = object_array([style.plain(value) if isinstance(value, str) else value for value in values])
+    return np.array([_number(value) for value in values], dtype=np.float64)
+
+
+_STYLES = {
+    "--thousands ,": NumberStyle(thousands=","),
+    "--decimal ,": NumberStyle(decimal=","),
+    "--decimal , --thousands .": NumberStyle(decimal=",", thousands="."),
+    "--thousands ' '": NumberStyle(thousands=" "),
+    "--decimal , --thousands ' '": NumberStyle(decimal=",", thousands=" "),
+}
+
+
+def style_hint(values: Iterable[Any]) -> str | None:
+    """The flags with which text is read as numbers; None if it has none.
+
+    >>> style_hint(["1,234", "12", "1,000,000"]), style_hint(["1.234,5", "2,25"]), style_hint(["a7", "b8"])
+    ('--thousands ,', '--decimal , --thousands .', None)
+    """
+    texts = [str(value) for value in values if value is not None]
+    for flags, style in _STYLES.items():
+        if texts and sum(style.plain(text) is not None for text in texts) >= MOSTLY_NUMBERS * len(texts):
+            return flags
+    return None
+
+
+def many_classes(labels: NDArray[Any], known: Collection[str], limit: int) -> tuple[int, str] | None:
+    """Index of the first label that would be one class more than ``limit``, and what it may be instead."""
+    found = set(known)
+    # The usual case, answered at once.
+    if len(found.union(label for label in labels if label is not None)) <= limit:
+        return None
+    for index, label in enumerate(labels):
+        if label is not None and label not in found:
+            if len(found) >= limit:
+                return index, _why_many(labels, limit)
+            found.add(label)
+    return None
+
+
+def _why_many(labels: NDArray[Any], limit: int) -> str:
+    flags = style_hint(labels)
+    if flags is not None:
+        return f"more than {limit} classes, and they look like numbers: {flags} reads them as such"
+    return (
+        f"more than {limit} classes; if the column names rows (ids), or holds numbers with units or thousands "
+        "separators, it is no target as it is; if these are classes, say --classes-limit"
+    )
 
 
 def find_task(values: NDArray[Any]) -> tuple[str, str]:
@@ -226,6 +313,16 @@ def key_name(value: Any) -> str | None:
     if whole is not None:
         name = whole[1]
     return "0" if name == "-0" else name
+
+
+def _as_iso(value: Any, form: str) -> Any:
+    """A time in ISO 8601; text that is not written in the format is none, whatever else it may be."""
+    if value is None:
+        return None
+    try:
+        return datetime.strptime(str(value).strip(), form).isoformat()
+    except ValueError:
+        return f"{value} is not {form}"
 
 
 def _number(text: Any) -> float:

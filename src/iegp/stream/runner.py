@@ -115,12 +115,14 @@ class Runner:
         self._save_seconds = 0.0
         self._is_silent = False
         self._broken: IegpError | None = None
+        self._place_of: Callable[[int], tuple[str, int] | None] = lambda _: None
 
     # -- the loop --------------------------------------------------------------------------------------------------
 
     def run(self, source: Source) -> None:
         """Run until the source ends, the limit is reached or a stop is requested; then write a last checkpoint."""
         self.run_state.is_finished = False
+        self._place_of = source.place_of
         while not self.should_stop():
             try:
                 block = self._next_block(source)
@@ -230,7 +232,7 @@ class Runner:
         if journal is not None:
             journal.mark_answered()
         if stopper is not None:
-            raise BadRow(self.run_state.source, *stopper[1:5])
+            raise self._bad_row(*stopper[1:5])
 
     def _new_schema(self, source: Source) -> dict[str, Any]:
         """What the source has decided about its columns since it was last stored: it cannot look at them again."""
@@ -244,12 +246,16 @@ class Runner:
         def on_bad(index: int, problem: Problem) -> None:
             line = int(batch.lines[index])
             if not self.skips_bad:
-                raise _StoppedAt(index, BadRow(self.run_state.source, line, *problem[1:]))
+                raise _StoppedAt(index, self._bad_row(line, *problem[1:]))
             self._set_aside(line, *problem[1:], raw=_as_json(batch, index))
 
         for record in bad:
             self._set_aside(*record[1:6])
         self.job.absorb(batch, self._answer, on_bad)
+
+    def _bad_row(self, line: int, column: str | None, text: str, reason: str) -> BadRow:
+        file, line = self._place_of(line) or (self.run_state.source, line)
+        return BadRow(file, line, column, text, reason)
 
     def _answer(self, answers: Answers) -> None:
         if self.files.alarm is not None:
@@ -261,7 +267,9 @@ class Runner:
     def _set_aside(self, line: int, column: str | None, text: str, reason: str, raw: bytes) -> None:
         self.job.counters.bad += 1
         if self.files.bad is not None:
-            entry = {"line": line, "column": column, "text": text, "reason": reason}
+            entry: dict[str, Any] = {"line": line, "column": column, "text": text, "reason": reason}
+            if (place := self._place_of(line)) is not None:
+                entry |= {"file": place[0], "line": place[1]}
             entry["record"] = raw.decode("utf-8", "replace")
             self.files.bad.write(json.dumps(entry).encode() + b"\n")
 

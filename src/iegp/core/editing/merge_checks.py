@@ -24,6 +24,11 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} a model with the likelihood {settings.likelihood!r}: its beliefs are approximations that "
             "depend on the order of rows. Only regression with Gaussian noise is exact; learn the rows in one stream"
         )
+    if model.extra_weight is not None:
+        raise InputError(
+            f"cannot {verb} a model that has learned rows with weights: how much each counted is not kept; learn all "
+            "rows in order in one model"
+        )
     if model.is_warming_up:
         raise InputError(
             f"cannot {verb}: the warm-up is not over ({len(model.kept_x)} of {settings.warmup} rows), and scaling and "

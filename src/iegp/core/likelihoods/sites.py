@@ -39,13 +39,15 @@ class LabelModel(NamedTuple):
     """(P,): parameters of the likelihood, such as cut-points; for an ensemble (n_beliefs, P)."""
     nodes: Float
     """(n_latents, draws): standard normal draws for Monte Carlo integration, if asked for."""
+    is_weighted: bool
+    """Whether the last column of a label is its weight, which multiplies the log density."""
 
 
 def label_model_of(likelihood: Likelihood, integration: str, link: Float, nodes: Float) -> LabelModel:
     """The label model of a likelihood; its functions are compiled now if they never were."""
     site, predictive = likelihood.site_address, likelihood.predictive_address(integration)
     derivatives = 0 if site and predictive else likelihood.derivatives_address
-    return LabelModel(derivatives, site, predictive, link, nodes)
+    return LabelModel(derivatives, site, predictive, link, nodes, False)
 
 
 def draws(integration: str, n_latents: int, seed: int) -> Float:
@@ -59,13 +61,36 @@ def draws(integration: str, n_latents: int, seed: int) -> Float:
 @compiled
 def of_belief(label_model: LabelModel, belief: int) -> LabelModel:
     """The label model of one belief of an ensemble."""
-    derivatives, site, log_predictive, link, nodes = label_model
-    return LabelModel(derivatives, site, log_predictive, link[belief], nodes)
+    derivatives, site, log_predictive, link, nodes, is_weighted = label_model
+    return LabelModel(derivatives, site, log_predictive, link[belief], nodes, is_weighted)
 
 
 @compiled
 def site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: Float) -> float:
-    """Slope (L,) of the label's log likelihood at the posterior mode; returns the curvature that all latents share."""
+    """Slope (L,) of the label's log likelihood at the posterior mode; returns the curvature that all latents share.
+
+    A weight w multiplies both. The mode of ``w log p(y | z) + log N(z; mean, var)`` is that of a label without weight
+    for the variance ``w var``.
+    """
+    if not label_model.is_weighted:
+        return _site(label_model, label, mean, var, slope)
+    weight = float(label[label.size - 1])
+    if weight == 0.0:
+        slope[:] = 0.0
+        return 0.0
+    curvature = _site(label_model, label, mean, weight * var, slope)
+    slope *= weight
+    return weight * curvature
+
+
+@compiled
+def _site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: Float) -> float:
+    """The same without weights."""
+    if label_model.site == 0 and label_model.derivatives == 0:
+        # A Gaussian label with noise of variance one.
+        for d in range(slope.size):
+            slope[d] = (label[d] - mean[d]) / (1.0 + var)
+        return 1.0
     if label_model.site != 0:
         return call_at(label_model.site, (label, mean, var, label_model.link, slope))
     curvature = site_at(label, mean, var, (label_model.derivatives, label_model.link), slope)

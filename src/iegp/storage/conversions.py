@@ -1,0 +1,40 @@
+"""From the format of an older model file to the present one, a step at a time.
+
+A change of what files hold raises ``FORMAT`` in :mod:`iegp.storage.model_file` and adds a function to ``CONVERSIONS``
+that makes a file of the format before one of the new format. ``tests/storage/formats`` keeps files of every format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from iegp.typing import Arrays
+
+Conversion = Callable[[dict[str, Any], Arrays], tuple[dict[str, Any], Arrays]]
+
+
+def converted(header: dict[str, Any], arrays: Arrays, n_format: int) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays as a file of format ``n_format`` would hold them."""
+    for number in range(int(header["format"]), n_format):
+        if number in CONVERSIONS:
+            header, arrays = CONVERSIONS[number](header, arrays)
+    return header, arrays
+
+
+def _plans_say_how_text_is_read(header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Runs of `iegp stream` before format 5 read plain numbers, times in ISO 8601 and any number of classes."""
+    if "plan" not in header:
+        return header, arrays
+    reading: dict[str, Any] = {
+        "na_values": [],
+        "decimal": ".",
+        "thousands": "",
+        "time_format": None,
+        "classes_limit": 1_000_000,
+    }
+    return header | {"plan": reading | header["plan"]}, arrays
+
+
+CONVERSIONS: dict[int, Conversion] = {4: _plans_say_how_text_is_read}
+"""By the format that they start from; where there is none, nothing that is read has changed."""
