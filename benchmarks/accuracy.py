@@ -48,8 +48,8 @@ MODELS: dict[str, Callable[..., IEGPRegressor]] = {
     "sie_gp": presets.sie_gp,
     "dsie_gp": presets.dsie_gp,
     "doebe": presets.doebe,
-    "doebe_hilbert": partial(presets.doebe, kernels=presets.doebe().kernels[:3]),
-    "doebe_random": partial(presets.doebe, kernels=presets.doebe().kernels[3:]),
+    "doebe_hilbert": partial(presets.doebe, kernels=presets.HILBERT),
+    "doebe_random": partial(presets.doebe, kernels=presets.RANDOM),
     "doebe_mixed": partial(presets.doebe, drift_var=(0.0, 1e-3), weights="switching"),
     "doebe_stacked": partial(presets.doebe, weights="exponentiated-gradient"),
     # The default without one part, to measure the gain of each.

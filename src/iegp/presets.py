@@ -45,6 +45,9 @@ __all__ = [
 
 DRIFT_VAR = 1e-3
 SWITCH_PROB = 0.01
+# The two bases of DOEBE.
+HILBERT = tuple(HSGP("per-dimension", stretch=s, n_functions=None) for s in (0.5, 1.0, 2.0))
+RANDOM = tuple(RBF("per-dimension", stretch=s) for s in (0.5, 1.0, 2.0))
 
 
 @overload
@@ -171,11 +174,7 @@ def doebe(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCla
     >>> model.kernels[0], model.drift_var, model.weights
     (HSGP('per-dimension', stretch=0.5, n_functions=None), 0.001, 'bayes')
     """
-    kernels = [
-        *(HSGP("per-dimension", stretch=s, n_functions=None) for s in (0.5, 1.0, 2.0)),
-        *(RBF("per-dimension", stretch=s) for s in (0.5, 1.0, 2.0)),
-    ]
-    return _paper(task, {"kernels": tuple(kernels), "weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
+    return _paper(task, {"kernels": HILBERT + RANDOM, "weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
 
 
 def light(**overrides: Any) -> IEGPRegressor:
