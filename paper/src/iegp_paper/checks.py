@@ -25,7 +25,7 @@ DATA = {
     **dict.fromkeys(("name", "title"), TEXT),
     **dict.fromkeys(("rows", "quick_rows"), COUNT),
     **dict.fromkeys(("methods", "quick_methods"), LIST),
-    "paper": TABLE,
+    **dict.fromkeys(("paper", "runs_of"), TABLE),
 }
 CLAIM = {"text": TEXT, "rule": TABLE}
 RULE_TYPES = {
@@ -59,6 +59,7 @@ def check_names(file: str, table: Mapping[str, Any]) -> None:
     for entry in table["data"]:
         for key in ("methods", "quick_methods"):
             _check_known(file, f"{key} of data {entry['name']!r}:", entry.get(key, ()), table["methods"])
+        _check_known(file, f"runs_of of data {entry['name']!r}:", entry.get("runs_of", {}), table["methods"])
     for key in ("runs_of", "settings", "quick_settings"):
         _check_known(file, f"{key}: method", table.get(key, {}), table["methods"])
     for claim in table.get("claim", ()):

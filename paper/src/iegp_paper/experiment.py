@@ -22,6 +22,8 @@ class Data:
     methods: tuple[str, ...] | None = None
     """Those that can take it; None is all of the experiment."""
     quick_methods: tuple[str, ...] | None = None
+    runs_of: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of runs of methods that take long here, in place of those of the experiment."""
     paper: Mapping[str, Any] = field(default_factory=dict)
     """What the paper's table says of it."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
+from iegp_paper import machine
 from iegp_paper.cache import Cache
 from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction
@@ -61,8 +62,10 @@ def _run(
     console: Console,
     stopped: Callable[[], bool],
 ) -> None:
+    version = machine.commit()
     with Watch(console, len(tasks)) as watch, closing(run_all(tasks, jobs, watch.started, stopped)) as finished:
-        for task, outcome in finished:
+        for task, made in finished:
+            outcome = replace(made, commit=version)
             cache.put(task, outcome)
             outcomes[task.digest] = outcome
             watch.finished(task, outcome)
