@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from iegp_paper.catalogue import load_experiments
-from iegp_paper.results import Cell, cell_of
+from iegp_paper.cell import Cell, cell_of
 from iegp_paper.task import Task
 from iegp_paper.worker import perform
 

@@ -1,11 +1,14 @@
-"""Error against running time, one point per method."""
+"""Error against running time, one point per method with bars over its seeds."""
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iegp_paper.cell import Cell
 from iegp_paper.experiment import Experiment
 from iegp_paper.figures.panels import colour, label_left, legend, measured, panels
+from iegp_paper.figures.spread import ends_of
 from iegp_paper.results import Cells
 
 
@@ -18,9 +21,7 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
     for axis, data in zip(axes, shown, strict=True):
         for (name, method), cell in cells.items():
             if name == data.name and "error" in cell.scores:
-                at = (cell.scores["seconds"], 100.0 * cell.scores["error"])
-                # Open, so that a method behind another one is still seen.
-                axis.plot(*at, "o", color=colour(method), label=method, markerfacecolor="none", markeredgewidth=1.8)
+                _draw_point(axis, method, cell)
         axis.set_xscale("log")
         # A little beyond both ends, so that the highest point and one at 0 % are whole.
         highest = max(axis.dataLim.y1, 1.0)
@@ -30,3 +31,12 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
     label_left(axes, "nearest-neighbour error (%)")
     legend(figure, axes)
     return figure
+
+
+def _draw_point(axis: Axes, method: str, cell: Cell) -> None:
+    """Draw the medians, with bars over the central 90 % of the seeds."""
+    x, y = cell.scores["seconds"], 100.0 * cell.scores["error"]
+    # Open, so that a method behind another one is still seen.
+    axis.plot(x, y, "o", color=colour(method), label=method, markerfacecolor="none", markeredgewidth=1.8)
+    axis.plot(ends_of(cell, "seconds"), (y, y), color=colour(method), linewidth=1.0)
+    axis.plot((x, x), [100.0 * end for end in ends_of(cell, "error")], color=colour(method), linewidth=1.0)
