@@ -120,7 +120,11 @@ def _finding(rule: Rule, method: str, data: str, cells: Measured) -> Finding:
         return _alone(rule, method, data, own)
     rivals = [name for name in rule.others if _has(cells.get((data, name)), rule.metric, rule.by)]
     absent = [name for name in rule.others if name not in rivals]
-    if rule.by and rivals:
+    if rule.by and absent:
+        return Finding(
+            data, "not measured", f"no {rule.metric} of {_listed(absent)}, which may be the best by {rule.by}"
+        )
+    if rule.by:
         rivals = [min(rivals, key=lambda name: cells[data, name].scores[rule.by])]
     found = [_compared(rule, method, name, own, cells[data, name]) for name in rivals]
     failed = [name for name in (method, *rivals) if cells[data, name].n_failed]

@@ -92,6 +92,10 @@ def test_ratio_compares_with_the_best_by_another_score():
     assert word(kind="ratio", metric="seconds", limit=0.021) == "not confirmed"
 
 
+def test_without_one_of_them_the_best_is_not_known():
+    assert word(kind="ratio", metric="seconds", by="error", limit=9.0, data=["b"]) == "not measured"
+
+
 def test_near_below_and_always():
     assert word(kind="near", limit=0.021, others=["x"]) == "confirmed"
     assert word(kind="near", limit=0.01, others=["x"]) == "not confirmed"

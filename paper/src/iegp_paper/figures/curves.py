@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, label_left, legend, measured, panels
+from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks
 from iegp_paper.figures.spread import draw_spread, spread_of
 from iegp_paper.results import Cells
 
@@ -42,6 +42,7 @@ def _limit(axis: Axes, values: list[float], is_log: bool) -> None:
     low, high = min(values), max(values)
     if is_log and low > 0.0:
         axis.set_yscale("log")
+        plain_log_ticks(axis.yaxis)
         axis.set_ylim(low * 0.8, min(high * 1.2, 3.0))
     else:
         margin = 0.05 * (high - low) or 0.1

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from iegp_paper.cell import Cell
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, label_left, legend, measured, panels
+from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks
 from iegp_paper.figures.spread import ends_of
 from iegp_paper.results import Cells
 
@@ -23,6 +23,7 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
             if name == data.name and "error" in cell.scores:
                 _draw_point(axis, method, cell)
         axis.set_xscale("log")
+        plain_log_ticks(axis.xaxis)
         # A little beyond both ends, so that the highest point and one at 0 % are whole.
         highest = max(axis.dataLim.y1, 1.0)
         axis.set_ylim(-0.04 * highest, 1.06 * highest)

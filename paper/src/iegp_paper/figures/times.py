@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from iegp_paper.cell import Cell
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, measured, panels
+from iegp_paper.figures.panels import colour, measured, panels, plain_log_ticks
 from iegp_paper.figures.spread import ends_of
 from iegp_paper.results import Cells
 
@@ -46,7 +46,9 @@ def _draw(axis: Axes, cells: dict[str, Cell]) -> None:
     axis.grid(axis="y", color="#e4e7ea", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_xscale("log")
-    low, high = min(seconds.values()), max(seconds.values())
+    plain_log_ticks(axis.xaxis)
+    ends = [end for cell in cells.values() for end in ends_of(cell, "seconds")]
+    low, high = min(ends), max(ends)
     # The numbers stand to the right of their dots and need space there.
     ratio = max(high / low, 10.0)
     axis.set_xlim(low / ratio**0.08, high * ratio**0.3)

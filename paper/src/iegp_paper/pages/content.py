@@ -180,7 +180,7 @@ def protocol_table(experiments: Sequence[Experiment]) -> Table:
     """Tabulate what each method learns, how its inputs are scaled and which output is scored."""
     heads = ("experiment", "method", "learns the warm-up rows", "inputs", "scored output")
     lines = [
-        (own.title, method, *(words[key] for key in PROTOCOL))
+        (own.title.partition(":")[0], method, *(words[key] for key in PROTOCOL))
         for own in experiments
         for method, words in own.protocol.items()
     ]
@@ -193,8 +193,8 @@ def summary_table(page: Reproduction) -> Table:
     for section in page.sections:
         counts = Counter(line.verdict.word for line in section.claims if line.group == OF_PAPER)
         if counts:
-            lines.append((section.title, *(str(counts[word] or "–") for word in WORDS), section.lowest))
-    return Table(("experiment", *WORDS, "what was measured"), tuple(lines), 1)
+            lines.append((section.title, section.lowest, *(str(counts[word] or "–") for word in WORDS)))
+    return Table(("experiment", "what was measured", *WORDS), tuple(lines))
 
 
 def summary_words(page: Reproduction) -> str:

@@ -31,7 +31,7 @@ def _about(page: Reproduction) -> str:
 def verdicts(page: Reproduction, group: str) -> str:
     """Tabulate all claims of a group."""
     lines = [
-        (f"[{section.title}](#{_anchor(section.title)})", line.text, line.method, _verdict(section, line), line.cause)
+        (f"[{section.name}](#{_anchor(section.title)})", line.text, line.method, _verdict(section, line), line.cause)
         for section in page.sections
         for line in section.claims
         if line.group == group
