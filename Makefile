@@ -19,7 +19,7 @@ export IEGP_DATA ?= $(wildcard $(abspath ../shared/data))
 export OPENBLAS_NUM_THREADS ?= 1
 export IEGP_SOAK_ROWS ?= 1e7
 
-.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
+.PHONY: run reproduce test compiled test-slow test-faults test-plain test-bounds test-fuzz test-soak test-ray test-oldest dist docs docs-links bench bench-accuracy bench-baselines bench-batch bench-changes bench-forecast bench-labels bench-latent bench-stream bench-numerics bench-own bench-peers bench-ray bench-river bench-scale bench-speed lint format metrics clean
 
 $(READY): pyproject.toml paper/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -106,7 +106,7 @@ test-oldest: $(OLDEST)/.ready  ## what touches dependencies, with the oldest of 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py
 
-bench: bench-speed bench-stream bench-scale bench-accuracy bench-peers bench-baselines bench-changes bench-forecast bench-labels bench-latent bench-river bench-numerics bench-own  ## all benchmark tables
+bench: bench-speed bench-stream bench-scale bench-accuracy bench-batch bench-peers bench-baselines bench-changes bench-forecast bench-labels bench-latent bench-river bench-numerics bench-own  ## all benchmark tables
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
@@ -124,6 +124,9 @@ bench-ray: $(RAY_READY)
 
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
+
+bench-batch: $(BENCH_READY)  ## many later rows in one call, beside a random forest and LightGBM
+	$(BIN)/python benchmarks/batch.py
 
 bench-peers: $(BENCH_READY)  ## the default beside last label, LightGBM and River's regressors
 	$(BIN)/python benchmarks/peers.py

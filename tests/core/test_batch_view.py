@@ -1,8 +1,6 @@
-"""After a fit, many rows are predicted with weights and noise that come from predicting whole parts of it."""
+"""After a fit, many rows are predicted with weights and noise that come from predicting long parts of it."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,13 +28,14 @@ def model(**changes):
 
 
 def parts(n):
-    edges = np.linspace(0, n, 9).astype(int)
-    # The first three are too early to say much.
-    return list(pairwise(edges[3:])), int(edges[1]) // 2
+    """The three parts after the start of each of the last five of eight, and the mean distance of a row from it."""
+    spans = [(int(k * n / 8), int(min(k + 3, 8) * n / 8)) for k in range(3, 8)]
+    rows = [b - a for a, b in spans]
+    return spans, int(np.average(rows, weights=rows) / 2)
 
 
 def by_hand(y, drift_var):
-    """Errors and variances of every part under each expert, predicted by a model that knows the rows before it."""
+    """Errors and variances of later rows under each expert, predicted by a model that knows the rows before a part."""
     cuts, n_steps = parts(len(y))
     found = []
     for number in range(2):

@@ -1,10 +1,10 @@
 """The batch view: weights and noise levels for predicting many rows at once, none of whose labels are known.
 
 After ``fit``, many later rows are often predicted in one call. Weights and noise that follow a stream row by row judge
-predictions one row ahead, and are too confident there. So the rows of a fit are cut into consecutive parts, each part
-is predicted whole from what was known at its start, and weights and noise levels are fitted to these predictions. A
-row of a part is half its length away on average: so far the coefficients drift before a prediction. Lags stay those of
-the part's start.
+predictions one row ahead, and are too confident there. So the rows of a fit are cut into eight consecutive parts, the
+three parts that follow what was known at a part's start are predicted from it (a test set is often a quarter to a third
+as long as the rows of a fit), and weights and noise levels are fitted to these predictions. Before each of them the
+coefficients drift over the mean distance of a row. Lags stay those of the part's start.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from iegp.core.compute.tolerances import (
     LEAST_BATCH_WEIGHT,
     MOST_BATCH_ROWS,
     NOISE_FLOOR,
+    PARTS_AHEAD,
 )
 from iegp.core.ensemble import PassOptions, labels_of, learn_chunks, rows_ahead, score_labels, start
 from iegp.core.expert import noise
@@ -59,12 +60,15 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     if len(x) < LEAST_BATCH or ensemble.rule != STACKING:
         return None
     edges = np.linspace(0, len(x), BATCH_PARTS + 1).astype(int)
-    n_steps, stride = max(1, int(edges[1]) // 2), -(-len(x) // MOST_BATCH_ROWS)
+    ends = edges[np.minimum(np.arange(BATCH_PARTS) + PARTS_AHEAD, BATCH_PARTS)]
+    n_ahead = (ends - edges[:-1])[FIRST_BATCH_PART:]
+    n_steps, stride = max(1, int(n_ahead @ n_ahead / n_ahead.sum() / 2)), -(-int(n_ahead.sum()) // MOST_BATCH_ROWS)
     state, parts = start(ensemble), []
     with one_blas_thread():
         for i, (a, b) in enumerate(pairwise(edges)):
             if i >= FIRST_BATCH_PART:
-                parts.append(_predict_part(ensemble, state, x[a:b:stride], y[a:b:stride], n_steps))
+                rows = slice(a, ends[i], stride)
+                parts.append(_predict_rows(ensemble, state, x[rows], y[rows], n_steps))
             if i < BATCH_PARTS - 1:
                 for _ in learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False)):
                     pass
@@ -76,7 +80,7 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     return BatchView(view.noise_shape, view.noise_scale, np.log(_stacked(scores)), n_steps)
 
 
-def _predict_part(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps: int) -> Workspace:
+def _predict_rows(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps: int) -> Workspace:
     """Predict rows from ``state``, each so many rows ahead; where labels are not Gaussian, score them too."""
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
     rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)

@@ -99,8 +99,9 @@ LONGEST_GAP = 1e9
 TIME_ROUNDING = 4.0
 # Stacked weights move at this rate over the number of rows when these are replayed, at most at the fastest.
 REPLAY_ROWS, FASTEST_REPLAY = 20.0, 0.5
-# Parts of a fit that are predicted whole; fewer rows than the least are too few for it.
-BATCH_PARTS, LEAST_BATCH = 8, 64
+# Parts of a fit, and how many of them are predicted from what is known at the start of one; fewer rows than the least
+# are too few for it.
+BATCH_PARTS, PARTS_AHEAD, LEAST_BATCH = 8, 3, 64
 # Parts before this one are only learned: errors after so few rows say little of those after all of them.
 FIRST_BATCH_PART = 3
 # Of more rows every second, third, ... is predicted. Steps of expectation-maximisation, for weights and noise; after

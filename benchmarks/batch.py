@@ -1,0 +1,104 @@
+"""Many later rows predicted in one call after ``fit``: the default beside its static experts and batch learners.
+
+    IEGP_DATA=folder python benchmarks/batch.py [--rows 8000] [--seeds 1] [--streams air_quality,...] [--no-splits]
+
+Each model is fitted to the first three quarters of the rows and predicts the rest in one call; "shuffled" does the same
+on rows in random order. nMSE is the mean squared error over the variance of the predicted rows, cover the share of
+their labels inside the 95 % interval. The last table has the mean R2 of ``cross_val_score`` over the five parts of
+``TimeSeriesSplit``. No method has lags but the default, which knows the last labels before the predicted rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import machine
+import numpy as np
+from accuracy import available, load
+from lightgbm import LGBMRegressor
+from sklearn.base import RegressorMixin
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import TimeSeriesSplit, cross_val_score
+
+from iegp import IEGPRegressor
+from iegp.datasets import Stream
+from iegp.evaluate.metrics import coverage, nmse
+
+STREAMS = "air_quality,elevators,energy,cadata,etth1"
+METHODS: dict[str, Callable[..., RegressorMixin]] = {
+    "default": IEGPRegressor,
+    "static experts": partial(IEGPRegressor, drift_var=0.0, lags=0),
+    "random forest": partial(RandomForestRegressor, n_estimators=200, n_jobs=1),
+    "LightGBM": partial(LGBMRegressor, n_estimators=200, n_jobs=1, verbose=-1),
+}
+
+
+class Score(NamedTuple):
+    nmse: float
+    cover: float
+
+
+def shuffled(stream: Stream) -> Stream:
+    order = np.random.default_rng(0).permutation(len(stream.y))
+    return replace(stream, X=stream.X[order], y=stream.y[order])
+
+
+def score(model: RegressorMixin, stream: Stream) -> Score:
+    n = len(stream.y) * 3 // 4
+    y = stream.y[n:]
+    model.fit(stream.X[:n], stream.y[:n])
+    if not isinstance(model, IEGPRegressor):
+        return Score(nmse(y, model.predict(stream.X[n:])), np.nan)
+    answer = model.predict_dist(stream.X[n:])
+    return Score(nmse(y, answer.mean), coverage(y, *answer.interval(0.95)))
+
+
+def print_scores(streams: list[Stream], n_seeds: int) -> None:
+    print(f"| nMSE / cover | {' | '.join(METHODS)} |\n|---|{'---:|' * len(METHODS)}")
+    for stream in streams:
+        cells = []
+        for make in METHODS.values():
+            scores = [score(make(random_state=seed), stream) for seed in range(n_seeds)]
+            median = Score(*np.median(scores, axis=0))
+            cells.append(f"{median.nmse:.4f}" + ("" if np.isnan(median.cover) else f" / {median.cover:.1%}"))
+        print(f"| {stream.name} | {' | '.join(cells)} |", flush=True)
+
+
+def print_splits(streams: list[Stream]) -> None:
+    print(f"| mean R2 | {' | '.join(METHODS)} |\n|---|{'---:|' * len(METHODS)}")
+    for stream in streams:
+        means = [
+            cross_val_score(make(random_state=0), stream.X, stream.y, cv=TimeSeriesSplit(5), scoring="r2").mean()
+            for make in METHODS.values()
+        ]
+        print(f"| {stream.name} | {' | '.join(f'{mean:.3f}' for mean in means)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=8000)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--streams", default=STREAMS)
+    parser.add_argument("--no-splits", action="store_true")
+    arguments = parser.parse_args()
+    streams = [load(name).head(arguments.rows) for name in available(arguments.streams.split(","))]
+    print(machine.describe())
+    print(f"\nin order, medians over {arguments.seeds} seeds\n")
+    print_scores(streams, arguments.seeds)
+    print("\nshuffled\n")
+    print_scores([shuffled(stream) for stream in streams], arguments.seeds)
+    if not arguments.no_splits:
+        print("\ncross_val_score, TimeSeriesSplit(5)\n")
+        print_splits(streams)
+
+
+if __name__ == "__main__":
+    main()
