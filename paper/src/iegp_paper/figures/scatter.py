@@ -39,5 +39,7 @@ def _draw_point(axis: Axes, method: str, cell: Cell) -> None:
     x, y = cell.scores["seconds"], 100.0 * cell.scores["error"]
     # Open, so that a method behind another one is still seen.
     axis.plot(x, y, "o", color=colour(method), label=method, markerfacecolor="none", markeredgewidth=1.8)
-    axis.hlines(y, *ends_of(cell, "seconds"), color=colour(method), linewidth=1.0)
-    axis.vlines(x, *(100.0 * end for end in ends_of(cell, "error")), color=colour(method), linewidth=1.0)
+    fast, slow = ends_of(cell, "seconds")
+    low, high = ends_of(cell, "error")
+    axis.hlines(y, fast, slow, colors=colour(method), linewidth=1.0)
+    axis.vlines(x, 100.0 * low, 100.0 * high, colors=colour(method), linewidth=1.0)

@@ -47,8 +47,8 @@ def _draw(axis: Axes, cells: dict[str, Cell]) -> None:
     axis.set_axisbelow(True)
     axis.set_xscale("log")
     plain_log_ticks(axis.xaxis)
-    ends = [end for cell in cells.values() for end in ends_of(cell, "seconds")]
-    low, high = min(ends), max(ends)
+    every = [end for cell in cells.values() for end in ends_of(cell, "seconds")]
+    low, high = min(every), max(every)
     # The numbers stand to the right of their dots and need space there.
     ratio = max(high / low, 10.0)
     axis.set_xlim(low / ratio**0.08, high * ratio**0.3)
