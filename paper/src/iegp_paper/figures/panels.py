@@ -61,9 +61,9 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
     return figure, axes[: len(titles)]
 
 
-def plain_log_ticks(axis: Axis) -> None:
-    """Mark a logarithmic axis at 1, 2 and 5 times the powers of ten, in plain decimals."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
+def plain_log_ticks(axis: Axis, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Mark a logarithmic axis at these multiples of the powers of ten, in plain decimals."""
+    axis.set_major_locator(LogLocator(subs=steps, numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -23,7 +23,8 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
             if name == data.name and "error" in cell.scores:
                 _draw_point(axis, method, cell)
         axis.set_xscale("log")
-        plain_log_ticks(axis.xaxis)
+        # Methods are several powers of ten apart.
+        plain_log_ticks(axis.xaxis, (1.0,))
         # A little beyond both ends, so that the highest point and one at 0 % are whole.
         highest = max(axis.dataLim.y1, 1.0)
         axis.set_ylim(-0.04 * highest, 1.06 * highest)

@@ -152,9 +152,9 @@ def scores_table(experiment: Experiment, cells: Cells, title: str = "") -> Table
 def _line(experiment: Experiment, cell: Cell) -> list[str]:
     runs = f"{cell.n_done}" if cell.n_done == cell.n_runs else f"{cell.n_done} of {cell.n_runs}"
     found = ["all" if cell.rows is None else f"{cell.rows:,}", runs]
-    return found + [
-        with_interval(cell, score) if score in cell.scores else (cell.note or "–") for score in experiment.shows
-    ]
+    # A method that ran and lacks a score cannot have it.
+    missing = cell.note or "–" if not cell.scores else "–"
+    return found + [with_interval(cell, score) if score in cell.scores else missing for score in experiment.shows]
 
 
 def with_interval(cell: Cell, score: str) -> str:

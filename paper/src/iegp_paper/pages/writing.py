@@ -13,7 +13,7 @@ from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction, protocol_table, section_of
 from iegp_paper.pages.html import render_html
 from iegp_paper.pages.markdown import render_markdown
-from iegp_paper.plan import Scale
+from iegp_paper.plan import Scale, all_tasks
 from iegp_paper.provenance import files_of, per_seed_csv
 from iegp_paper.results import Cells, collect
 from iegp_paper.task import Outcome
@@ -58,7 +58,13 @@ def write_pages(
         if image is not None:
             figures[experiment.name] = image
     page = Reproduction(
-        command, date, _in_words(scale), machine.describe(), tuple(sections), protocol_table(experiments)
+        command,
+        date,
+        _in_words(scale),
+        machine.describe(),
+        tuple(sections),
+        protocol_table(experiments),
+        _missing(experiments, scale, outcomes),
     )
     _write(page, figures, places)
     places.runs.mkdir(parents=True, exist_ok=True)
@@ -88,6 +94,16 @@ def _drawn(experiment: Experiment, cells: Cells) -> bytes | None:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     return buffer.getvalue()
+
+
+def _missing(experiments: Sequence[Experiment], scale: Scale, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """Say how many of the planned runs are missing."""
+    planned = all_tasks(experiments, scale)
+    n_missing = sum(task.digest not in outcomes for task in planned)
+    if not n_missing:
+        return ()
+    made = f"{len(planned) - n_missing:,} of {len(planned):,} planned runs are made"
+    return (f"**{made}**; the same command without `--finished` makes the others and writes the page again.",)
 
 
 def _in_words(scale: Scale) -> str:
