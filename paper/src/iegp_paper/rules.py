@@ -4,8 +4,8 @@ A claim is judged once for each method of ``ours``, because the paper writes "(D
 data sets the method is compared with every one of ``others``, seed by seed, and the median of the differences (or
 ratios) has a 95 % interval. If the whole interval is on the claim's side the claim is *confirmed* there, if the whole
 of it is on the other side *not confirmed*, else *too close to call*. The claim as a whole is refuted by one comparison
-that is not confirmed, and confirmed only if all are. Of fewer than six pairs the range stands for the interval. A
-competitor without a score, or with runs that failed, leaves a claim unproven: *not measured*.
+that is not confirmed, and confirmed only if all are. Of fewer than six pairs the range stands for the interval; one
+pair decides nothing. A competitor without a score, or with runs that failed, leaves a claim unproven: *not measured*.
 
 ==========  ============================================================================================
 ``lowest``  the difference of ``metric`` to each of ``others`` is below zero; with ``slack``, below
@@ -185,12 +185,16 @@ def _curve(rule: Rule, method: str, data: str, own: Cell) -> Finding:
 
 def _side(found: Interval, limit: float, strict: bool = False) -> Word:
     """Say on which side of the limit the interval lies; ``strict`` counts the limit itself as neither."""
+    if found.n == 1:
+        return "too close to call"
     if found.high < limit or (found.high == limit and not strict):
         return "confirmed"
     return "not confirmed" if found.low > limit else "too close to call"
 
 
 def _inside(found: Interval, limit: float) -> Word:
+    if found.n == 1:
+        return "too close to call"
     if -limit <= found.low and found.high <= limit:
         return "confirmed"
     return "not confirmed" if found.low > limit or found.high < -limit else "too close to call"

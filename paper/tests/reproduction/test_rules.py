@@ -73,6 +73,7 @@ def test_only_seeds_of_both_are_compared():
 def test_one_pair_has_no_interval_and_says_so():
     cells = {("d", "A"): cell(m=[1.0]), ("d", "X"): cell(m=[2.0])}
     verdict = judge(Rule("lowest", "m", ("d",), ("A",), ("X",)), "A", cells)
+    assert verdict.word == "too close to call"
     assert "one seed, no interval" in verdict.findings[0].words
 
 
@@ -180,9 +181,9 @@ def test_competitors_that_all_diverged_prove_nothing():
 
 def test_runs_that_failed_are_named_and_leave_the_claim_unproven():
     rule = Rule("lowest", "m", ("d",), ("A",), ("X",))
-    cells = {("d", "A"): cell(n_missing=2, status="timeout", m=[1.0]), ("d", "X"): cell(m=[2.0])}
+    cells = {("d", "A"): cell(n_missing=2, status="timeout", m=[1.0] * 2), ("d", "X"): cell(m=[2.0] * 2)}
     verdict = judge(rule, "A", cells)
     assert verdict.word == "not measured"
-    assert "A: 1 of 3 runs" in verdict.findings[0].words
+    assert "A: 2 of 4 runs" in verdict.findings[0].words
     # Runs that were not made yet could have come out either way.
-    assert judge(rule, "A", cells | {("d", "A"): cell(n_missing=2, m=[1.0])}).word == "confirmed"
+    assert judge(rule, "A", cells | {("d", "A"): cell(n_missing=2, m=[1.0] * 2)}).word == "confirmed"
