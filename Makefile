@@ -56,8 +56,8 @@ run: $(READY)  ## `iegp demo`: bike rentals and a robot arm through the default 
 	$(BIN)/python -m iegp demo
 
 # For instance: make reproduce OPTIONS="nmse time --runs 11"
-reproduce: $(BENCH_READY)  ## the paper's tables and figures with its competitors, in results/; minutes with OPTIONS=--quick
-	$(BIN)/iegp-paper $(OPTIONS)
+reproduce: $(BENCH_READY)  ## the paper's tables and figures: docs/results.md, paper/results/; with OPTIONS=--quick minutes, and in results/ only
+	$(BIN)/iegp-paper $(or $(OPTIONS),--publish .)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -22,6 +22,12 @@ def reproduce(
     jobs: Annotated[int, Given(help="Runs at a time, one core each.")] = 2,
     quick: Annotated[bool, Given("--quick", help="Shortened streams, few seeds: minutes instead of hours.")] = False,
     out: Annotated[str, Given("--out", "-o", help="Folder for pages, figures and finished runs.")] = "results",
+    publish: Annotated[
+        str | None, Given(help="A checkout of this repository: write its docs/results.md, figures and CSV files.")
+    ] = None,
+    finished: Annotated[
+        bool, Given("--finished", help="Make no runs: write the pages from those in the cache.")
+    ] = False,
     show_list: Annotated[bool, Given("--list", help="List the experiments.")] = False,
     experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
 ) -> None:
@@ -37,10 +43,12 @@ def reproduce(
       iegp-paper --quick
 
       iegp-paper nmse time --runs 11 --jobs 4 --out results
+
+      iegp-paper --publish .
     """
     from iegp_paper.command import reproduce as run
 
-    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments))
+    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, finished))
 
 
 def main() -> None:

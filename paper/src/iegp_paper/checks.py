@@ -11,23 +11,25 @@ from iegp_paper.rules import Rule, rule_from
 from iegp_paper.worker import KINDS
 
 # Names of ``figures``, which is not imported because it needs matplotlib; a test keeps the two equal.
-FIGURES = ("average", "band", "curves", "maps", "regret", "scatter", "times")
+FIGURES = ("average", "band", "curves", "maps", "parts", "regret", "scatter", "times")
 
 TEXT, LIST, TABLE, COUNT, NUMBER = "a text", "a list", "a table", "a whole number above 0", "a number"
 EXPERIMENT = {
-    **dict.fromkeys(("title", "kind", "paper", "metric", "figure", "note", "same_runs_as"), TEXT),
-    **dict.fromkeys(("data", "methods", "shows", "claim"), LIST),
+    **dict.fromkeys(("title", "kind", "paper", "metric", "figure", "note", "same_runs_as", "sensitivity_of"), TEXT),
+    **dict.fromkeys(("data", "methods", "shows", "claim", "extra"), LIST),
     **dict.fromkeys(("runs", "quick_runs"), COUNT),
     **dict.fromkeys(("seconds", "quick_seconds"), NUMBER),
-    **dict.fromkeys(("runs_of", "settings", "quick_settings", "options", "quick_options"), TABLE),
+    **dict.fromkeys(("runs_of", "settings", "quick_settings", "options", "quick_options", "protocol"), TABLE),
 }
 DATA = {
     **dict.fromkeys(("name", "title"), TEXT),
     **dict.fromkeys(("rows", "quick_rows"), COUNT),
     **dict.fromkeys(("methods", "quick_methods"), LIST),
-    "paper": TABLE,
+    **dict.fromkeys(("paper", "runs_of"), TABLE),
 }
-CLAIM = {"text": TEXT, "rule": TABLE}
+CLAIM = {**dict.fromkeys(("text", "cause", "why"), TEXT), "rule": TABLE}
+PROTOCOL = ("learns", "inputs", "scored")
+CAUSES = {"paper": "the paper", "competitor": "a competitor's setting", "ours": "ours", "unknown": "not known"}
 RULE_TYPES = {
     **dict.fromkeys(("kind", "metric", "by"), TEXT),
     **dict.fromkeys(("data", "ours", "others"), LIST),
@@ -46,6 +48,9 @@ def check_keys(file: str, table: Mapping[str, Any]) -> None:
         _check(file, "[[claim]]", claim, CLAIM, needs=("text", "rule"))
         _check(file, f"the rule of {claim['text']!r}", claim["rule"], RULE, needs=RULE_NEEDS)
         _check_rule(file, claim["rule"])
+        _check_known(file, f"the cause of {claim['text']!r}:", [claim["cause"]] if "cause" in claim else [], CAUSES)
+    for method, words in table.get("protocol", {}).items():
+        _check(file, f"the protocol of {method}", words, dict.fromkeys(PROTOCOL, TEXT), needs=PROTOCOL)
 
 
 def check_names(file: str, table: Mapping[str, Any]) -> None:
@@ -59,7 +64,8 @@ def check_names(file: str, table: Mapping[str, Any]) -> None:
     for entry in table["data"]:
         for key in ("methods", "quick_methods"):
             _check_known(file, f"{key} of data {entry['name']!r}:", entry.get(key, ()), table["methods"])
-    for key in ("runs_of", "settings", "quick_settings"):
+        _check_known(file, f"runs_of of data {entry['name']!r}:", entry.get("runs_of", {}), table["methods"])
+    for key in ("runs_of", "settings", "quick_settings", "protocol", "extra"):
         _check_known(file, f"{key}: method", table.get(key, {}), table["methods"])
     for claim in table.get("claim", ()):
         rule, words = claim["rule"], f"the rule of {claim['text']!r}:"

@@ -29,6 +29,8 @@ def reproduce(
     out: str,
     show_list: bool,
     experiments: str | None,
+    publish: str | None = None,
+    finished: bool = False,
 ) -> int:
     """Run a reproduction and return the exit code."""
     known = load_experiments(None if experiments is None else Path(experiments))
@@ -37,6 +39,10 @@ def reproduce(
         raise UsageError(f"--runs {runs} leaves nothing to run; give at least 1")
     if jobs < 1:
         raise UsageError(f"--jobs {jobs}: give the number of runs at a time, at least 1")
+    if publish is not None and not (Path(publish) / "docs").is_dir():
+        raise UsageError(f"--publish {publish} has no folder docs; name the root of a checkout")
+    if publish is not None and (quick or names or runs is not None):
+        raise UsageError("--publish writes the whole page; leave out --quick, --runs and names of experiments")
     if show_list:
         _show_list(list(known.values()), scale)
         return 0
@@ -55,6 +61,8 @@ def reproduce(
             say,
             command=command,
             date=f"{date.today():%Y-%m-%d}",
+            published=None if publish is None else Path(publish),
+            finished=finished,
             stopped=stop,
         )
         code = stop.exit_code
@@ -62,7 +70,8 @@ def reproduce(
         say.print("Stopped; the same command resumes with what is missing")
         return code
     _show_verdicts(page)
-    say.print(f"Pages: {folder / 'results.md'}, {folder / 'results.html'}")
+    markdown = folder / "results.md" if publish is None else Path(publish) / "docs" / "results.md"
+    say.print(f"Pages: {markdown}, {folder / 'results.html'}")
     if counts.done == 0:
         say.print("No run succeeded, so nothing was judged; the lines above and the tables of the pages say why")
         return 1
@@ -81,9 +90,9 @@ def _show_list(experiments: list[Experiment], scale: Scale) -> None:
 
 def _show_verdicts(page: Reproduction) -> None:
     table = Table(title="Verdicts on the paper's claims")
-    for head in ("experiment", "claim", "verdict"):
+    for head in ("experiment", "claim", "method", "verdict"):
         table.add_column(head)
     for section in page.sections:
-        for text, _, verdict in section.claims:
-            table.add_row(section.name, text, verdict.word)
+        for line in section.claims:
+            table.add_row(section.name, line.text, line.method, line.verdict.word)
     Console(file=sys.stdout).print(table)

@@ -22,6 +22,8 @@ class Data:
     methods: tuple[str, ...] | None = None
     """Those that can take it; None is all of the experiment."""
     quick_methods: tuple[str, ...] | None = None
+    runs_of: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of runs of methods that take long here, in place of those of the experiment."""
     paper: Mapping[str, Any] = field(default_factory=dict)
     """What the paper's table says of it."""
 
@@ -32,6 +34,10 @@ class Claim:
 
     text: str
     rule: Rule
+    cause: str = ""
+    """Of a verdict other than confirmed: a key of ``CAUSES``; empty if not examined."""
+    why: str = ""
+    """That cause in words."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Experiment:
     figure: str
     data: tuple[Data, ...]
     methods: tuple[str, ...]
+    extra: tuple[str, ...]
+    """Methods that the paper does not have; they get tables of their own."""
     claims: tuple[Claim, ...]
     runs: int
     quick_runs: int
@@ -63,7 +71,11 @@ class Experiment:
     quick_settings: Mapping[str, Mapping[str, Any]]
     options: Mapping[str, Any]
     quick_options: Mapping[str, Any]
+    protocol: Mapping[str, Mapping[str, str]]
+    """Of methods: what they learn, how inputs are scaled, which output is scored."""
     note: str = ""
+    sensitivity_of: str = ""
+    """The experiment that this one repeats with other choices; its claims are then not counted as the paper's."""
 
 
 def experiment_from(
@@ -80,6 +92,8 @@ def experiment_from(
     if missing:
         raise InputError(f"{file} does not say {', '.join(missing)}; add it")
     check_names(file, merged)
+    if merged.get("sensitivity_of", name) not in {name, *others}:
+        raise InputError(f"{file}: sensitivity_of = {merged['sensitivity_of']!r} is no experiment of this folder")
     return Experiment(
         name=name,
         title=merged["title"],
@@ -90,7 +104,8 @@ def experiment_from(
         figure=merged.get("figure", ""),
         data=tuple(_data(entry) for entry in merged["data"]),
         methods=tuple(merged["methods"]),
-        claims=tuple(Claim(claim["text"], rule_from(claim["rule"])) for claim in merged.get("claim", ())),
+        extra=tuple(merged.get("extra", ())),
+        claims=tuple(Claim(**claim | {"rule": rule_from(claim["rule"])}) for claim in merged.get("claim", ())),
         runs=int(merged.get("runs", 3)),
         quick_runs=int(merged.get("quick_runs", 1)),
         runs_of=dict(merged.get("runs_of", {})),
@@ -100,7 +115,9 @@ def experiment_from(
         quick_settings=dict(merged.get("quick_settings", {})),
         options=dict(merged.get("options", {})),
         quick_options=dict(merged.get("quick_options", {})),
+        protocol=dict(merged.get("protocol", {})),
         note=merged.get("note", ""),
+        sensitivity_of=merged.get("sensitivity_of", ""),
     )
 
 
@@ -110,7 +127,7 @@ def _merged(file: str, table: Mapping[str, Any], others: Mapping[str, Mapping[st
         return dict(table)
     if same not in others:
         raise InputError(f"{file} has the runs of {same!r}, which is no experiment; use one of {', '.join(others)}")
-    own = {"title", "paper", "shows", "figure", "claim", "note"}
+    own = {"title", "paper", "shows", "figure", "claim", "note", "protocol", "sensitivity_of"}
     shared = {key: value for key, value in others[same].items() if key not in own}
     return shared | dict(table)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -39,6 +40,18 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def commit() -> str:
+    """Return the commit of the code that runs, with ``+`` if tracked files differ from it; empty outside a checkout."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        name = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)
+        # Sources alone: pages and results may change while runs are made.
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/src", ":/paper/src"], check=False)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return name.stdout.strip() + ("+" if changed.returncode else "")
 
 
 def describe() -> dict[str, str]:

@@ -18,12 +18,12 @@ class Scale:
     runs: int | None = None
 
 
-def runs_of(experiment: Experiment, method: str, scale: Scale) -> int:
-    """Return the number of seeds of a method. A number that was requested holds for all methods."""
+def runs_of(experiment: Experiment, data: Data, method: str, scale: Scale) -> int:
+    """Return the number of seeds of a method on a data set. A number that was requested holds for all methods."""
     if scale.runs is not None:
         return scale.runs
     usual = experiment.quick_runs if scale.quick else experiment.runs
-    return min(usual, experiment.runs_of.get(method, usual))
+    return min(usual, data.runs_of.get(method, experiment.runs_of.get(method, usual)))
 
 
 def rows_of(data: Data, scale: Scale) -> int | None:
@@ -55,7 +55,7 @@ def tasks_of(experiment: Experiment, scale: Scale) -> dict[tuple[str, str], list
                     options=options,
                     seconds=experiment.quick_seconds if scale.quick else experiment.seconds,
                 )
-                for seed in range(runs_of(experiment, method, scale))
+                for seed in range(runs_of(experiment, data, method, scale))
             ]
     return tasks
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
+from iegp_paper import machine
 from iegp_paper.cache import Cache
 from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction
@@ -37,20 +38,25 @@ def reproduce(
     *,
     command: str,
     date: str,
+    published: Path | None = None,
+    finished: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[Reproduction | None, Counts]:
-    """Run what is not in the cache yet, then write the pages; return None instead of them if it was stopped."""
+    """Run what is not in the cache yet, unless ``finished``, then write the pages, also into ``published``.
+
+    Return None instead of them if it was stopped.
+    """
     cache = Cache(out / "cache")
     tasks = all_tasks(experiments, scale)
     outcomes = {task.digest: outcome for task in tasks if (outcome := cache.get(task)) is not None}
-    missing = [task for task in tasks if task.digest not in outcomes]
+    missing = [] if finished else [task for task in tasks if task.digest not in outcomes]
     cached = len(outcomes)
     console.print(f"{len(tasks)} runs: {cached} in the cache, {len(missing)} to make", highlight=False)
     _run(missing, jobs, cache, outcomes, console, stopped)
     counts = Counts(cached, len(missing), sum(outcome.status == "done" for outcome in outcomes.values()))
     if stopped():
         return None, counts
-    return write_pages(out, experiments, scale, outcomes, command, date), counts
+    return write_pages(out, experiments, scale, outcomes, command, date, published), counts
 
 
 def _run(
@@ -61,8 +67,10 @@ def _run(
     console: Console,
     stopped: Callable[[], bool],
 ) -> None:
+    version = machine.commit()
     with Watch(console, len(tasks)) as watch, closing(run_all(tasks, jobs, watch.started, stopped)) as finished:
-        for task, outcome in finished:
+        for task, made in finished:
+            outcome = replace(made, commit=version)
             cache.put(task, outcome)
             outcomes[task.digest] = outcome
             watch.finished(task, outcome)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 Status = Literal["done", "timeout", "failed", "missing"]
 
 # Raised whenever a run would measure something else under the same settings, so that older results are not used.
-MEASURE = 3
+MEASURE = 4
 
 
 @dataclass(frozen=True)
@@ -57,3 +57,5 @@ class Outcome:
     note: str = ""
     limit: float = 0.0
     """Of a timeout: how long the run was given."""
+    commit: str = ""
+    """Of the repository, when the run was made."""

@@ -264,3 +264,14 @@ def test_a_batch_that_cannot_be_learned_is_left_out(monkeypatch):
         with pytest.raises(InputError, match="left out"):
             model.partial_fit(X[30:60], y[30:60])
     assert np.isfinite(model.prequential(X[60:], y[60:]).mean).all()
+
+
+def test_without_its_warmup_only_hyperparameters_are_kept():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, size=(120, 1))
+    y = np.sin(2.0 * x[:, 0])
+    settings = {"n_inducing": 10, "n_steps": 20, "random_state": 0}
+    kept, left = (SSGP(**settings, keep_warmup=own).warm_up(x, y) for own in (True, False))
+    assert np.abs(kept.predict(x) - y).max() < 0.2
+    np.testing.assert_allclose(left.predict(x), y.mean())
+    assert left.prequential(x, y).mean.shape == (120,)

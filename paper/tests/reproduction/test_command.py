@@ -68,7 +68,8 @@ def test_both_pages_have_every_section_figure_claim_and_the_machine(reproduced):
         "Thirty points",
         "A stream",
         "Times",
-        "Verdicts",
+        "Summary",
+        "Protocol",
         "Machine",
         "IE-GP has the lower nMSE.",
         "processor",
@@ -83,8 +84,48 @@ def test_both_pages_have_every_section_figure_claim_and_the_machine(reproduced):
     assert "http" not in html.replace("http-equiv", "")
     assert "Diabetes &lt;1&gt;" in html
     assert "iegp-paper --quick" in markdown
-    assert "| Diabetes <1> | IE-GP | 200 | 1 of 1 |" in markdown
-    assert "*Bands have no width.* — **not confirmed**" in markdown
+    assert "| Diabetes <1> | IE-GP | 200 | 1 |" in markdown
+    assert "*Bands have no width.* IE-GP: **not confirmed**" in markdown
+    assert "Cause: a competitor's setting. Nothing has no width." in markdown
+    assert "Cause: a competitor&#x27;s setting. Nothing has no width." in html
+
+
+def test_the_summary_counts_claims_of_the_paper_and_default_models_have_their_own_table(reproduced):
+    folder, _, _ = reproduced
+    markdown = (folder / "out" / "results.md").read_text("utf-8")
+    before, _, after = markdown.partition("## All claims")
+    assert "3 claims of the paper, counted once for each method that they name" in before
+    assert "| Thirty points |  | 1 | – | 1 | – |" in before
+    assert "**Models of this library that the paper does not have**" not in after
+    assert "| Thirty points | IE-GP | hyperparameters only | as drawn | interval |" in after
+
+
+def test_every_seed_is_in_a_csv_file_with_its_commit(reproduced):
+    folder, _, _ = reproduced
+    points = (folder / "out" / "runs" / "points.csv").read_text("utf-8").splitlines()
+    assert points[0].startswith("data,method,rows,seed,status,width near points")
+    assert [line.split(",")[:5] for line in points[1:]] == [["sines", "IE-GP", "30", str(s), "done"] for s in range(4)]
+    assert not (folder / "out" / "runs" / "times.csv").exists()
+    markdown = (folder / "out" / "results.md").read_text("utf-8")
+    assert "Command `iegp-paper times`" in markdown
+    assert "every seed in `runs/stream.csv`" in markdown
+
+
+def test_the_page_can_be_written_again_from_finished_runs_into_a_checkout(reproduced, tmp_path):
+    folder, _, _ = reproduced
+    with pytest.raises(InputError, match="no folder docs"):
+        reproduce([], None, 1, False, str(folder / "out"), False, str(folder / "experiments"), str(tmp_path), True)
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(InputError, match="whole page"):
+        reproduce([], 3, 1, False, str(folder / "out"), False, str(folder / "experiments"), str(tmp_path), True)
+    given = ([], None, 1, False, str(folder / "out"), False, str(folder / "experiments"), str(tmp_path), True)
+    assert reproduce(*given) == 0
+    page = (tmp_path / "docs" / "results.md").read_text("utf-8")
+    assert "(images/results/points.png)" in page
+    assert (tmp_path / "docs" / "images" / "results" / "points.png").exists()
+    # Of six runs the quick reproduction made four, and none is made here.
+    assert "| two sines | IE-GP | 30 | 4 of 6 |" in page
+    assert len((tmp_path / "paper" / "results" / "points.csv").read_text("utf-8").splitlines()) == 5
 
 
 def test_a_second_run_makes_nothing_again(reproduced):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from iegp_paper.catalogue import load_experiments
-from iegp_paper.results import Cell, cell_of
-from iegp_paper.task import Task
+from iegp_paper.cell import Cell, cell_of
+from iegp_paper.task import Outcome, Task
 from iegp_paper.worker import perform
 
 pytest.importorskip("matplotlib", reason="the plot extra is not installed")
@@ -57,6 +57,30 @@ def test_points_at_zero_error_are_whole_and_none_hides_another():
     (axis,) = draw(experiment("maps"), cells).axes
     assert axis.get_ylim()[0] < 0.0
     assert {line.get_markerfacecolor() for line in axis.lines} == {"none"}
+
+
+def runs(*values):
+    outcomes = [Outcome("done", {"nMSE": 0.5}, {"nMSE": {"row": [1, 10], "value": [1.0, v]}}) for v in values]
+    return cell_of([Task("regression", "sarcos", "IE-GP", seed) for seed in range(len(values))], outcomes, "nMSE")
+
+
+def test_curves_are_medians_in_the_band_of_the_seeds():
+    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
+    (axis,) = draw(experiment("nmse"), {("sarcos", "IE-GP"): runs(*values)}).axes
+    assert axis.lines[0].get_ydata().tolist() == [1.0, pytest.approx(0.6)]
+    band = axis.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(0.15)
+    assert band.max() == pytest.approx(1.05)
+
+
+def test_regret_is_a_mean_in_its_interval():
+    sizes = [100, 200, 400, 800]
+    outcomes = [Outcome("done", {"average": 1.0}, {"size": sizes, "average": [float(seed)] * 4}) for seed in range(9)]
+    cell = cell_of([Task("k", "d", "m", seed) for seed in range(9)], outcomes, "average")
+    (axis,) = draw(experiment("switching-regret"), {("two_processes", "SIE-GP"): cell}).axes
+    assert axis.lines[0].get_ydata().tolist() == [4.0] * 4
+    band = axis.collections[0].get_paths()[0].vertices[:, 1]
+    assert 1.0 < band.min() < 4.0 < band.max() < 7.0
 
 
 def test_bands_say_whose_points_they_show():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from dataclasses import replace
 
 import pytest
+from iegp_paper import machine
 from iegp_paper.cache import Cache
 from iegp_paper.catalogue import chosen, load_experiments
+from iegp_paper.cell import cell_of
 from iegp_paper.plan import Scale, all_tasks, runs_of, tasks_of
 from iegp_paper.pool import run_all
-from iegp_paper.results import cell_of
-from iegp_paper.runs.static_regret import growth
+from iegp_paper.runs.support import base_name
 from iegp_paper.task import Outcome, Task
 from iegp_paper.worker import KINDS, perform, runner_of
 from reproduction.tiny import write_experiments
@@ -92,8 +94,10 @@ def test_quick_runs_have_fewer_rows(tmp_path):
 
 def test_slow_methods_have_fewer_runs_unless_told():
     nmse = load_experiments()["nmse"]
-    assert runs_of(nmse, "SSGP", Scale()) < runs_of(nmse, "IE-GP", Scale())
-    assert runs_of(nmse, "SSGP", Scale(runs=101)) == 101
+    air, sarcos = (next(own for own in nmse.data if own.name == name) for name in ("air_quality", "sarcos"))
+    assert runs_of(nmse, sarcos, "SSGP", Scale()) < runs_of(nmse, air, "SSGP", Scale())
+    assert runs_of(nmse, air, "SSGP", Scale()) < runs_of(nmse, air, "IE-GP", Scale()) == 101
+    assert runs_of(nmse, air, "SSGP", Scale(runs=101)) == 101
 
 
 def test_unknown_names_are_met_with_the_nearest():
@@ -113,7 +117,7 @@ def test_every_experiment_of_the_package_names_methods_and_data_that_exist():
         assert set(own.runs_of) | set(own.settings) | set(own.quick_settings) <= set(own.methods), own.name
         if own.kind in ("regression", "classification"):
             module = __import__(f"iegp_paper.runs.{own.kind}", fromlist=["METHODS"])
-            assert set(own.methods) <= set(module.METHODS)
+            assert {base_name(method) for method in own.methods} <= set(module.METHODS)
 
 
 def test_whatever_goes_wrong_is_an_outcome():
@@ -132,28 +136,43 @@ def test_a_run_that_takes_too_long_is_killed_and_said_so():
     assert (outcome.status, outcome.limit) == ("timeout", 4.0)
 
 
-def test_the_median_run_is_reported():
+def cell(outcomes, metric="nMSE"):
+    return cell_of([replace(TASK, seed=seed) for seed in range(len(outcomes))], outcomes, metric)
+
+
+def test_every_score_has_its_own_median_and_lines_are_of_the_median_run():
     outcomes = [Outcome("done", {"nMSE": n, "seconds": s}, {"l": [n]}) for n, s in ((3.0, 1.0), (1.0, 5.0), (2.0, 9.0))]
-    cell = cell_of([TASK] * 4, [*outcomes, Outcome("timeout", note="not done after 4 s")], "nMSE")
-    assert (cell.scores["nMSE"], cell.lowest, cell.highest, cell.lines["l"]) == (2.0, 1.0, 3.0, [2.0])
-    assert cell.scores["seconds"] == 5.0
-    assert (cell.n_done, cell.n_runs) == (3, 4)
-    assert "not done after 4 s" in cell.note
-
-
-def test_growth_tells_log_from_linear():
-    sizes = [100, 200, 400, 800, 1600]
-    assert growth(sizes, [5.0 * len(str(bin(n))) for n in sizes]) < 1.2
-    assert growth(sizes, [float(n) for n in sizes]) > 4.0
-    assert growth(sizes, [1.0, 1.0, 1.0, 1.0, -1.0]) == 0.0
-    assert growth(sizes, [1.0, 0.0, 1.0, 1.0, 1.0]) == float("inf")
+    own = cell([*outcomes, Outcome("timeout", note="not done after 4 s")])
+    assert dict(own.scores) == {"nMSE": 2.0, "seconds": 5.0}
+    assert (own.intervals["nMSE"].low, own.intervals["nMSE"].high) == (1.0, 3.0)
+    assert (own.lines["l"], own.run) == ([2.0], 3)
+    assert [run["l"] for run in own.runs] == [[3.0], [1.0], [2.0]]
+    assert own.values["seconds"] == {0: 1.0, 1: 5.0, 2: 9.0}
+    assert (own.n_done, own.n_runs, own.n_failed) == (3, 4, 1)
+    assert "not done after 4 s" in own.note
 
 
 def test_a_run_that_diverged_is_the_worst_of_its_cell():
     for values, middle in (([1.0, math.nan, 3.0, 2.0, 0.0], 2.0), ([3.0, math.nan, 1.0], 3.0)):
-        cell = cell_of([TASK] * len(values), [Outcome("done", {"nMSE": value}) for value in values], "nMSE")
-        assert cell.scores["nMSE"] == middle
-        assert (cell.lowest, cell.highest) == (min(v for v in values if v == v), math.inf)
+        own = cell([Outcome("done", {"nMSE": value}) for value in values])
+        assert own.scores["nMSE"] == middle
+        assert own.intervals["nMSE"].high == math.inf
+
+
+def test_the_commit_of_a_run_is_kept_with_it(tmp_path):
+    made = [Outcome("done", {"nMSE": 1.0}, commit=name) for name in ("abc", "abc", "def")] + [DONE]
+    cache = Cache(tmp_path)
+    cache.put(TASK, made[0])
+    assert cache.get(TASK) == made[0]
+    assert cell(made).commits == {"abc": 2, "def": 1, "not recorded": 1}
+    assert re.fullmatch(r"([0-9a-f]{10}\+?)?", machine.commit())
+
+
+def test_variants_of_a_method_have_its_settings_and_a_remark():
+    assert base_name("IE-GP (min-max global)") == "IE-GP"
+    for own in load_experiments().values():
+        for method in own.methods:
+            assert method == base_name(method) or own.sensitivity_of, (own.name, method)
 
 
 @pytest.mark.parametrize("outcome", [{"scores": None}, {"scores": {"nMSE": "low"}}, {"scores": {}}, {"limit": "long"}])

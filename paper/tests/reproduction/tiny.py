@@ -27,6 +27,13 @@ rule = { kind = "below", metric = "width ratio", limit = 0.5, data = ["sines"], 
 [[claim]]
 text = "Bands have no width."
 rule = { kind = "below", metric = "width near points", limit = 0.0, data = ["sines"], ours = ["IE-GP"] }
+cause = "competitor"
+why = "Nothing has no width."
+
+[protocol.IE-GP]
+learns = "hyperparameters only"
+inputs = "as drawn"
+scored = "interval"
 """
 
 STREAM = """

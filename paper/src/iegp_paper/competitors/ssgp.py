@@ -42,6 +42,8 @@ class SSGP(RegressionBaseline, StreamingSparse):
         Rows that set the scaling and are learned as the first batch: the initial model of the IE-GP paper.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
+    keep_warmup : bool, default=True
+        Whether the posterior of the warm-up rows is kept; without it only their hyperparameters are.
     random_state : int or None
         Which rows become inducing points.
     """
@@ -57,6 +59,7 @@ class SSGP(RegressionBaseline, StreamingSparse):
         jitter: float = 1e-6,
         warmup: int = 1000,
         standardize: bool = True,
+        keep_warmup: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.batch_size = batch_size
@@ -67,6 +70,7 @@ class SSGP(RegressionBaseline, StreamingSparse):
         self.jitter = jitter
         self.warmup = warmup
         self.standardize = standardize
+        self.keep_warmup = keep_warmup
         self.random_state = random_state
 
     def _absorb(self, points: Any, x: Any, y: Any) -> None:

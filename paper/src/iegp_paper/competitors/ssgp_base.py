@@ -27,6 +27,7 @@ class StreamingSparse(Baseline):
     n_steps: int
     keep_share: float
     jitter: float
+    keep_warmup: bool
     random_state: int | None
     # The warm-up is learned as the first batch.
     learn_warmup = False
@@ -51,6 +52,8 @@ class StreamingSparse(Baseline):
         self._batch_x, self._batch_y = x[:0], y[:0]
         if len(x):
             self._learn_batch(x, y)
+        if not self.keep_warmup:
+            self._memory = self._posterior = None
 
     def _step(self, x: Float, y: Float) -> Expected:
         seen = []

@@ -35,6 +35,7 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
         jitter: float = 1e-6,
         warmup: int = 1000,
         standardize: bool = True,
+        keep_warmup: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.batch_size = batch_size
@@ -45,6 +46,7 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
         self.jitter = jitter
         self.warmup = warmup
         self.standardize = standardize
+        self.keep_warmup = keep_warmup
         self.random_state = random_state
 
     def _absorb(self, points: Any, x: Any, y: Any) -> None:

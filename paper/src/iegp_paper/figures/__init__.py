@@ -11,7 +11,7 @@ from iegp_paper.experiment import Experiment
 from iegp_paper.figures.band import band
 from iegp_paper.figures.curves import curves
 from iegp_paper.figures.maps import maps
-from iegp_paper.figures.regret import average, regret
+from iegp_paper.figures.regret import average, parts, regret
 from iegp_paper.figures.scatter import scatter
 from iegp_paper.figures.times import times
 from iegp_paper.results import Cells
@@ -21,6 +21,7 @@ SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
     "band": band,
     "curves": curves,
     "maps": maps,
+    "parts": parts,
     "regret": regret,
     "scatter": scatter,
     "times": times,

@@ -1,4 +1,4 @@
-"""A score over the rows so far, one line per method."""
+"""A score over the rows so far, one line per method in the band of its seeds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, label_left, legend, measured, panels
+from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks
+from iegp_paper.figures.spread import draw_spread, spread_of
 from iegp_paper.results import Cells
 
 
 def curves(experiment: Experiment, cells: Cells) -> Figure | None:
-    """Draw the first score of the experiment over the rows: the median run of each method."""
+    """Draw the first score of the experiment over the rows; models that the paper does not have are dashed."""
     score = experiment.shows[0]
     shown = measured(experiment, cells, score)
     if not shown:
@@ -21,12 +22,13 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
         ends, warmup = [], 0
         for (name, method), cell in cells.items():
             if name == data.name and score in cell.lines:
-                line: dict[str, list[float]] = cell.lines[score]
                 # The first row that counts comes after those of the warm-up.
-                warmup = int(line["row"][0]) - 1
-                rows = [row - warmup for row in line["row"]]
-                axis.plot(rows, line["value"], color=colour(method), label=method, linewidth=1.3)
-                ends += line["value"][len(line["value"]) // 10 :]
+                warmup = int(cell.lines[score]["row"][0]) - 1
+                rows = [row - warmup for row in cell.lines[score]["row"]]
+                spread = spread_of(cell, lambda line: line["value"], score)
+                style = "--" if method in experiment.extra else "-"
+                draw_spread(axis, rows, spread, colour(method), method, style)
+                ends += spread.middle[len(rows) // 10 :].tolist()
         # The first values of a running mean vary widely; the axis is fitted to what follows.
         if ends:
             _limit(axis, ends, is_log=score == "nMSE")
@@ -40,6 +42,7 @@ def _limit(axis: Axes, values: list[float], is_log: bool) -> None:
     low, high = min(values), max(values)
     if is_log and low > 0.0:
         axis.set_yscale("log")
+        plain_log_ticks(axis.yaxis)
         axis.set_ylim(low * 0.8, min(high * 1.2, 3.0))
     else:
         margin = 0.05 * (high - low) or 0.1

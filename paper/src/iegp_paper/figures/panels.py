@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from iegp_paper.experiment import Data, Experiment
 from iegp_paper.results import Cells
@@ -57,6 +59,13 @@ def panels(titles: Sequence[str], height: float = 3.1) -> tuple[Figure, list[Axe
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", labelsize=8)
     return figure, axes[: len(titles)]
+
+
+def plain_log_ticks(axis: Axis, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Mark a logarithmic axis at these multiples of the powers of ten, in plain decimals."""
+    axis.set_major_locator(LogLocator(subs=steps, numticks=8))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def label_left(axes: Sequence[Axes], words: str) -> None:

@@ -1,12 +1,14 @@
-"""Running times in processor seconds on a logarithmic axis, as dots, because such an axis has no zero for bars."""
+"""Running times in processor seconds on a logarithmic axis, which has no zero: dots, with the spread of the seeds."""
 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iegp_paper.cell import Cell
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, measured, panels
+from iegp_paper.figures.panels import colour, measured, panels, plain_log_ticks
+from iegp_paper.figures.spread import ends_of
 from iegp_paper.results import Cells
 
 
@@ -18,20 +20,21 @@ def times(experiment: Experiment, cells: Cells) -> Figure | None:
     figure, axes = panels([data.title for data in shown], 2.6)
     for axis, data in zip(axes, shown, strict=True):
         found = {
-            method: cell.scores["seconds"]
-            for (name, method), cell in cells.items()
-            if name == data.name and "seconds" in cell.scores
+            method: cell for (name, method), cell in cells.items() if name == data.name and "seconds" in cell.scores
         }
         _draw(axis, found)
     return figure
 
 
-def _draw(axis: Axes, seconds: dict[str, float]) -> None:
+def _draw(axis: Axes, cells: dict[str, Cell]) -> None:
+    seconds = {method: cell.scores["seconds"] for method, cell in cells.items()}
     for place, (method, value) in enumerate(reversed(seconds.items())):
         axis.plot(value, place, "o", color=colour(method))
+        ends = ends_of(cells[method], "seconds")
+        axis.plot(ends, (place, place), color=colour(method), linewidth=2.5, alpha=0.5)
         axis.annotate(
             in_words(value),
-            (value, place),
+            (max(value, ends[1]), place),
             (6, 0),
             textcoords="offset points",
             va="center",
@@ -43,7 +46,9 @@ def _draw(axis: Axes, seconds: dict[str, float]) -> None:
     axis.grid(axis="y", color="#e4e7ea", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_xscale("log")
-    low, high = min(seconds.values()), max(seconds.values())
+    plain_log_ticks(axis.xaxis)
+    every = [end for cell in cells.values() for end in ends_of(cell, "seconds")]
+    low, high = min(every), max(every)
     # The numbers stand to the right of their dots and need space there.
     ratio = max(high / low, 10.0)
     axis.set_xlim(low / ratio**0.08, high * ratio**0.3)

@@ -8,10 +8,10 @@ from importlib.resources import files
 
 from iegp.report.settings import setting_lines
 from iegp.report.text import esc
-from iegp_paper.pages.content import Reproduction, Section, Table
+from iegp_paper.pages.content import ClaimLine, Reproduction, Section, Table, summary_table, summary_words
+from iegp_paper.pages.markdown import MARKS
 from iegp_paper.pages.markup import section as framed
 from iegp_paper.pages.markup import settings, table
-from iegp_paper.rules import Verdict
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _EXTRA = "img { max-width: 100%; height: auto; } .claims li { margin: 6px 0; } td { white-space: normal; }"
@@ -25,7 +25,12 @@ def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "
         f"<div><dt>{name}</dt><dd>{esc(value)}</dd></div>"
         for name, value in (("Command", page.command), ("Date", page.date), ("Scale", page.scale))
     )
-    body = [_verdicts(page), *(_section(own, figures.get(own.name)) for own in page.sections)]
+    body = [
+        _summary(page),
+        _verdicts(page),
+        _protocol(page),
+        *(_section(own, figures.get(own.name)) for own in page.sections),
+    ]
     body.append(
         framed(
             "machine", "Machine", "Where it was measured, and with what.", settings(setting_lines(dict(page.machine)))
@@ -42,33 +47,52 @@ def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "
     )
 
 
+def _summary(page: Reproduction) -> str:
+    return framed("summary", "Summary", esc(summary_words(page)), _table(summary_table(page)))
+
+
+def _protocol(page: Reproduction) -> str:
+    how = "What each method learns, how its inputs are scaled, and which output is scored."
+    return framed("protocol", "Protocol", how, _table(page.protocol)) if page.protocol.lines else ""
+
+
 def _verdicts(page: Reproduction) -> str:
     lines = [
-        (f'<a href="#{own.name}">{esc(own.title)}</a>', esc(text), f"<b>{verdict.word}</b>")
+        (
+            f'<a href="#{own.name}">{esc(own.title)}</a>',
+            esc(line.text),
+            esc(line.method),
+            f"<b>{line.verdict.word}</b>",
+            esc(line.cause),
+        )
         for own in page.sections
-        for text, _, verdict in own.claims
+        for line in own.claims
     ]
-    how = "Each claim of the paper, judged by the rule that stands beside it in its section."
-    return framed("verdicts", "Verdicts", how, table(("experiment", "the paper's claim", "verdict"), lines, 3))
+    how = "Each claim for each method, judged by the rule that stands beside it in its section."
+    heads = ("experiment", "claim", "method", "verdict", "cause")
+    return framed("verdicts", "Verdicts", how, table(heads, lines, len(heads)))
 
 
 def _section(own: Section, figure: bytes | None) -> str:
     image = ""
     if figure is not None:
         image = f'<p><img alt="{esc(own.title)}" src="data:image/png;base64,{base64.b64encode(figure).decode()}"></p>'
-    claims = "".join(_claim(own, text, rule, verdict) for text, rule, verdict in own.claims)
+    claims = "".join(_claim(own, line) for line in own.claims)
     note = f'<p class="note">{esc(own.note)}</p>' if own.note else ""
     listed = f'<ul class="claims">{claims}</ul>' if claims else ""
-    return framed(own.name, own.title, esc(own.paper), note, _table(own.table), image, listed)
+    tables = "".join((f"<h3>{esc(one.title)}</h3>" if one.title else "") + _table(one) for one in own.tables)
+    source = f'<p class="note">{esc(own.source)}</p>'
+    return framed(own.name, own.title, esc(own.paper), note, tables, source, image, listed)
 
 
-def _claim(own: Section, text: str, rule: str, verdict: Verdict) -> str:
+def _claim(own: Section, line: ClaimLine) -> str:
     findings = "".join(
-        f"<li>{esc(own.titles.get(found.data, found.data))}: {esc(found.words)}"
-        f"{'' if found.holds is None else ' ✓' if found.holds else ' ✗'}</li>"
-        for found in verdict.findings
+        f"<li>{esc(own.titles.get(found.data, found.data))}: {esc(found.words)} {MARKS[found.word]}</li>"
+        for found in line.verdict.findings
     )
-    return f"<li><i>{esc(text)}</i> <b>{verdict.word}</b> (rule: {esc(rule)})<ul>{findings}</ul></li>"
+    why = f"<li>Cause: {esc(line.cause)}. {esc(line.why)}</li>" if line.cause else ""
+    said = f"<i>{esc(line.text)}</i> {esc(line.method)}: <b>{line.verdict.word}</b> (rule: {esc(line.rule)})"
+    return f"<li>{said}<ul>{findings}{why}</ul></li>"
 
 
 def _table(own: Table) -> str:

@@ -4,45 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iegp_paper.pages.content import Reproduction, Section, Table
+from iegp_paper.pages.content import GROUPS, ClaimLine, Reproduction, Section, Table, summary_table, summary_words
+from iegp_paper.pages.prose import INTRODUCTION, METHOD
+
+MARKS = {"confirmed": "✓", "not confirmed": "✗", "too close to call": "≈", "not measured": "–"}
 
 
 def render_markdown(page: Reproduction, figures: Mapping[str, str], title: str = "The paper, reproduced") -> str:
     """Render the page; ``figures`` are addresses by the names of experiments."""
-    parts = [f"# {title}", _about(page), "## Verdicts", verdicts(page)]
+    parts = [f"# {title}", INTRODUCTION, "## Summary", _about(page), summary_words(page), _table(summary_table(page))]
+    parts.append("## All claims")
+    for group in GROUPS:
+        parts += [f"**{group.capitalize()}**", own] if (own := verdicts(page, group)) else []
+    if page.protocol.lines:
+        parts += ["## Protocol", _table(page.protocol)]
+    parts += ["## How it is judged", METHOD]
     parts += [_section(section, figures.get(section.name)) for section in page.sections]
     parts += ["## Machine", _settings(page.machine)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _about(page: Reproduction) -> str:
-    lines = [f"Written by `{page.command}` on {page.date}. {page.scale}", *page.remarks]
-    return "\n\n".join(lines)
+    return "\n\n".join([f"Written by `{page.command}` on {page.date}. {page.scale}", *page.remarks])
 
 
-def verdicts(page: Reproduction) -> str:
-    """Tabulate all claims."""
-    lines = []
-    for section in page.sections:
-        for text, _, verdict in section.claims:
-            lines.append((f"[{section.title}](#{_anchor(section.title)})", text, f"**{verdict.word}**"))
-    return _table(Table(("experiment", "the paper's claim", "verdict"), tuple(lines), 3)) if lines else ""
+def verdicts(page: Reproduction, group: str) -> str:
+    """Tabulate all claims of a group."""
+    lines = [
+        (f"[{section.name}](#{_anchor(section.title)})", line.text, line.method, _verdict(section, line), line.cause)
+        for section in page.sections
+        for line in section.claims
+        if line.group == group
+    ]
+    return _table(Table(("experiment", "claim", "method", "verdict", "cause"), tuple(lines), 5)) if lines else ""
+
+
+def _verdict(section: Section, line: ClaimLine) -> str:
+    """Write the verdict, and those on each data set where there are several that differ."""
+    each = line.verdict.findings
+    if len({own.word for own in each}) < 2:
+        return f"**{line.verdict.word}**"
+    return f"**{line.verdict.word}**: " + ", ".join(
+        f"{section.titles.get(own.data, own.data)} {MARKS[own.word]}" for own in each
+    )
 
 
 def _section(section: Section, figure: str | None) -> str:
-    parts = [f"## {section.title}", section.paper, section.note, _table(section.table)]
+    parts = [f"## {section.title}", section.paper, section.note]
+    for table in section.tables:
+        parts += [f"**{table.title}**" if table.title else "", _table(table)]
+    parts.append(section.source)
     if figure is not None:
         parts.append(f"![{section.title}]({figure})")
-    for text, rule, verdict in section.claims:
-        measured = [
-            f"  - {section.titles.get(own.data, own.data)}: {own.words}{_mark(own.holds)}" for own in verdict.findings
-        ]
-        parts.append("\n".join([f"- *{text}* — **{verdict.word}** (rule: {rule})", *measured]))
+    parts += [_claim(section, line) for line in section.claims]
     return "\n\n".join(part for part in parts if part)
 
 
-def _mark(holds: bool | None) -> str:
-    return "" if holds is None else (" ✓" if holds else " ✗")
+def _claim(section: Section, line: ClaimLine) -> str:
+    said = f"- *{line.text}* {line.method}: **{line.verdict.word}** (rule: {line.rule})"
+    measured = [
+        f"  - {section.titles.get(own.data, own.data)}: {own.words} {MARKS[own.word]}" for own in line.verdict.findings
+    ]
+    why = [f"  - Cause: {line.cause}. {line.why}".rstrip()] if line.cause else []
+    return "\n".join([said, *measured, *why])
 
 
 def _table(table: Table) -> str:

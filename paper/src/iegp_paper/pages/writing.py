@@ -1,26 +1,42 @@
-"""Write outcomes to files: ``results.md`` with a folder of figures, ``results.html``."""
+"""Write outcomes to files: ``results.md`` with figures and a CSV of every seed, ``results.html``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 from iegp.storage.model_file import replace_atomically
 from iegp_paper import machine
 from iegp_paper.experiment import Experiment
-from iegp_paper.pages.content import Reproduction, section_of
+from iegp_paper.pages.content import Reproduction, protocol_table, section_of
 from iegp_paper.pages.html import render_html
 from iegp_paper.pages.markdown import render_markdown
-from iegp_paper.plan import Scale
+from iegp_paper.plan import Scale, all_tasks
+from iegp_paper.provenance import files_of, per_seed_csv
 from iegp_paper.results import Cells, collect
 from iegp_paper.task import Outcome
 
-FIGURES = "figures"
-METHOD = (
-    "Scores are those of the median run; times are processor seconds of one core, hyperparameters included, and the "
-    "median over runs. Every verdict is computed from the table by the rule beside it."
-)
+
+class Places(NamedTuple):
+    """Where the parts of a page go: the page, its figures (an address relative to it), and the CSV files."""
+
+    page: Path
+    figures: str
+    runs: Path
+    runs_name: str
+    """Of the folder of CSV files, as the page writes it."""
+
+
+def beside(out: Path) -> Places:
+    """Return the places of a page with all its parts in one folder."""
+    return Places(out / "results.md", "figures", out / "runs", "runs")
+
+
+def in_repository(root: Path) -> Places:
+    """Return the places in a checkout of this repository."""
+    return Places(root / "docs" / "results.md", "images/results", root / "paper" / "results", "paper/results")
 
 
 def write_pages(
@@ -30,23 +46,43 @@ def write_pages(
     outcomes: Mapping[str, Outcome],
     command: str,
     date: str,
+    published: Path | None = None,
 ) -> Reproduction:
-    """Write both pages and the figures; return their content."""
-    sections, figures = [], {}
+    """Write both pages, the figures and the runs, also into the repository ``published``; return the content."""
+    places = beside(out) if published is None else in_repository(published)
+    names, sections, figures = files_of(list(experiments)), [], {}
     for experiment in experiments:
         cells = collect(experiment, scale, outcomes)
-        sections.append(section_of(experiment, cells))
+        sections.append(section_of(experiment, cells, f"{places.runs_name}/{names[experiment.name]}"))
         image = _drawn(experiment, cells)
         if image is not None:
             figures[experiment.name] = image
-    page = Reproduction(command, date, _in_words(scale), machine.describe(), tuple(sections), (METHOD,))
-    (out / FIGURES).mkdir(parents=True, exist_ok=True)
-    for name, image in figures.items():
-        replace_atomically(out / FIGURES / f"{name}.png", image)
-    addresses = {name: f"{FIGURES}/{name}.png" for name in figures}
-    replace_atomically(out / "results.md", render_markdown(page, addresses).encode())
+    page = Reproduction(
+        command,
+        date,
+        _in_words(scale),
+        machine.describe(),
+        tuple(sections),
+        protocol_table(experiments),
+        _missing(experiments, scale, outcomes),
+    )
+    _write(page, figures, places)
+    places.runs.mkdir(parents=True, exist_ok=True)
+    for experiment in experiments:
+        if names[experiment.name] == f"{experiment.name}.csv":
+            text = per_seed_csv(experiment, scale, outcomes)
+            replace_atomically(places.runs / names[experiment.name], text.encode())
     replace_atomically(out / "results.html", render_html(page, figures).encode())
     return page
+
+
+def _write(page: Reproduction, figures: Mapping[str, bytes], places: Places) -> None:
+    folder = places.page.parent / places.figures
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, image in figures.items():
+        replace_atomically(folder / f"{name}.png", image)
+    addresses = {name: f"{places.figures}/{name}.png" for name in figures}
+    replace_atomically(places.page, render_markdown(page, addresses).encode())
 
 
 def _drawn(experiment: Experiment, cells: Cells) -> bytes | None:
@@ -58,6 +94,16 @@ def _drawn(experiment: Experiment, cells: Cells) -> bytes | None:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     return buffer.getvalue()
+
+
+def _missing(experiments: Sequence[Experiment], scale: Scale, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """Say how many of the planned runs are missing."""
+    planned = all_tasks(experiments, scale)
+    n_missing = sum(task.digest not in outcomes for task in planned)
+    if not n_missing:
+        return ()
+    made = f"{len(planned) - n_missing:,} of {len(planned):,} planned runs are made"
+    return (f"**{made}**; the same command without `--finished` makes the others and writes the page again.",)
 
 
 def _in_words(scale: Scale) -> str:

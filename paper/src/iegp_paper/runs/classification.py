@@ -11,7 +11,7 @@ import numpy as np
 from iegp import IEGPClassifier, presets
 from iegp.evaluate.classification import running_error
 from iegp_paper import competitors as baselines
-from iegp_paper.runs.support import Clock, method_of, shuffled, stream_of, thinned
+from iegp_paper.runs.support import Clock, base_name, method_of, shuffled, stream_of, thinned
 from iegp_paper.task import Outcome, Task
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -31,7 +31,7 @@ def run(task: Task) -> Outcome:
     rows, labels = rows[: task.rows], labels[: task.rows]
     warmup = int(float(task.options.get("warmup_share", 0.2)) * len(rows))
     classes = np.unique(labels)
-    rehearse(task.method)
+    rehearse(base_name(task.method))
     model, clock = make(**task.settings, random_state=task.seed), Clock()
     with clock.running():
         model.warm_up(rows[:warmup], labels[:warmup], classes=classes)

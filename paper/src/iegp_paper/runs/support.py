@@ -47,7 +47,13 @@ def thinned(values: Float, first_row: int = 0) -> dict[str, list[float]]:
     return {"row": (at + 1 + first_row).tolist(), "value": [float(f"{v:.5g}") for v in values[at]]}
 
 
+def base_name(method: str) -> str:
+    """Return the method of a variant: what stands before the parenthesis in ``IE-GP (learns the warm-up)``."""
+    return method.partition(" (")[0]
+
+
 def method_of(methods: dict[str, object], name: str, kind: str) -> object:
-    if name not in methods:
+    """Find a method by its name; a variant has the method's name and a remark in parentheses."""
+    if base_name(name) not in methods:
         raise InputError(f"{name!r} is not a method for {kind}; there are {', '.join(methods)}")
-    return methods[name]
+    return methods[base_name(name)]
