@@ -205,13 +205,17 @@ def test_links_that_replace_files_in_the_middle_of_a_run(tmp_path):
 
 def test_no_space_at_the_end_does_not_hide_the_first_error(tmp_path):
     """The bad row ends the run; that there is no room for the report is the lesser news."""
-    (tmp_path / "in.csv").write_text("a,y\n1,2\n2,3\n3,4,5\n")
     write_config(tmp_path)
+    lines = [json.dumps(record) + "\n" for record in sources.numbers(10)]
+    talk = Conversation(tmp_path, "stream", "-", "--target", "y", "--config", "small.toml", "--report", "page.html")
+    for line in lines:
+        talk.write(line)
+        talk.read()
     (tmp_path / "page.html").mkdir()
-    command = ["stream", "in.csv", "--target", "y", "--config", "small.toml"]
-    done = iegp(tmp_path, *command, "--report", "page.html", "--quiet")
+    talk.write("broken\n")
+    done = talk.end()
     assert done.code == 1
-    assert "in.csv, line 4" in done.err
+    assert "line 11" in done.err
 
 
 def test_a_followed_file_goes_on_at_the_record_that_ended_a_run_which_could_not_be_saved(tmp_path):

@@ -119,8 +119,9 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OverflowError, TypeError) as error:
-        said = isinstance(error, OverflowError), "could not convert" in str(error), "argument must be" in str(error)
-        wrong_cell = any(said)
+        # pandas' NA; of other objects scikit-learn wants NumPy's own error to pass.
+        is_na = isinstance(error, TypeError) and "NAType" in str(error)
+        wrong_cell = is_na or isinstance(error, OverflowError) or "could not convert" in str(error)
         cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise

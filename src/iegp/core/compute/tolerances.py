@@ -61,6 +61,8 @@ MAX_LINEAR_COLUMNS = 1000
 # The functions of an HSGP term vanish so many length scales beyond its boundary. On the boundary the variance is too
 # small by the kernel at twice that distance: 0.0003 of it for RBF, 0.008 for Matérn-1.5.
 HSGP_MARGIN = 2.0
+# Boundaries, in units of standardised columns.
+LEAST_BOUNDARY, LARGEST_BOUNDARY = 1e-6, 1e6
 # Share of a periodic kernel's variance that may be lost with the harmonics left out.
 PERIODIC_REST = 1.0e-3
 # A term's prior variance is at least this share of its kernel's: what the warm-up rows do not need can matter later.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from iegp.core.compute.tolerances import HSGP_MARGIN, MAX_LINEAR_COLUMNS
+from iegp.core.compute.tolerances import HSGP_MARGIN, LARGEST_BOUNDARY, LEAST_BOUNDARY, MAX_LINEAR_COLUMNS
 from iegp.core.features import Basis, affine
 from iegp.core.kernels.base import Draw
 from iegp.core.kernels.stationary import RBF, Matern, Stationary
@@ -72,9 +72,10 @@ class HSGP(Stationary):
                 raise InputError(f"n_functions={self.n_functions!r} must be a whole number, 1 to {MAX_LINEAR_COLUMNS}")
             self._set("n_functions", int(self.n_functions))
         is_number = isinstance(self.boundary, int | float | np.number) and not isinstance(self.boundary, bool)
-        if not is_number or not 1e-6 <= self.boundary <= 1e6:
+        if not is_number or not LEAST_BOUNDARY <= self.boundary <= LARGEST_BOUNDARY:
             raise InputError(
-                f"boundary={self.boundary!r} must be a number, 1e-6 to 1e6, in units of the standardised inputs"
+                f"boundary={self.boundary!r} must be a number, {LEAST_BOUNDARY:g} to {LARGEST_BOUNDARY:g}, in units of "
+                "the standardised inputs"
             )
         self._set("boundary", float(self.boundary))
         self._of_one_column()  # complains about nu
