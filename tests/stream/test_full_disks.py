@@ -207,7 +207,9 @@ def test_no_space_at_the_end_does_not_hide_the_first_error(tmp_path):
     """The bad row ends the run; that there is no room for the report is the lesser news."""
     write_config(tmp_path)
     lines = [json.dumps(record) + "\n" for record in sources.numbers(10)]
-    talk = Conversation(tmp_path, "stream", "-", "--target", "y", "--config", "small.toml", "--report", "page.html")
+    talk = Conversation(
+        tmp_path, "stream", "-", "--target", "y", "--config", "small.toml", "--out", "-", "--report", "page.html"
+    )
     for line in lines:
         talk.write(line)
         talk.read()
