@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -115,6 +116,7 @@ class _Flag:
         )
 
 
+@cache
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
     hints = get_type_hints(options, include_extras=True)
