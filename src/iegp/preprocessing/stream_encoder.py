@@ -114,8 +114,8 @@ class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray (n, number of columns)
-            Encoded rows: the columns settled by ``fit`` and ``n_late`` more. A category that is not known is zero in all
-            columns of its own.
+            Encoded rows: the columns settled by ``fit`` and ``n_late`` more. A category that is not known is
+            zero in all columns of its own.
         """
         check_is_fitted(self)
         encoder = self.encoder_
