@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -299,11 +298,8 @@ class Started(NamedTuple):
         return cls(time.monotonic(), job.counters.rows)
 
     def timing(self, job: Job) -> Timing:
-        """How long it took; with ``SOURCE_DATE_EPOCH`` set that moment alone, for files that are equal to the byte."""
-        fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-        if fixed.isascii() and fixed.isdigit():
-            return Timing(float(fixed))
-        return Timing(time.time(), time.monotonic() - self.moment, job.counters.rows - self.n_rows)
+        """The date, and how long the run took."""
+        return Timing.now(time.monotonic() - self.moment, job.counters.rows - self.n_rows)
 
 
 def finish(options: StreamOptions, job: Job, run_state: RunState, started: Started) -> None:
