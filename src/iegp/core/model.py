@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,15 @@ from iegp.errors import InputError
 from iegp.typing import Bool, Float
 
 
+class Latest(NamedTuple):
+    """A state in which the labels of rows that wait have arrived, all but those of the last ``n_missing`` rows."""
+
+    state: State
+    of: tuple[State, Waiting, Experts, Scaling]
+    """The parts of the model that it belongs to."""
+    n_missing: int
+
+
 @dataclass
 class Online:
     """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up.
@@ -100,10 +110,8 @@ class Online:
     """By how much the weights of rows exceeded one, in sum; None if there never were weights."""
     rows_bring_lags: bool = False
     """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
-    latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
-        default=None, repr=False, compare=False
-    )
-    """With a delay: what :func:`latest_state` found, and of what; never stored."""
+    latest: Latest | None = field(default=None, repr=False, compare=False)
+    """With a delay: what :func:`latest_state` found; never stored."""
 
     @property
     def n_seen(self) -> int:
@@ -230,13 +238,30 @@ def rows_before_a_label(model: Online, n_rows: int) -> int:
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived; kept until the model learns again."""
+    """The state in which every label that was handed over has arrived; kept, so that the next one adds new rows."""
     if model.waiting is None:
         return model.state
-    of = model.state, model.waiting, model.experts, model.scaling
-    if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
-        model.latest = of, with_all_arrived(model.ensemble, model.state, _standardised(model, model.waiting))
-    return model.latest[1]
+    n_waiting, known = len(model.waiting.x), _known_latest(model)
+    if known is None or known.n_missing > n_waiting:
+        known = Latest(model.state, _parts_of_latest(model), n_waiting)
+    if known.n_missing or known.state is model.state:
+        rows = _standardised(model, model.waiting).part(n_waiting - known.n_missing, n_waiting)
+        model.latest = known._replace(state=with_all_arrived(model.ensemble, known.state, rows), n_missing=0)
+        return model.latest.state
+    return known.state
+
+
+def _parts_of_latest(model: Online) -> tuple[State, Waiting, Experts, Scaling]:
+    assert model.waiting is not None
+    return model.state, model.waiting, model.experts, model.scaling
+
+
+def _known_latest(model: Online) -> Latest | None:
+    """What :func:`latest_state` found, if it is of the model as it is."""
+    if model.latest is None:
+        return None
+    now = _parts_of_latest(model)
+    return model.latest if all(one is other for one, other in zip(now, model.latest.of, strict=True)) else None
 
 
 def _standardised(model: Online, waiting: Waiting) -> Waiting:
@@ -465,7 +490,10 @@ def _pass(
                 _move_clock(model, times)
                 _let_go_of_times(model)
         return
-    draft = replace(model, state=model.state.copy(), batch=None)
+    known = None if model.waiting is None else _known_latest(model)
+    draft = replace(model, state=model.state.copy(), batch=None, latest=None)
+    if known is not None:
+        draft.latest = known._replace(of=_parts_of_latest(draft))
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
@@ -580,7 +608,7 @@ def _learn_late(
     ensemble, before = model.experts.ensemble, model.waiting
     steps = _steps(model, times)
     new = Rows(_x(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
-    followers = _followers(model, times)
+    followers, known = _followers(model, times), _known_latest(model)
     options = ens.PassOptions(level=level, is_timed=steps is not None, followers=followers)
     found, after = learn_delayed(
         ensemble, model.state, _standardised(model, before), new, model.settings.delay, options
@@ -589,6 +617,8 @@ def _learn_late(
     rows_x, rows_y = np.concatenate([before.x, x]), np.concatenate([before.y, y])
     n_arrived = len(rows_x) - len(after.x)
     model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
+    if known is not None:
+        model.latest = known._replace(of=_parts_of_latest(model), n_missing=known.n_missing + len(x))
     return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]
 
 
