@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.features import fourier_rows
 from iegp.core.kernels import RBF, Kernel
@@ -33,7 +34,15 @@ from iegp.typing import Float, Int
 # lower that error further, but only by placing every row at the position of a row of the warm-up.
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
 
+DOCS = entries("""
+X : array-like (n, d)
+    Rows; NaN marks a missing entry.
+y : object, default=None
+    Ignored.
+""")
 
+
+@fill_docstrings(DOCS)
 class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):  # type: ignore[misc]
     """A map of high-dimensional rows that keeps learning from a stream.
 
@@ -198,10 +207,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
         Returns
         -------
@@ -220,10 +227,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
         Returns
         -------
@@ -239,10 +244,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
         Returns
         -------
@@ -257,10 +260,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
         Returns
         -------
@@ -281,8 +282,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
+        {X}
 
         Returns
         -------
@@ -338,8 +338,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
+        {X}
 
         Returns
         -------
