@@ -27,11 +27,11 @@ from iegp.estimators.forecast_answers import (
     LABEL,
     MEAN,
     Answers,
+    answers_schema,
     arrive,
     drawn,
     no_answers,
     normal_scores,
-    schema_shapes,
     widened,
 )
 from iegp.estimators.forecast_inputs import Lookback
@@ -41,8 +41,12 @@ from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
-from iegp.storage.schema import ANY_NUMBER, Field, check_arrays, count, part_of, prefixed
+from iegp.storage.schema import Field, check_arrays, count, part_of, prefixed
 from iegp.typing import Arrays, Float
+
+
+# Times increase.
+_LEAST_STEP = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class _Rows(NamedTuple):
@@ -456,7 +460,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         times = as_times(time)
         if times.shape != (n,):
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
-        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~np.isfinite(times))
+        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
         if len(bad):
             raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")
         return times
@@ -500,14 +504,14 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         self._n_seen, self._n_columns = count("n_seen", header["n_seen"]), count("n_columns", header["n_columns"])
         lags, season = (_offsets(name, header["lookback"][name], 0, 1) for name in ("lags", "season"))
         self._lookback = Lookback(lags, season)
+        check_level(self.level)
+        check_random_state(self.random_state)
         n_recent = min(self._n_seen, horizon + self._lookback.n_rows + 1)
-        schema = {name: Field(shape, **ANY_NUMBER) for name, shape in schema_shapes(horizon).items()}
-        schema |= {
-            "recent": Field((n_recent,)),
-            "width": Field((horizon,), 1e-9, 1e9),
-            "moments": Field((horizon,) * 2),
+        schema = {
+            "recent": Field((n_recent,), -LARGEST_IN_SERIES, LARGEST_IN_SERIES),
+            **answers_schema(horizon, self._n_seen),
         }
-        schema |= {"clock": Field((2,))} if "clock" in arrays else {}
+        schema |= {"clock": Field((2,), (-LARGEST_IN_SERIES, _LEAST_STEP), 2.0 * LARGEST_IN_SERIES)} if "clock" in arrays else {}
         check_arrays(schema, arrays)
         self._recent, self._clock = arrays["recent"], arrays.get("clock")
         self._answers = Answers(*(arrays[name] for name in Answers._fields))
@@ -516,7 +520,23 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             model = IEGPRegressor(**parameters.from_config(own["parameters"]))
             model.restore(own, part_of(arrays, f"model{k}"))
             models.append(model)
+            self._check_model(model, k)
         self.models_ = models
+
+    def _check_model(self, model: IEGPRegressor, delay: int) -> None:
+        """Refuse a stored model that is not the one of this horizon: others would fail when they are used."""
+        if _begun(model) != (self._n_seen > delay + 1):
+            raise ModelFileError(f"model {delay} has {'' if _begun(model) else 'not '}begun after {self._n_seen} rows")
+        if not _begun(model):
+            return
+        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), delay + 1)
+        times = None if self._clock is None else np.zeros(0)
+        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
+        n_inputs = known.shape[1] + beforehand.shape[1]
+        if model.n_features_in_ != n_inputs or model.has_encoded_columns or not model.single_output_:
+            raise ModelFileError(f"model {delay} is not one of {n_inputs} inputs and one number")
+        if model.model_.settings.delay != delay or model.model_.settings.drift_per != "row":
+            raise ModelFileError(f"model {delay} is not one of labels {delay} rows late")
 
 
 def _n_columns(X: ArrayLike) -> int:
@@ -557,7 +577,7 @@ def _lengths(season: Any) -> tuple[int, ...]:
 def _offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     """Different whole numbers in order; a number stands for 1 up to it."""
     value = default if value is None else value
-    several = tuple(range(1, value + 1)) if isinstance(value, int | np.integer) else tuple(value)
+    several = tuple(range(1, min(value, MAX_LAG + 1) + 1)) if isinstance(value, int | np.integer) else tuple(value)
     for number in several:
         check_whole(name, number, least)
         if number > MAX_LAG:
