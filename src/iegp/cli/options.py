@@ -86,7 +86,7 @@ class StreamOptions(RunOptions):
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
     conformal: Annotated[
-        str | None, Option(help="online: the long-run coverage of the intervals is --level, whatever the stream does.")
+        str | None, Option(help="online: long-run coverage of --level, on any stream.")
     ] = None
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     classes_limit: Annotated[int, Option(help="Most classes of a target.")] = 50
