@@ -28,7 +28,8 @@ from iegp.storage.model_file import replace_atomically
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import RunState
-from iegp.stream.job import Counters, OnBad
+from iegp.stream.counters import Counters
+from iegp.stream.job import OnBad
 from iegp.stream.plan import label_name
 from iegp.stream.runner import Files
 from iegp.typing import Arrays, Float, Int

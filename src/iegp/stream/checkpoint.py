@@ -20,7 +20,8 @@ from iegp.errors import IegpError, ModelFileError
 from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
 from iegp.storage.schema import count, flag
-from iegp.stream.job import KIND, Job
+from iegp.stream.job import Job
+from iegp.stream.job_storage import KIND
 from iegp.stream.learner import ByKey
 from iegp.typing import Arrays
 

@@ -27,7 +27,8 @@ from iegp.stream.alarm import Alarm
 from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import RunState, Storable
-from iegp.stream.job import Counters, OnBad
+from iegp.stream.counters import Counters
+from iegp.stream.job import OnBad
 from iegp.stream.journal import Journal
 
 
