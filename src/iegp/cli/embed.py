@@ -146,7 +146,7 @@ def _embed(options: EmbedOptions, say: Console) -> int:
 
 
 def _check(options: EmbedOptions) -> None:
-    check_options(options, out=options.out, figure=options.figure)
+    check_options(options, (options.source,), out=options.out, figure=options.figure)
     if Path(options.out).suffix.lower() not in (".csv", ".parquet", ".npz"):
         raise UsageError(f"--out {options.out}: use a name that ends in .csv, .parquet or .npz")
     check_free("out", options.out, options.overwrite or options.resume)

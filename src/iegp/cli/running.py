@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -130,14 +130,14 @@ class _Console(Console):
         super().print(*(printable(part) if isinstance(part, str) else part for part in objects), **options)
 
 
-def check_options(options: RunOptions, **files: str | None) -> None:
-    """What can be refused before anything is read; ``files`` are written to, by flag."""
+def check_options(options: RunOptions, sources: Sequence[str], **files: str | None) -> None:
+    """What can be refused before anything of ``sources`` is read; ``files`` are written to, by flag."""
     parse_every(options.checkpoint_every)
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit {options.limit} must be at least 0")
     if options.resume and options.save is None:
         raise UsageError("--resume continues the run saved with --save MODEL; say which")
-    check_outputs((options.source,), **files, save=options.save)
+    check_outputs(sources, **files, save=options.save)
 
 
 def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from iegp.evaluate.comparison import Comparison
 from iegp.plots.stream import INK, MARK
+from iegp.typing import Float
 
 
-def plot_comparison(comparison: Comparison, score: str = "nmse") -> Figure:
+class Scores(Protocol):
+    """What is drawn of a :class:`iegp.comparison.Comparison`."""
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+
+    @property
+    def streams(self) -> list[str]:
+        """Names of the streams."""
+
+    def values(self, model: str, stream: str, score: str) -> Float:
+        """One score of all seeds."""
+
+
+def plot_comparison(comparison: Scores, score: str = "nmse") -> Figure:
     """Draw one score of a comparison.
 
     Parameters

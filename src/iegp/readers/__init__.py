@@ -7,7 +7,7 @@ to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete r
 """
 
 from iegp.readers.number_style import NumberStyle
-from iegp.readers.opening import open_source, source_files
+from iegp.readers.opening import open_source, source_files, would_be_read
 from iegp.readers.records import START, BadRecord, Batch, Columns, Position, Records, is_missing, object_array
 from iegp.readers.source import Schema, Source
 
@@ -25,4 +25,5 @@ __all__ = [
     "object_array",
     "open_source",
     "source_files",
+    "would_be_read",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import stat
@@ -88,6 +89,19 @@ def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
             raise InputError(f"No file matches {path!r}. Check the pattern, and put it in quotes.")
         return tuple(found)
     return (path,)
+
+
+def would_be_read(source: str, file: str) -> bool:
+    """Whether a file is one of a source, or would be if it were there: in its folder, or matched by its pattern."""
+    if source == "-":
+        return False
+    folder, name = os.path.split(os.path.realpath(file))
+    if os.path.isdir(source):
+        return folder == os.path.realpath(source) and _has_known_suffix(name) and not name.startswith(".")
+    if any(sign in source for sign in "*?[") and not os.path.exists(source):
+        parts, wanted = (os.path.abspath(path).split(os.sep) for path in (file, source))
+        return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    return os.path.realpath(source) == os.path.realpath(file)
 
 
 def _has_known_suffix(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from iegp.report.about import About
+from iegp.report.about import About, Timing
 from iegp.report.blocks import Heading, Panel, Panels, Section, Settings, Text
 from iegp.report.cards import Card, cards
 from iegp.report.clock import clock_of, date_and_time
@@ -127,8 +127,13 @@ def _facts(results: Results, about: About) -> list[tuple[str, str]]:
         speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
         facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
     if timing is not None:
-        facts.append(("Written", f"{date_and_time(timing.written)} UTC"))
+        facts.append(("Written", written(timing)))
     return facts
+
+
+def written(timing: Timing) -> str:
+    """When a page was written, in words."""
+    return f"{date_and_time(timing.written)} UTC"
 
 
 def _configuration(about: About) -> Section:

@@ -19,7 +19,9 @@ from iegp.core.model.online import (
     Online,
     catch_up,
     check_shapes,
+    known_latest,
     move_clock,
+    parts_of_latest,
     release_times,
     standardised_rows,
     standardised_waiting,
@@ -139,7 +141,10 @@ def _pass(
                 move_clock(model, times)
                 release_times(model)
         return
-    draft = replace(model, state=model.state.copy(), batch=None)
+    known = None if model.waiting is None else known_latest(model)
+    draft = replace(model, state=model.state.copy(), batch=None, latest=None)
+    if known is not None:
+        draft.latest = known._replace(of=parts_of_latest(draft))
     position = 0
     while True:  # at least once, so that even no rows have predictions
         stop = min(len(x), position + rows_to_refit(draft))
@@ -211,7 +216,7 @@ def _learn_late(
     ensemble, before = model.experts.ensemble, model.waiting
     steps = _steps(model, times)
     new = Rows(standardised_rows(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps)
-    followers = _followers(model, times)
+    followers, known = _followers(model, times), known_latest(model)
     options = ens.PassOptions(level=level, is_timed=steps is not None, followers=followers)
     found, after = learn_delayed(
         ensemble, model.state, standardised_waiting(model, before), new, model.settings.delay, options
@@ -220,4 +225,6 @@ def _learn_late(
     rows_x, rows_y = np.concatenate([before.x, x]), np.concatenate([before.y, y])
     n_arrived = len(rows_x) - len(after.x)
     model.waiting = after._replace(x=rows_x[n_arrived:].copy(), y=rows_y[n_arrived:].copy())
+    if known is not None:
+        model.latest = known._replace(of=parts_of_latest(model), n_missing=known.n_missing + len(x))
     return in_user_units(found, ensemble, model.scaling), rows_x[:n_arrived], rows_y[:n_arrived]

@@ -26,6 +26,15 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 
+class Latest(NamedTuple):
+    """A state in which the labels of rows that wait have arrived, all but those of the last ``n_missing`` rows."""
+
+    state: State
+    of: tuple[State, Waiting, Experts, Scaling]
+    """The parts of the model that it belongs to."""
+    n_missing: int
+
+
 @dataclass
 class Online:
     """A model in the middle of a stream. ``kept_x`` and ``kept_y`` hold the rows of an unfinished warm-up.
@@ -66,10 +75,8 @@ class Online:
     """By how much the weights of rows exceeded one, in sum; None if there never were weights."""
     rows_bring_lags: bool = False
     """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
-    latest: tuple[tuple[State, Waiting, Experts, Scaling], State] | None = field(
-        default=None, repr=False, compare=False
-    )
-    """With a delay: what :func:`latest_state` found, and of what; never stored."""
+    latest: Latest | None = field(default=None, repr=False, compare=False)
+    """With a delay: what :func:`latest_state` found; never stored."""
 
     @property
     def n_seen(self) -> int:
@@ -170,13 +177,31 @@ def rows_before_a_label(model: Online, n_rows: int) -> int:
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived; kept until the model learns again."""
+    """The state in which every label that was handed over has arrived; kept, so that the next one adds new rows."""
     if model.waiting is None:
         return model.state
-    of = model.state, model.waiting, model.experts, model.scaling
-    if model.latest is None or any(now is not then for now, then in zip(of, model.latest[0], strict=True)):
-        model.latest = of, with_all_arrived(model.ensemble, model.state, standardised_waiting(model, model.waiting))
-    return model.latest[1]
+    n_waiting, known = len(model.waiting.x), known_latest(model)
+    if known is None or known.n_missing > n_waiting:
+        known = Latest(model.state, parts_of_latest(model), n_waiting)
+    if known.n_missing or known.state is model.state:
+        rows = standardised_waiting(model, model.waiting).part(n_waiting - known.n_missing, n_waiting)
+        model.latest = known._replace(state=with_all_arrived(model.ensemble, known.state, rows), n_missing=0)
+        return model.latest.state
+    return known.state
+
+
+def parts_of_latest(model: Online) -> tuple[State, Waiting, Experts, Scaling]:
+    """The parts of a model with waiting rows that its latest state follows from."""
+    assert model.waiting is not None
+    return model.state, model.waiting, model.experts, model.scaling
+
+
+def known_latest(model: Online) -> Latest | None:
+    """What :func:`latest_state` found, if it is of the model as it is."""
+    if model.latest is None:
+        return None
+    now = parts_of_latest(model)
+    return model.latest if all(one is other for one, other in zip(now, model.latest.of, strict=True)) else None
 
 
 def standardised_waiting(model: Online, waiting: Waiting) -> Waiting:
