@@ -127,9 +127,13 @@ class _Flag:
         )
 
 
-@cache
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
+    return _read_flags(options)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
+
+
+@cache
+def _read_flags(options: type[Options]) -> dict[str, _Flag]:
     hints = get_type_hints(options, include_extras=True)
     inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
     names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
