@@ -1,4 +1,4 @@
-"""``iegp embed``: rows of numbers in, a map out; stopped or killed, it goes on where it was."""
+"""``iegp embed``: rows of numbers in, a map out; a stopped or killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _embed(options: EmbedOptions, say: Console) -> int:
         code = stop.exit_code
     n_rows = job.counters.rows
     if code:
-        say.print(f"Stopped at row {n_rows:,}" + ("" if options.save is None else "; go on with --resume"))
+        say.print(f"Stopped at row {n_rows:,}" + ("" if options.save is None else "; continue with --resume"))
         return code
     if n_rows < 2:
         raise UsageError(f"{options.source} has {n_rows} rows; a map needs at least two")

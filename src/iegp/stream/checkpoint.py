@@ -1,4 +1,4 @@
-"""A run as one file: the model, where the input goes on, where the output ends. Replaced atomically, as a whole.
+"""A run as one file: the model, where the input continues, where the output ends. Replaced atomically, as a whole.
 
 It is a model file like any other (safetensors with a JSON header and a checksum), so loading executes nothing and reads
 no more than the file holds.
@@ -107,7 +107,7 @@ def _describe_other(header: dict[str, Any]) -> str:
     else:
         kind, remedy = (
             "the model of an estimator (or of `iegp fit-history`)",
-            "use iegp.load in Python to predict and go on",
+            "use iegp.load in Python to predict and continue",
         )
     return f"is {kind}, not of a run of `iegp stream`, so it knows no columns of files; {remedy}"
 

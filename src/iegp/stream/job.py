@@ -94,7 +94,7 @@ class Job:
         self.n_threads = 1
 
     def start_from(self, model: Online) -> None:
-        """Go on with a model of numbers that has learned rows of the columns of the plan, in their order."""
+        """Continue with a model of numbers that has learned rows of the columns of the plan, in their order."""
         self.encoder.n_open = 0
         self.encoder.begin([Column(NUMBER, name) for name in self.plan.features or ()])
         self.learner = Learner(self.plan, replace(model, fills_gaps=True), (), self.n_threads)
