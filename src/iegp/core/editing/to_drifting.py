@@ -23,7 +23,7 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 
-def gone_live(model: Online, settings: Settings) -> Online:
+def to_drifting(model: Online, settings: Settings) -> Online:
     """A model with the drifts, weights and noise models of ``settings`` that knows what ``model`` has learned.
 
     ``model`` must be static and past its warm-up; it is not changed. ``settings`` must share its kernels.
