@@ -200,7 +200,7 @@ def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
 
 @contextmanager
 def _without_errors_of_the_disk() -> Iterator[None]:
-    """Go on without the cache if its disk is full or fails: what is compiled is in memory."""
+    """Continue without the cache if its disk is full or fails: what is compiled is in memory."""
     try:
         yield
     except OSError:
@@ -220,7 +220,7 @@ def _say_nothing_is_kept() -> None:
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
-    # Said explicitly: Numba lets callees inherit the flags of whoever compiles them first; bits would depend on that.
+    # Stated, because Numba lets a callee inherit the flags of its first caller, and bits would depend on that.
     return _jit(function, fastmath=False)
 
 

@@ -232,7 +232,7 @@ class StreamEstimator(ModelEstimator):
 
     @one_writer
     def snapshot(self) -> Self:
-        """Copy the model for predicting only, for instance in one thread while another goes on learning.
+        """Copy the model for predicting only, for instance in one thread while another continues to learn.
 
         Take it in the thread that learns, between two calls. It costs a copy of the model's arrays.
 

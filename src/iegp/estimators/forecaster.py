@@ -15,19 +15,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from iegp._writers import one_writer
-from iegp.core.compute.tolerances import LARGEST_IN_SERIES, MAX_LAG
+from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
+from iegp.estimators import forecast_checks as checks
 from iegp.estimators import forecast_inputs as inputs
-from iegp.estimators import parameters
+from iegp.estimators import forecast_storage, parameters
 from iegp.estimators.checks import check_level, unchanged_on_error
 from iegp.estimators.defaults import FORECAST, FORECAST_LAGS, forecast_kernels
 from iegp.estimators.forecast_answers import (
     FIELDS,
     LABEL,
     MEAN,
-    Answers,
-    answers_schema,
     arrive,
     drawn,
     no_answers,
@@ -41,12 +40,7 @@ from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
-from iegp.storage.schema import Field, check_arrays, count, part_of, prefixed
-from iegp.typing import Arrays, Float
-
-
-# Times increase.
-_LEAST_STEP = float(np.finfo(np.float64).smallest_subnormal)
+from iegp.typing import Float
 
 
 class _Rows(NamedTuple):
@@ -323,7 +317,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             own["regressor"] = parameters.to_config(self.regressor.get_params(deep=False))
         own["random_state"] = self.random_state if isinstance(self.random_state, int) else None
         header: dict[str, Any] = {"estimator": type(self).__name__, "iegp": version("iegp"), "parameters": own}
-        header["forecast"], arrays = self._stored() if self.__sklearn_is_fitted__() else (None, {})
+        header["forecast"], arrays = forecast_storage.to_parts(self) if self.__sklearn_is_fitted__() else (None, {})
         model_file.write(path, header, arrays)
 
     @classmethod
@@ -344,7 +338,10 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         if header.get("estimator") != cls.__name__:
             raise ModelFileError(f"{os.fspath(path)} holds no forecaster; try iegp.load")
         with naming_file(path):
-            return cls._from_parts(header, arrays)
+            forecaster = cls(**forecast_storage.parameters_from(header))
+            if header["forecast"] is not None:
+                forecast_storage.restore(forecaster, header["forecast"], arrays)
+            return forecaster
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
@@ -355,9 +352,9 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         """Start anew; arguments of the constructor are read here."""
         check_whole("horizon", self.horizon, 1)
         check_level(self.level)
-        self._lookback = Lookback(_offsets("lags", self.lags, FORECAST_LAGS, 1), _lengths(self.season))
+        self._lookback = Lookback(checks.offsets("lags", self.lags, FORECAST_LAGS, 1), checks.lengths(self.season))
         template = self._template()
-        self._n_columns = 0 if X is None else _n_columns(X)
+        self._n_columns = 0 if X is None else checks.n_columns(X)
         self._n_seen, self._recent, self._answers = 0, np.empty(0), no_answers(self.horizon)
         # The newest time and the least distance between two.
         self._clock = None if time is None else np.array([-np.inf, np.inf])
@@ -436,13 +433,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     # -- checks ----------------------------------------------------------------------------------------------------
 
     def _checked(self, y: ArrayLike, X: ArrayLike | None, time: ArrayLike | None) -> _Rows:
-        values = _numbers("y", y)
+        values = checks.numbers("y", y)
         if values.ndim != 1 or not len(values):
             raise InputError(f"y has shape {values.shape}; pass one series (n,) with at least one row")
         return _Rows(values, self._checked_x(X, len(values)), self._checked_time(time, len(values)))
 
     def _checked_x(self, X: ArrayLike | None, n: int) -> Float:
-        columns = np.empty((n, 0)) if X is None else _numbers("X", X)
+        columns = np.empty((n, 0)) if X is None else checks.numbers("X", X)
         if columns.shape != (n, self._n_columns):
             found = "no X" if X is None else f"X of shape {columns.shape}"
             raise InputError(
@@ -473,56 +470,6 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def _coming_times(self, n: int) -> Float | None:
         return None if self._clock is None else self._clock[0] + self._clock[1] * np.arange(1, n + 1)
 
-    def _stored(self) -> tuple[dict[str, Any], Arrays]:
-        arrays = {"recent": self._recent, **self._answers._asdict()}
-        if self._clock is not None:
-            arrays["clock"] = self._clock
-        headers = []
-        for k, model in enumerate(self.models_):
-            own, its = model.to_parts()
-            headers.append(own)
-            arrays |= prefixed(f"model{k}", its)
-        lookback = {name: list(value) for name, value in self._lookback._asdict().items()}
-        return {"n_seen": self._n_seen, "n_columns": self._n_columns, "lookback": lookback, "models": headers}, arrays
-
-    @classmethod
-    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        own = dict(header["parameters"])
-        if own["regressor"] is not None:
-            own["regressor"] = IEGPRegressor(**parameters.from_config(own["regressor"]))
-        for name in ("lags", "season"):
-            own[name] = tuple(own[name]) if isinstance(own[name], list) else own[name]
-        forecaster = cls(**own)
-        if header["forecast"] is not None:
-            forecaster._restore(header["forecast"], arrays)
-        return forecaster
-
-    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        horizon = len(header["models"])
-        if horizon != self.horizon:
-            raise ModelFileError(f"there are {horizon} models for horizon={self.horizon}")
-        self._n_seen, self._n_columns = count("n_seen", header["n_seen"]), count("n_columns", header["n_columns"])
-        lags, season = (_offsets(name, header["lookback"][name], 0, 1) for name in ("lags", "season"))
-        self._lookback = Lookback(lags, season)
-        check_level(self.level)
-        check_random_state(self.random_state)
-        n_recent = min(self._n_seen, horizon + self._lookback.n_rows + 1)
-        schema = {
-            "recent": Field((n_recent,), -LARGEST_IN_SERIES, LARGEST_IN_SERIES),
-            **answers_schema(horizon, self._n_seen),
-        }
-        schema |= {"clock": Field((2,), (-LARGEST_IN_SERIES, _LEAST_STEP), 2.0 * LARGEST_IN_SERIES)} if "clock" in arrays else {}
-        check_arrays(schema, arrays)
-        self._recent, self._clock = arrays["recent"], arrays.get("clock")
-        self._answers = Answers(*(arrays[name] for name in Answers._fields))
-        models = []
-        for k, own in enumerate(header["models"]):
-            model = IEGPRegressor(**parameters.from_config(own["parameters"]))
-            model.restore(own, part_of(arrays, f"model{k}"))
-            models.append(model)
-            self._check_model(model, k)
-        self.models_ = models
-
     def _check_model(self, model: IEGPRegressor, delay: int) -> None:
         """Refuse a stored model that is not the one of this horizon: others would fail when they are used."""
         if _begun(model) != (self._n_seen > delay + 1):
@@ -539,12 +486,6 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ModelFileError(f"model {delay} is not one of labels {delay} rows late")
 
 
-def _n_columns(X: ArrayLike) -> int:
-    if np.ndim(X) != 2:
-        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
-    return int(np.shape(X)[1])
-
-
 def _begun(model: IEGPRegressor) -> bool:
     return hasattr(model, "model_")
 
@@ -553,33 +494,3 @@ def _quantile(last: float, dist: Any, width: float, q: Float) -> Float:
     """(k,): quantiles of one row, whose distribution is widened around its mean."""
     mean = dist.mean[0]
     return np.asarray(last + mean + width * (dist.quantile(q)[:, 0] - mean))
-
-
-def _numbers(name: str, values: ArrayLike) -> Float:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not made of numbers ({error}); the forecaster is unchanged") from error
-    bad = np.argwhere(~(np.abs(array) <= LARGEST_IN_SERIES))
-    if len(bad):
-        where = ", column ".join(map(str, bad[0]))
-        raise InputError(
-            f"{name} is {array[tuple(bad[0])]} at row {where}; fill gaps (for example by interpolation) before "
-            "rows get here. The forecaster is unchanged."
-        )
-    return array
-
-
-def _lengths(season: Any) -> tuple[int, ...]:
-    return _offsets("season", (season,) if isinstance(season, int | np.integer) else season, 0, 2)
-
-
-def _offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
-    """Different whole numbers in order; a number stands for 1 up to it."""
-    value = default if value is None else value
-    several = tuple(range(1, min(value, MAX_LAG + 1) + 1)) if isinstance(value, int | np.integer) else tuple(value)
-    for number in several:
-        check_whole(name, number, least)
-        if number > MAX_LAG:
-            raise InputError(f"{name}={value!r}: {number} is more than {MAX_LAG} rows, which would be kept in memory")
-    return tuple(sorted({int(number) for number in several}))

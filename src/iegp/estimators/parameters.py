@@ -131,7 +131,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
-    """Those that can be used with these lags; a static model has no level that wanders."""
+    """Those that can be used with these lags; a static model has no drifting level."""
     kernels = default.kernels
     if not lags:
         kernels = tuple(k for k in kernels if all(term.lags != "only" for term in k.terms))

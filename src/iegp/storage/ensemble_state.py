@@ -279,7 +279,7 @@ def _check_header(model: Online) -> None:
     for kernel in model.experts.kernels:
         for term in kernel.terms:
             if isinstance(term, Stationary):
-                term.scales(len(term.places(model.inputs)))  # complains if there are not as many as columns
+                term.scales(len(term.places(model.inputs)))  # raises an error if there are not as many as columns
             if len(kernel.terms) > 1 and term.prior_var is None:
                 raise ValueError(f"the term {term} of a sum has no prior variance")
     if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):

@@ -36,7 +36,7 @@ class RowProblem(NamedTuple):
     forgetting: float
     """What is left of the weight of earlier rows when a row is learned."""
     walk: float = 0.0
-    """Variance by which a coefficient walks per row, over the noise variance."""
+    """Variance of the random walk of a coefficient per row, over the noise variance."""
     shortest_step: float = 0.0
     """A position has converged, and takes no more steps, when the next one is no longer than this; 0 takes all."""
 
