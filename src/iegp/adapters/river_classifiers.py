@@ -16,6 +16,7 @@ from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_dr
 from iegp.core import model as online
 from iegp.core.weighted import Weighted
 from iegp.estimators.classifier import IEGPClassifier
+from iegp.estimators.defaults import LIGHT_CLASSES
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.labels import ClassLabels, as_labels, grow, weighted
 from iegp.typing import Float
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     """Base of the River classifiers: a label that was not seen before becomes a class."""
+
+    _light = LIGHT_CLASSES
 
     @property
     def known_classes(self) -> tuple[Hashable, ...]:

@@ -11,7 +11,7 @@ from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
 from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, SHARPNESS
 
 
 class IEGPClassifier(LabelEstimator):
@@ -24,17 +24,19 @@ class IEGPClassifier(LabelEstimator):
     Parameters
     ----------
     kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
+        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary
+        (``docs/explanation/labels.md``).
     n_frequencies : int, default=100
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
-    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
-        Variance of the random walk of an expert's latent function (its log odds), per row; 0 is a static expert. With a
-        sequence every kernel is combined with every drift.
-    drift_units : {"target", "prior"}, default="target"
-        Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
-        variance, per row.
+    drift_var : float, sequence or None, default=None
+        Variance of the random walk of an expert's latent function (its log odds), per row, in ``drift_units``; 0 is a
+        static expert. With a sequence every kernel is combined with every drift. ``None`` is (0, 1e-3) in units of the
+        prior and (0, 1e-3, 1e-2, 1e-1) in units of the target.
+    drift_units : {"target", "prior"} or None, default=None
+        Whether ``drift_var`` is a variance of the log odds, or a share of each term's initial prior variance, per row.
+        ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.
     drift_per : {"row", "time"}, default="row"
         Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
         median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
@@ -69,10 +71,11 @@ class IEGPClassifier(LabelEstimator):
         How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
         up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
     lags : int, sequence of int, "auto" or None, default=None
-        Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
-        predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
-        ``"auto"`` is 3, and seasonal lags that are found in the warm-up rows (``lags_``). Terms of kernels see lags
-        unless they say ``lags=False``. ``None`` is 0.
+        Labels of earlier rows as further inputs, as indicators of their classes: a number asks for so many of the
+        newest that are known when a row is predicted, a sequence such as (1, 2, 24) names them by how many rows they
+        are back (more than ``delay``). ``"auto"`` is 3, and seasonal lags that are found in the warm-up rows
+        (``lags_``). Terms of kernels see lags unless they say ``lags=False``. ``None`` is 3 for the default model
+        (``kernels=None`` with stacking weights), else 0.
     standardize : bool, default=True
         Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
     random_state : int, RandomState or None, default=None
@@ -109,8 +112,8 @@ class IEGPClassifier(LabelEstimator):
         *,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
-        drift_units: str = "target",
+        drift_var: float | Sequence[float] | None = None,
+        drift_units: str | None = None,
         drift_per: str = "row",
         time_column: str | int | None = None,
         weights: str = "stacking",

@@ -19,7 +19,7 @@ from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASSES, COUNT_DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import COUNT_STACKING_RATE, COUNTS, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.labels import CountLabels, Labels, as_exposure
@@ -42,9 +42,13 @@ class IEGPCountRegressor(NumberEstimator):
         Random frequencies per expert.
     features : {"orthogonal", "random"}, default="orthogonal"
         How frequencies are drawn; ``"random"`` is the paper's.
-    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
-        Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
-    drift_units, drift_per, time_column, weights, switch_prob, stacking_rate, shutdown
+    drift_var : float, sequence or None, default=None
+        Variance of the random walk of an expert's log rate, per row, in ``drift_units``; 0 is a static expert. ``None``
+        is (0, 1e-4, 1e-3) in units of the prior and (0, 1e-3, 1e-2) in units of the log rate.
+    drift_units : {"target", "prior"} or None, default=None
+        Whether ``drift_var`` is a variance of the log rate, or a share of each term's initial prior variance, per row.
+        ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.
+    drift_per, time_column, weights, switch_prob, stacking_rate, shutdown
         As for :class:`IEGPRegressor`.
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
@@ -58,7 +62,7 @@ class IEGPCountRegressor(NumberEstimator):
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
     warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
-        As for :class:`IEGPRegressor` (the counts themselves are never scaled).
+        As for :class:`IEGPRegressor` (the counts themselves are never scaled; as lags they enter as log(1 + y)).
 
     Examples
     --------
@@ -77,7 +81,7 @@ class IEGPCountRegressor(NumberEstimator):
 
     labels_: CountLabels
     _codec, _label = CountLabels, "one count"
-    _likelihoods, _default = ("poisson",), CLASSES
+    _likelihoods, _default = ("poisson",), COUNTS
 
     def __init__(
         self,
@@ -85,13 +89,13 @@ class IEGPCountRegressor(NumberEstimator):
         *,
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = COUNT_DRIFT_VAR,
-        drift_units: str = "target",
+        drift_var: float | Sequence[float] | None = None,
+        drift_units: str | None = None,
         drift_per: str = "row",
         time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
+        stacking_rate: float = COUNT_STACKING_RATE,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         overdispersion: float | str = "evidence",
