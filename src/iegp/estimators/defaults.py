@@ -93,8 +93,8 @@ LIGHT_CLASSES: dict[str, Any] = {
     "warmup": 256,
 }
 
-# Counts: their logs follow the last counts more closely than odds follow the last classes. In units of the target drifts
-# are of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
+# Counts: their logs follow the last counts more closely than odds follow the last classes. In units of the target
+# drifts are of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
 COUNT_KERNELS: tuple[Kernel, ...] = (
     RBF("dimension", stretch=0.5, lags=False),
     Cauchy("dimension", stretch=3.0, lags=False),
