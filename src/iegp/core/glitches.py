@@ -31,7 +31,7 @@ def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
 @compiled
 def may_skip(state: State) -> bool:
     """Whether the next row is left out if its label is far out."""
-    return state.rows[1] == 0.0 and state.far[0] < CHANGES_PREVAIL
+    return bool(state.rows[1] == 0.0 and state.far[0] < CHANGES_PREVAIL)
 
 
 @compiled
