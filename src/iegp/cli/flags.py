@@ -86,7 +86,7 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
 
 
 def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
-    """Refuse a file that a flag writes to and that is, or would be when a run goes on, among what is read."""
+    """Refuse a file that a flag writes to and that is, or would be when a run is resumed, among what is read."""
     for source in sources:
         if would_be_read(source, name):
             same = _resolved(source) == _resolved(name)
@@ -127,9 +127,13 @@ class _Flag:
         )
 
 
-@cache
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
+    return _read_flags(options)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
+
+
+@cache
+def _read_flags(options: type[Options]) -> dict[str, _Flag]:
     hints = get_type_hints(options, include_extras=True)
     inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
     names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)

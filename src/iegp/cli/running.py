@@ -33,7 +33,7 @@ class StopSignals:
 
     A second signal of the same kind ends the process as usual. So does the first where work inside :meth:`block` goes
     on for ``GRACE_SECONDS``: compiled code cannot be interrupted. What is on disk is then as after a crash, from which
-    a saved run goes on to the same bytes.
+    a saved run resumes to the same bytes.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def _leave_in_a_block(number: int) -> None:
     """End the process as a crash would, with a message."""
     # A line of progress has hidden the cursor.
     shows_cursor = "\x1b[?25h\n" if os.isatty(2) else ""
-    advice = "Stopped in the middle of a block of rows; with --save, go on with the same command and --resume\n"
+    advice = "Stopped in the middle of a block of rows; with --save, continue with the same command and --resume\n"
     with contextlib.suppress(OSError):
         os.write(2, f"{shows_cursor}{advice}".encode())
     os._exit(128 + number)
@@ -146,7 +146,7 @@ def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
 
 
 def can_resume(options: RunOptions, say: Console) -> bool:
-    """Whether there is a run to go on with; an existing model must be meant."""
+    """Whether there is a run to resume; replacing an existing model must be asked for."""
     if options.save is None:
         return False
     exists = Path(options.save).exists()

@@ -71,7 +71,7 @@ def stream(options: StreamOptions) -> int:
             runner.block = lambda: _both(live, stop)
         try:
             if source is None:
-                # The journal is ahead of the checkpoint: only after it is known where the source goes on.
+                # The journal is ahead of the checkpoint: only after it is known where the source continues.
                 n = runner.replay()
                 say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
                 source = open_for(job.plan, options, stop.wakeup, run_state.position, run_state.schema or None)
@@ -174,7 +174,7 @@ def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) ->
     if options.live is None:
         return None
     source = source_name(options.source)
-    about = About("Waiting for the first record", source, options.target or "", options.task or "", options.model, 0)
+    about = About("Waiting for the first rows", source, options.target or "", options.task or "", options.model, 0)
     page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
     say.print(f"Live: {page.address}")
     return page
@@ -361,4 +361,4 @@ def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: b
         if place not in (None, "-"):
             say.print(f"{what}: {place}")
     if was_stopped and options.save is not None:
-        say.print("Go on with the same command and --resume")
+        say.print("Continue with the same command and --resume")

@@ -111,7 +111,7 @@ def _advice(name: str, texts: list[str], is_time: bool, is_many: bool) -> str:
 
 
 class Reading(NamedTuple):
-    """How a source is read: columns that stay text, how text says numbers, columns to leave out, where to go on."""
+    """How a source is read: columns that stay text, how text says numbers, columns to leave out, where to resume."""
 
     keep: Collection[str]
     style: NumberStyle

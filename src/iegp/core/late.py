@@ -256,7 +256,7 @@ def learn_old_row(ensemble: Ensemble, state: State, labels: LabelModel | None, w
             still, extra = np.zeros(drift.size), age * walked(drift, phi)
             if labels is None:
                 if is_moving(drift):
-                    # A row of noise variance v teaches what the row over sqrt(v) does with a noise variance of one.
+                    # A row of noise variance v is learned as the row over sqrt(v) is with a noise variance of one.
                     root = math.sqrt(1.0 + extra)
                     variance = drifting_row(belief, still, phi / root, work.y[0] / root, mean)
                     mean *= root

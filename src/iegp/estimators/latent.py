@@ -78,8 +78,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     shutdown : float, default=0.0
         For ``weights="bayes"``: an expert with a smaller weight is dropped for good.
     drift_var : float, default=0.0
-        Variance by which every coefficient of an expert walks per row, in units of the scaled rows; above zero the map
-        follows data that drift (the paper's Remark 4).
+        Variance of the random walk of every coefficient of an expert, per row, in units of the scaled rows; above zero
+        the map follows data that drift (the paper's Remark 4).
     forgetting : float, default=1.0
         Factor per row by which earlier rows count less; below one the map follows data that drift. Not both.
     weigh_warmup : bool, default=False
@@ -321,13 +321,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         m = model.best_expert
         phi = fourier_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
-        walk = model.settings.drift_var / model.experts.noise_var[m]
+        drift = model.settings.drift_var / model.experts.noise_var[m]
         by_inverse = phi @ model.experts.inverse[m]
-        mean: Float = (phi if walk > 0.0 else by_inverse) @ model.experts.cross[m] * scale + model.scaling.mean
+        mean: Float = (phi if drift > 0.0 else by_inverse) @ model.experts.cross[m] * scale + model.scaling.mean
         if not return_std:
             return mean
-        # Features have norm one, so that a walk adds the same everywhere.
-        spread = np.sum(by_inverse * phi, axis=1) / model.settings.forgetting + walk
+        # Features have norm one, so that the drift adds the same everywhere.
+        spread = np.sum(by_inverse * phi, axis=1) / model.settings.forgetting + drift
         std = scale * np.sqrt(model.experts.noise_var[m] * (1.0 + np.maximum(spread, 0.0)))
         return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
 

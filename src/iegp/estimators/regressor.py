@@ -16,7 +16,7 @@ from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.changes import Change
 from iegp.core.editing.merge import merged, unlearned
-from iegp.core.editing.to_drifting import gone_live
+from iegp.core.editing.to_drifting import to_drifting
 from iegp.core.kernels import Kernel
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import NoiseSetting, check_whole
@@ -415,7 +415,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         ladders = {name: getattr(wanted, name) for name in changes}
         for name in ("labels_", "_time_place", "_sources", "_encoder"):
             setattr(live, name, getattr(self, name))
-        live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
+        live.adopt(to_drifting(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
         return live
 
     @classmethod

@@ -19,6 +19,7 @@ from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
+from iegp.core.followers import Followers
 from iegp.core.model import Online, to_user_mixture
 from iegp.core.predictions import Predictions, allocate_predictions, in_user_units, some_rows
 from iegp.core.predictive.components import Components
@@ -200,7 +201,7 @@ class Fleet(LocalFleet):
         edges = np.flatnonzero(np.diff(slots, prepend=-1, append=-1))
         parts = [some_rows(out, 0, 0)] if not len(slots) else []
         for a, b in pairwise(edges.tolist()):
-            followers = ens.Followers(self._conformal[slots[a]])
+            followers = Followers(self._conformal[slots[a]])
             components = Components(*(array[a:b] for array in mixture))
             parts.append(followers.follow(some_rows(out, a, b), components, y[a:b], level))
             assert followers.conformal is not None

@@ -29,7 +29,7 @@ from iegp.errors import InputError
 from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
 from iegp.fleet.shared_docs import FLEET
-from iegp.fleet.template import Shell, Template, take
+from iegp.fleet.template import Template, UnfittedCopy, take
 from iegp.parallel.worker_pool import WorkerPool
 from iegp.typing import Float
 
@@ -76,7 +76,7 @@ class ProcessEnsemble:
                 "whole ensemble has judged it; use robust=False, or spread it over threads with n_jobs instead"
             )
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
-        self._shell = Shell(template)
+        self._unfitted = UnfittedCopy(template)
         # Concurrent calls would receive each other's predictions.
         self._one_at_a_time = Lock()
         state = taken.model.state
@@ -213,7 +213,7 @@ class ProcessEnsemble:
         with self._one_at_a_time, delayed_interrupts():
             state = State(*beliefs, *(array.copy() for array in mine[2:]))
             self._pool.gather(layout, state)
-        return self._shell.filled(self._model, state)
+        return self._unfitted.with_state(self._model, state)
 
     def close(self) -> None:
         """Stop the workers. Their state is lost: call :meth:`to_model` first to keep it."""

@@ -14,7 +14,7 @@ from iegp.fleet.pytorch.features import features
 from iegp.fleet.pytorch.fleet import TorchFleet
 from iegp.fleet.run import FleetRun
 from iegp.fleet.shared_docs import TORCH
-from iegp.fleet.template import Shell, Template
+from iegp.fleet.template import Template, UnfittedCopy
 from iegp.typing import Float
 
 # Rows per product of features: enough to fill a GPU, half a gigabyte at a thousand features.
@@ -70,7 +70,7 @@ class TorchEnsemble:
 
     def __init__(self, template: Template, *, dtype: str = "float64", device: str = "cuda") -> None:
         self.fleet = TorchFleet(template, [self.KEY], dtype=dtype, device=device)
-        self._shell = Shell(template)
+        self._unfitted = UnfittedCopy(template)
 
     @one_writer
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
@@ -129,7 +129,7 @@ class TorchEnsemble:
             Fitted model, with the parameters of the template.
         """
         model = self.fleet.online(self.KEY)
-        return self._shell.filled(model, model.state)
+        return self._unfitted.with_state(model, model.state)
 
     def gram(self, X: Any, y: Any, into: Gram | None = None) -> Gram:
         """Sum products of features and labels over rows for every kernel, without learning the rows.

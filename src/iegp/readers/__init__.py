@@ -1,7 +1,7 @@
 """Records from files and pipes: CSV, TSV, JSON lines and Parquet, in constant memory, each with its place.
 
 :func:`open_source` finds the format; what comes out are :class:`Records`, batches of columns with the bad records set
-apart, and a :class:`Position` after every record from which reading can go on. Change this package to add a format or
+apart, and a :class:`Position` after every record from which reading can resume. Change this package to add a format or
 to change what counts as a bad record. Bytes flow feed (``feeds``) -> complete records (``record_cutter``) -> columns
 (``csv_*``, ``json_*``); Parquet has its own way. Nothing here knows what the columns are for.
 """

@@ -128,7 +128,7 @@ def open_source(
         a pattern or several files, which are read in order as one.
     format : ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``; by default the suffix says it.
     follow : at the end of the file wait for more, for ever.
-    position, schema : where to go on, and what was decided about the columns; from ``Records`` and
+    position, schema : where to resume, and what was decided about the columns; from ``Records`` and
         :meth:`Source.schema`. A pipe cannot go back: there the position only continues the counting.
     keep_text : columns to read as text whatever they look like (ids, times, classes).
     drop : columns to leave out.

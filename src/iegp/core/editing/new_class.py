@@ -1,4 +1,4 @@
-"""A class that was not declared: the model goes on with one class more, which starts from the prior.
+"""A class that was not declared: the model gains a class, which starts from the prior.
 
 Softmax sees only differences between latent functions. So a binary model, whose one latent function f is the log odds
 of class 1 over class 0, becomes a model with the two latent functions -f/2 and f/2: means halved, and each with half

@@ -37,7 +37,7 @@ class HSGP(Stationary):
         Features per column; with ``None`` all columns together have as many as random features would, ``2
         n_frequencies``, and each at least one.
     boundary : float, default=3.0
-        Largest absolute value of a standardised column that the term tells apart; farther ones count as this one.
+        Largest absolute value of a standardised column that the term distinguishes; farther ones count as this one.
     nu : {None, 0.5, 1.5, 2.5}, default=None
         Smoothness of a Matérn kernel; ``None`` is RBF.
 
@@ -78,7 +78,7 @@ class HSGP(Stationary):
                 "the standardised inputs"
             )
         self._set("boundary", float(self.boundary))
-        self._of_one_column()  # complains about nu
+        self._of_one_column()  # raises an error for an unknown nu
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
         inside = [np.clip(rows, -self.boundary, self.boundary) for rows in (x, x if x2 is None else x2)]

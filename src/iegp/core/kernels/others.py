@@ -51,7 +51,7 @@ class Linear(Term):
 
 @dataclass(frozen=True, repr=False)
 class Constant(Term):
-    """A constant; with a drift of its own, a level that wanders.
+    """A constant; with a drift of its own, a drifting level.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from iegp.core.clock import checked_times
 from iegp.core.compute.tolerances import FEW_ROWS, MOST_UNFOLLOWED
 from iegp.core.delay import learn_delayed
 from iegp.core.expert.sweep import Rows
+from iegp.core.followers import Followers
 from iegp.core.likelihoods import named
 from iegp.core.model.online import (
     Online,
@@ -192,7 +193,7 @@ def _learn_rows(
         yield in_user_units(predictions, model.ensemble, model.scaling)
 
 
-def _followers(model: Online, times: Float | None) -> ens.Followers | None:
+def _followers(model: Online, times: Float | None) -> Followers | None:
     """What follows the next rows."""
     catch_up(model)
     if model.conformal is None and model.changes is None:
@@ -200,10 +201,10 @@ def _followers(model: Online, times: Float | None) -> ens.Followers | None:
     span = chg.Span(model.n_seen, times, model.settings.delay)
     # Before the first label has come there is a refit to come, and nothing before it.
     is_blind = model.is_warming_up and not len(model.kept_x)
-    return ens.Followers(model.conformal, model.changes, span, is_blind, model.is_warming_up)
+    return Followers(model.conformal, model.changes, span, is_blind, model.is_warming_up)
 
 
-def _keep_followers(model: Online, followers: ens.Followers | None) -> None:
+def _keep_followers(model: Online, followers: Followers | None) -> None:
     if followers is not None:
         model.conformal, model.changes = followers.conformal, followers.changes
 

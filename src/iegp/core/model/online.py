@@ -17,6 +17,7 @@ from iegp.core.clock import Clock, new_clock
 from iegp.core.compute.tolerances import FARTHEST_LINEAR, FARTHEST_USUAL
 from iegp.core.delay import Waiting, none_waiting, with_all_arrived
 from iegp.core.fitting.experts import Experts, default_experts
+from iegp.core.followers import Followers
 from iegp.core.kernels import Inputs
 from iegp.core.lags import NO_LAGS, lags_from, remember
 from iegp.core.likelihoods import named
@@ -258,7 +259,7 @@ def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
         return model.conformal, model.changes
     rows = ens.Weighed.concatenate(model.unfollowed)
     span = chg.Span(model.n_seen - len(rows.y))
-    followers = ens.Followers(model.conformal, model.changes, span)
+    followers = Followers(model.conformal, model.changes, span)
     ens.completed(model.ensemble, *rows, ens.PassOptions(followers=followers))
     return followers.conformal, followers.changes
 

@@ -96,7 +96,7 @@ def _next_refit(settings: Settings, seen: int) -> int:
 
 
 def keep_rows(model: Online, x: Float, labels: Weighted) -> None:
-    """Keep rows for the warm-up; refit if a milestone is reached, and let go of them if it was the last."""
+    """Keep rows for the warm-up; refit if a milestone is reached, and drop them if it was the last."""
     if model.kept_weights is not None or labels.weights is not None:
         known = ((model.kept_weights, len(model.kept_x)), (labels.weights, len(x)))
         model.kept_weights = np.concatenate([np.ones(n) if own is None else own for own, n in known])

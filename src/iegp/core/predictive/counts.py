@@ -332,4 +332,4 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return math.nan
     centre = min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)
     score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
-    return min(score, 0.0)  # rounding may leave a hair above
+    return min(score, 0.0)  # rounding may leave it slightly above

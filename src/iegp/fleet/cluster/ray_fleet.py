@@ -157,7 +157,7 @@ class RayFleet(FleetBase):
         check_whole_number("n_shards", n_shards)
         if layout.is_used(folder):
             raise InputError(
-                f"checkpoint_folder={str(folder)!r} holds a fleet already; go on with it by RayFleet.resume, or name "
+                f"checkpoint_folder={str(folder)!r} holds a fleet already; continue it with RayFleet.resume, or name "
                 "another folder"
             )
         first = Layout(n_shards, generation=0, window=options.max_in_flight, began_after=0)

@@ -345,7 +345,7 @@ class TorchFleet(LocalFleet):
         """Write all keys to one safetensors file, atomically: the same file that :class:`iegp.Fleet` writes and reads.
 
         Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
-        again goes on equal to 1e-8 (float64), not to the bit.
+        again continues equal to 1e-8 (float64), not to the bit.
 
         Parameters
         ----------
