@@ -171,9 +171,9 @@ def test_alarms_are_lines_of_a_file_and_a_command_without_a_shell(tmp_path):
     told = tmp_path / "told"
     script = f"import sys, pathlib; pathlib.Path({str(told)!r}).open('a').write(sys.stdin.read() + '|')"
     alarm = Alarm(str(tmp_path / "alarms.jsonl"), (sys.executable, "-c", script))
-    alarm.tell(changes[:1])
-    alarm.tell(changes[1:2])
-    alarm.tell(changes[2:])
+    alarm.report(changes[:1])
+    alarm.report(changes[1:2])
+    alarm.report(changes[2:])
     for process in alarm._started:
         process.wait()
     alarm.close()
@@ -185,4 +185,4 @@ def test_alarms_are_lines_of_a_file_and_a_command_without_a_shell(tmp_path):
     assert first.splitlines() == lines[:1]
     assert second.splitlines() == lines[1:]
     with pytest.raises(InputError, match="--alarm-command cannot be started"):
-        Alarm(None, ("no such program",)).tell(changes)
+        Alarm(None, ("no such program",)).report(changes)

@@ -68,7 +68,9 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
         for i, (a, b) in enumerate(pairwise(edges)):
             if i >= FIRST_BATCH_PART:
                 rows = slice(a, ends[i], stride)
-                parts.append(_predict_rows(ensemble, state, x[rows], y[rows], n_steps))
+                # Compiled code wants rows one after another in memory.
+                some = np.ascontiguousarray(x[rows]), np.ascontiguousarray(y[rows])
+                parts.append(_predict_rows(ensemble, state, *some, n_steps))
             if i < BATCH_PARTS - 1:
                 for _ in learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False)):
                     pass

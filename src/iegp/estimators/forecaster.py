@@ -15,23 +15,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from iegp._writers import one_writer
-from iegp.core.compute.tolerances import LARGEST_IN_SERIES, MAX_LAG
+from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
+from iegp.estimators import forecast_checks as checks
 from iegp.estimators import forecast_inputs as inputs
-from iegp.estimators import parameters
+from iegp.estimators import forecast_storage, parameters
 from iegp.estimators.checks import check_level, unchanged_on_error
 from iegp.estimators.defaults import FORECAST, FORECAST_LAGS, forecast_kernels
 from iegp.estimators.forecast_answers import (
     FIELDS,
     LABEL,
     MEAN,
-    Answers,
     arrive,
     drawn,
     no_answers,
     normal_scores,
-    schema_shapes,
     widened,
 )
 from iegp.estimators.forecast_inputs import Lookback
@@ -41,8 +40,7 @@ from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
-from iegp.storage.schema import ANY_NUMBER, Field, check_arrays, count, part_of, prefixed
-from iegp.typing import Arrays, Float
+from iegp.typing import Float
 
 
 class _Rows(NamedTuple):
@@ -319,7 +317,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             own["regressor"] = parameters.to_config(self.regressor.get_params(deep=False))
         own["random_state"] = self.random_state if isinstance(self.random_state, int) else None
         header: dict[str, Any] = {"estimator": type(self).__name__, "iegp": version("iegp"), "parameters": own}
-        header["forecast"], arrays = self._stored() if self.__sklearn_is_fitted__() else (None, {})
+        header["forecast"], arrays = forecast_storage.to_parts(self) if self.__sklearn_is_fitted__() else (None, {})
         model_file.write(path, header, arrays)
 
     @classmethod
@@ -340,7 +338,10 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         if header.get("estimator") != cls.__name__:
             raise ModelFileError(f"{os.fspath(path)} holds no forecaster; try iegp.load")
         with naming_file(path):
-            return cls._from_parts(header, arrays)
+            forecaster = cls(**forecast_storage.parameters_from(header))
+            if header["forecast"] is not None:
+                forecast_storage.restore(forecaster, header["forecast"], arrays)
+            return forecaster
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
@@ -351,9 +352,9 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         """Start anew; arguments of the constructor are read here."""
         check_whole("horizon", self.horizon, 1)
         check_level(self.level)
-        self._lookback = Lookback(_offsets("lags", self.lags, FORECAST_LAGS, 1), _lengths(self.season))
+        self._lookback = Lookback(checks.offsets("lags", self.lags, FORECAST_LAGS, 1), checks.lengths(self.season))
         template = self._template()
-        self._n_columns = 0 if X is None else _n_columns(X)
+        self._n_columns = 0 if X is None else checks.n_columns(X)
         self._n_seen, self._recent, self._answers = 0, np.empty(0), no_answers(self.horizon)
         # The newest time and the least distance between two.
         self._clock = None if time is None else np.array([-np.inf, np.inf])
@@ -432,13 +433,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     # -- checks ----------------------------------------------------------------------------------------------------
 
     def _checked(self, y: ArrayLike, X: ArrayLike | None, time: ArrayLike | None) -> _Rows:
-        values = _numbers("y", y)
+        values = checks.numbers("y", y)
         if values.ndim != 1 or not len(values):
             raise InputError(f"y has shape {values.shape}; pass one series (n,) with at least one row")
         return _Rows(values, self._checked_x(X, len(values)), self._checked_time(time, len(values)))
 
     def _checked_x(self, X: ArrayLike | None, n: int) -> Float:
-        columns = np.empty((n, 0)) if X is None else _numbers("X", X)
+        columns = np.empty((n, 0)) if X is None else checks.numbers("X", X)
         if columns.shape != (n, self._n_columns):
             found = "no X" if X is None else f"X of shape {columns.shape}"
             raise InputError(
@@ -456,7 +457,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         times = as_times(time)
         if times.shape != (n,):
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
-        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~np.isfinite(times))
+        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
         if len(bad):
             raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")
         return times
@@ -469,60 +470,20 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def _coming_times(self, n: int) -> Float | None:
         return None if self._clock is None else self._clock[0] + self._clock[1] * np.arange(1, n + 1)
 
-    def _stored(self) -> tuple[dict[str, Any], Arrays]:
-        arrays = {"recent": self._recent, **self._answers._asdict()}
-        if self._clock is not None:
-            arrays["clock"] = self._clock
-        headers = []
-        for k, model in enumerate(self.models_):
-            own, its = model.to_parts()
-            headers.append(own)
-            arrays |= prefixed(f"model{k}", its)
-        lookback = {name: list(value) for name, value in self._lookback._asdict().items()}
-        return {"n_seen": self._n_seen, "n_columns": self._n_columns, "lookback": lookback, "models": headers}, arrays
-
-    @classmethod
-    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        own = dict(header["parameters"])
-        if own["regressor"] is not None:
-            own["regressor"] = IEGPRegressor(**parameters.from_config(own["regressor"]))
-        for name in ("lags", "season"):
-            own[name] = tuple(own[name]) if isinstance(own[name], list) else own[name]
-        forecaster = cls(**own)
-        if header["forecast"] is not None:
-            forecaster._restore(header["forecast"], arrays)
-        return forecaster
-
-    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        horizon = len(header["models"])
-        if horizon != self.horizon:
-            raise ModelFileError(f"there are {horizon} models for horizon={self.horizon}")
-        self._n_seen, self._n_columns = count("n_seen", header["n_seen"]), count("n_columns", header["n_columns"])
-        lags, season = (_offsets(name, header["lookback"][name], 0, 1) for name in ("lags", "season"))
-        self._lookback = Lookback(lags, season)
-        n_recent = min(self._n_seen, horizon + self._lookback.n_rows + 1)
-        schema = {name: Field(shape, **ANY_NUMBER) for name, shape in schema_shapes(horizon).items()}
-        schema |= {
-            "recent": Field((n_recent,)),
-            "width": Field((horizon,), 1e-9, 1e9),
-            "moments": Field((horizon,) * 2),
-        }
-        schema |= {"clock": Field((2,))} if "clock" in arrays else {}
-        check_arrays(schema, arrays)
-        self._recent, self._clock = arrays["recent"], arrays.get("clock")
-        self._answers = Answers(*(arrays[name] for name in Answers._fields))
-        models = []
-        for k, own in enumerate(header["models"]):
-            model = IEGPRegressor(**parameters.from_config(own["parameters"]))
-            model.restore(own, part_of(arrays, f"model{k}"))
-            models.append(model)
-        self.models_ = models
-
-
-def _n_columns(X: ArrayLike) -> int:
-    if np.ndim(X) != 2:
-        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
-    return int(np.shape(X)[1])
+    def _check_model(self, model: IEGPRegressor, delay: int) -> None:
+        """Refuse a stored model that is not the one of this horizon: others would fail when they are used."""
+        if _begun(model) != (self._n_seen > delay + 1):
+            raise ModelFileError(f"model {delay} has {'' if _begun(model) else 'not '}begun after {self._n_seen} rows")
+        if not _begun(model):
+            return
+        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), delay + 1)
+        times = None if self._clock is None else np.zeros(0)
+        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
+        n_inputs = known.shape[1] + beforehand.shape[1]
+        if model.n_features_in_ != n_inputs or model.has_encoded_columns or not model.single_output_:
+            raise ModelFileError(f"model {delay} is not one of {n_inputs} inputs and one number")
+        if model.model_.settings.delay != delay or model.model_.settings.drift_per != "row":
+            raise ModelFileError(f"model {delay} is not one of labels {delay} rows late")
 
 
 def _begun(model: IEGPRegressor) -> bool:
@@ -533,33 +494,3 @@ def _quantile(last: float, dist: Any, width: float, q: Float) -> Float:
     """(k,): quantiles of one row, whose distribution is widened around its mean."""
     mean = dist.mean[0]
     return np.asarray(last + mean + width * (dist.quantile(q)[:, 0] - mean))
-
-
-def _numbers(name: str, values: ArrayLike) -> Float:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not made of numbers ({error}); the forecaster is unchanged") from error
-    bad = np.argwhere(~(np.abs(array) <= LARGEST_IN_SERIES))
-    if len(bad):
-        where = ", column ".join(map(str, bad[0]))
-        raise InputError(
-            f"{name} is {array[tuple(bad[0])]} at row {where}; fill gaps (for example by interpolation) before "
-            "rows get here. The forecaster is unchanged."
-        )
-    return array
-
-
-def _lengths(season: Any) -> tuple[int, ...]:
-    return _offsets("season", (season,) if isinstance(season, int | np.integer) else season, 0, 2)
-
-
-def _offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
-    """Different whole numbers in order; a number stands for 1 up to it."""
-    value = default if value is None else value
-    several = tuple(range(1, value + 1)) if isinstance(value, int | np.integer) else tuple(value)
-    for number in several:
-        check_whole(name, number, least)
-        if number > MAX_LAG:
-            raise InputError(f"{name}={value!r}: {number} is more than {MAX_LAG} rows, which would be kept in memory")
-    return tuple(sorted({int(number) for number in several}))

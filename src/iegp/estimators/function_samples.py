@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.core import functions
+from iegp.estimators.shared_docs import METHODS
 from iegp.typing import Float
 
 
+@fill_docstrings(METHODS)
 class FunctionSamples:
     """Functions drawn from a regressor by :meth:`IEGPRegressor.sample_functions`; call it with rows.
 
@@ -33,8 +36,7 @@ class FunctionSamples:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
 
         Returns
         -------
@@ -48,8 +50,7 @@ class FunctionSamples:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
         random_state : int, numpy.random.Generator or None, default=None
             Seed or generator of the noise.
 

@@ -13,19 +13,19 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, DRIFT_VARS, Default
+from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
     """Checked settings from an estimator's ``get_params()``; arguments that it does not have keep their defaults."""
     if parameters["kernels"] is not None or parameters["weights"] != "stacking":
         # Posterior probabilities, and kernels of the user, are of models without lags unless they are asked for.
-        default = Default(default.kernels)
+        default = default._replace(drift_units="target", lags=0)
     lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
     drift_units = parameters.get("drift_units")
     drift_units = default.drift_units if drift_units is None else drift_units
     drift_var = parameters["drift_var"]
-    drift_var = DRIFT_VARS.get(drift_units, ()) if drift_var is None else _ladder(drift_var)
+    drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _ladder(drift_var)
     kernels = parameters["kernels"]
     return Settings(
         kernels=_default_kernels(default, lags, drift_var) if kernels is None else _kernels(kernels),
@@ -131,7 +131,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
-    """Those that can be used with these lags; a static model has no level that wanders."""
+    """Those that can be used with these lags; a static model has no drifting level."""
     kernels = default.kernels
     if not lags:
         kernels = tuple(k for k in kernels if all(term.lags != "only" for term in k.terms))

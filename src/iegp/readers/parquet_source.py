@@ -199,7 +199,7 @@ class ParquetSource(Source):
         except _DAMAGED as error:
             raise InputError(
                 f"{str(self._path)!r} is damaged after row {self._at.record} ({excerpt(str(error))})."
-                " Everything before it was read. Restore the file and go on from there."
+                " Everything before it was read. Restore the file and resume."
             ) from error
         return self._records(batch, values)
 

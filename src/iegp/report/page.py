@@ -37,7 +37,7 @@ LIVE_POLICY = f"{POLICY}; connect-src 'self'"
 
 
 class Snapshot(NamedTuple):
-    """What a page shows of a run: plain data that stay as they are while the run goes on."""
+    """What a page shows of a run: plain data, which do not change while the run continues."""
 
     results: Results
     about: About
@@ -59,7 +59,7 @@ def render_report(digest: Digest, about: About) -> str:
 
 
 def render(shown: Snapshot, live: bool = False) -> str:
-    """Render a page; with ``live`` it replaces itself while the run goes on."""
+    """Render a page; with ``live`` it replaces itself while the run continues."""
     results, about, by_key = shown
     tiles = cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys)
     top = Top(verdict(results, about), _facts(results, about), tiles)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.likelihoods import named
 from iegp.errors import InputError
 from iegp.readers import Batch, NumberStyle, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
@@ -343,3 +344,13 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:20])
     return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
+
+
+def task_of(likelihood: str) -> str:
+    """The task whose labels a likelihood is for."""
+    if likelihood == "gaussian":
+        return "regression"
+    own = named(likelihood)
+    if not own.has_classes:
+        return "count"
+    return "ordinal" if own.is_ordinal else "classification"
