@@ -411,10 +411,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         live = type(self)(**(self.get_params(deep=False) | changes))
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
-        ladders = {name: getattr(wanted, name) for name in changes}
+        changed = {name: getattr(wanted, name) for name in changes}
         for name in ("labels_", "_time_place", "_sources", "_encoder"):
             setattr(live, name, getattr(self, name))
-        live.adopt(to_drifting(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
+        live.adopt(to_drifting(model, replace(model.settings, **changed)), getattr(self, "feature_names_in_", None))
         return live
 
     @classmethod
@@ -536,7 +536,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         if noise and return_std:
             mean, var = dist.moments()
             return mean, np.sqrt(var)
-        rows = self.rows_of_functions(X, check_input, time)
+        rows = self._rows_of_functions(X, check_input, time)
         if return_std:
             return dist.mean, self._shaped(online.function_std(self.model_, rows, horizon))
         return dist.mean, self._shaped(online.covariance(self.model_, rows, horizon, noise))
@@ -678,21 +678,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
-        """Check rows for joint predictions.
-
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        time : array-like (n,), default=None
-            Not allowed here.
-
-        Returns
-        -------
-        ndarray (n, d)
-            The rows.
-        """
+    def _rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+        """Rows (n, d) that are predicted together, and so have no times."""
         rows, times = self._rows_to_predict(X, check_input, time)
         if times is not None:
             raise InputError(
