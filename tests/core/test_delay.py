@@ -177,13 +177,13 @@ def test_the_latest_state_is_found_once():
 def test_the_latest_state_is_advanced_by_new_rows_alone(robust, drift_per, monkeypatch):
     """``predict`` between rows learns each of them once, and says what a model that never predicted before says."""
     delay, learned = 30, []
-    arrive = online.with_all_arrived
+    arrive = online.online.with_all_arrived
 
     def counted(ensemble, state, waiting):
         learned.append(len(waiting.x))
         return arrive(ensemble, state, waiting)
 
-    monkeypatch.setattr(online, "with_all_arrived", counted)
+    monkeypatch.setattr(online.online, "with_all_arrived", counted)
     y = Y.copy()
     y[90] = 50.0  # a glitch, where robust
     kernels, noise = [RBF(1.0) + Linear(), RBF(3.0)], (None, (0.9, 5.0))

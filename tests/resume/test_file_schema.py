@@ -200,6 +200,78 @@ def test_counts_are_not_sharpened(tmp_path):
         iegp.load(tmp_path / "m")
 
 
+@pytest.mark.parametrize(("warmup", "place", "value"), [(20, 0, 0.0), (20, 1, 77.5), (100, 0, -1.0), (100, 77, 78.5)])
+def test_times_of_rows_that_are_out_of_order(refused, warmup, place, value):
+    """Time would go backwards between a row that was learned and one that waits, and variances below zero."""
+    model = iegp.IEGPRegressor(**SHAPE, warmup=warmup, drift_var=1e-3, drift_per="time", delay=2)
+    model.fit(X, Y, time=np.arange(80.0))
+    assert "order" in refused(model, "clock.held", value, place)
+
+
+FORECASTER_WRONG = [
+    ("open", np.nan, (0, 0, 0)),
+    ("open", 1.0, (2, 0, 0)),
+    ("open", 5.0, (0, 0, 3)),
+    ("open", np.nan, (1, 1, 5)),
+    ("open", 100.0, (1, 1, 5)),
+    ("width", 100.0, 0),
+    ("moments", 0.0, (0, 0)),
+    ("moments", 1e-300, (0, 0)),
+    ("moments", -1.0, (1, 1)),
+    ("moments", 10.0, (0, 1)),
+    ("recent", 1e300, 0),
+    ("clock", 0.0, 1),
+    ("clock", 1e300, 0),
+]
+
+
+@pytest.fixture(scope="module")
+def forecaster() -> iegp.IEGPForecaster:
+    model = iegp.IEGPForecaster(3, lags=2, season=4, regressor=iegp.IEGPRegressor(**SHAPE, warmup=20), random_state=0)
+    return model.fit(Y, time=np.arange(80.0))
+
+
+@pytest.mark.parametrize(("name", "value", "place"), FORECASTER_WRONG)
+def test_forecasters_that_cannot_be(tmp_path, forecaster, name, value, place):
+    forecaster.save(tmp_path / "f")
+    header, arrays = modelfile.read(tmp_path / "f")
+    arrays[name][place] = value
+    modelfile.write(tmp_path / "f", header, arrays)
+    with pytest.raises(ModelFileError, match=name):
+        iegp.IEGPForecaster.load(tmp_path / "f")
+
+
+def test_forecasters_whose_models_are_others(tmp_path, forecaster):
+    """One that has not begun, one of another horizon, one of other inputs, one of two numbers."""
+    strange = [
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0),
+        forecaster.models_[0],
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0).fit(X, Y),
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0).fit(np.ones((80, forecaster.models_[1].n_features_in_)), X[:, :2]),
+    ]
+    for model in strange:
+        forecaster.save(tmp_path / "f")
+        header, arrays = modelfile.read(tmp_path / "f")
+        header["forecast"]["models"][1], own = model.to_parts()
+        arrays = {name: array for name, array in arrays.items() if not name.startswith("model1.")}
+        modelfile.write(tmp_path / "f", header, arrays | {f"model1.{name}": array for name, array in own.items()})
+        with pytest.raises(ModelFileError, match="model 1"):
+            iegp.IEGPForecaster.load(tmp_path / "f")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 9, 10, 12, 80])
+def test_forecasters_of_any_age_load_again(tmp_path, n):
+    model = iegp.IEGPForecaster(3, regressor=iegp.IEGPRegressor(**SHAPE, warmup=20), random_state=0).fit(Y[:n])
+    model.save(tmp_path / "f")
+    loaded = iegp.IEGPForecaster.load(tmp_path / "f").partial_fit(Y[:9])
+    np.testing.assert_array_equal(loaded.predict(), model.partial_fit(Y[:9]).predict())
+
+
+def test_more_lags_than_memory_holds_are_refused():
+    with pytest.raises(iegp.errors.InputError, match="lags"):
+        iegp.IEGPForecaster(3, lags=2**53).fit(Y)
+
+
 # -- whatever the library writes, it reads --------------------------------------------------------------------------
 
 
@@ -234,3 +306,25 @@ def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path):
     huge: dict[str, Any] = {"drift_var": (0.0, 10**20), "noise_forgetting": (None, (0.75, 10**30))}
     iegp.IEGPRegressor(**SHAPE, **huge, warmup=40).fit(X, Y).save(tmp_path / "m")
     assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
+
+
+@pytest.mark.parametrize("number", [int, np.float32, np.int64])
+@pytest.mark.parametrize("name", ["noise_var", "prior_var", "both"])
+def test_variances_of_any_kind_of_number_load_again(tmp_path, name, number):
+    """A whole number made an array of whole numbers, which compiled code took and the file did not."""
+    given = dict.fromkeys(("noise_var", "prior_var") if name == "both" else (name,), number(2))
+    model = iegp.IEGPRegressor(**SHAPE, **given, shutdown=0, warmup=40).fit(X, Y)
+    assert model.model_.experts.ensemble.noise_var.dtype == np.float64
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(iegp.load(tmp_path / "m").predict(X), model.predict(X))
+
+
+def test_parameters_may_be_whole_numbers_of_numpy(tmp_path):
+    """As a grid search over np.arange gives them."""
+    numbers = {"n_frequencies": np.int64(3), "warmup": np.int32(40), "delay": np.int64(1), "lags": (np.int64(2),)}
+    model = iegp.IEGPRegressor(**(SHAPE | numbers), learn_warmup=np.True_).fit(X, Y)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(iegp.load(tmp_path / "m").predict(X), model.predict(X))
+    forecaster = iegp.IEGPForecaster(np.int64(2), season=np.int64(3), random_state=0).fit(Y)
+    forecaster.save(tmp_path / "f")
+    np.testing.assert_array_equal(iegp.IEGPForecaster.load(tmp_path / "f").predict(), forecaster.predict())

@@ -85,9 +85,7 @@ class StreamOptions(RunOptions):
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
-    conformal: Annotated[str | None, Option(help="online: intervals keep their level, whatever the stream does.")] = (
-        None
-    )
+    conformal: Annotated[str | None, Option(help="online: long-run coverage of --level, on any stream.")] = None
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     classes_limit: Annotated[int, Option(help="Most classes of a target.")] = 50
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None

@@ -35,6 +35,11 @@ def read_start(options: StreamOptions, task: str, source: Source) -> StartModel:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise UsageError(f"--start-from {path} has learned an array without names of columns; fit it on a table")
+    if estimator.has_encoded_columns:
+        raise UsageError(
+            f"--start-from {path} has learned columns of text, dates or objects, whose meaning only Python goes on "
+            "with; fit it on columns of numbers, or go on in Python"
+        )
     start = StartModel(estimator.model_, tuple(map(str, names)))
     _check(start, options, source)
     return start

@@ -174,7 +174,7 @@ def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) ->
     if options.live is None:
         return None
     source = source_name(options.source)
-    about = About("Waiting for the first record", source, options.target or "", options.task or "", options.model, 0)
+    about = About("Waiting for the first rows", source, options.target or "", options.task or "", options.model, 0)
     page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
     say.print(f"Live: {page.address}")
     return page

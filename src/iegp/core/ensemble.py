@@ -25,6 +25,7 @@ from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
 from iegp.core.followers import Followers
+from iegp.core.glitches import is_far, may_skip, note_row, note_skipped, rows_before_glitch
 from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
@@ -60,6 +61,7 @@ def start(ensemble: Ensemble) -> State:
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
         np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
+        np.zeros(1 + n_outputs),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -297,24 +299,11 @@ def learn_without_glitches(
 
 @compiled
 def note_outliers(ensemble: Ensemble, state: State, y: Float, predictions: Predictions) -> int:
-    """How many rows come before the first glitch; notes whether the last row was far out, if there is none."""
-    far_before = state.rows[1] > 0.0
+    """How many rows come before the first glitch; if there is none, all are noted."""
+    far = np.empty(y.shape[0], np.bool_)
     for t in range(y.shape[0]):
-        far = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
-        if far and not far_before:
-            return t
-        far_before = far
-    state.rows[1] = 1.0 if far_before else 0.0
-    return len(y)
-
-
-@compiled
-def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
-    """Whether some output of a label is farther from its prediction than so many standard deviations."""
-    for d in range(y.size):  # noqa: SIM110 - compiled code has no generators
-        if abs(y[d] - mean[d]) > limit * std[d]:
-            return True
-    return False
+        far[t] = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
+    return int(rows_before_glitch(state, far, y - predictions.mean))
 
 
 def learn_few(ensemble: Ensemble, state: State, rows: Rows) -> tuple[Predictions, ExpertPredictions]:
@@ -398,12 +387,13 @@ def learn_rows_without_glitches(
         one = Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1])
         row = workspace_for(ensemble, active, lagged_rows(ensemble, state, one), n - n)
         own = some_rows(predictions, t, t + 1)
-        if state.rows[1] > 0.0:
+        if may_skip(state):
+            _learn_unless_far(ensemble, state, row, own)
+        else:
             sweep_rows(ensemble, state, None, row)
             weigh(ensemble, state, None, row, own)
-        else:
-            _learn_unless_far(ensemble, state, row, own)
-        state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
+            far = is_far(ensemble.glitch, y[t], own.mean[0], own.std[0])
+            note_row(state, far, y[t] - own.mean[0])
         keep_experts(experts, t, expert_predictions(row))
     return experts
 
@@ -430,6 +420,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.log_weights.copy(),
         state.rows.copy(),
         state.recent.copy(),
+        state.far,
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
@@ -455,7 +446,7 @@ def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
     """A glitch so many steps after the row before: beliefs walk and learn nothing."""
     walk(ensemble, state, steps)
     state.rows[0] += 1.0
-    state.rows[1] = 1.0
+    note_skipped(state)
 
 
 @compiled

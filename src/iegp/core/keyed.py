@@ -154,6 +154,7 @@ def _state_at(page: State, s: int) -> State:
         page.log_weights[s],
         page.rows[s],
         page.recent[s],
+        page.far[s],
     )
 
 

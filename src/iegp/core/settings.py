@@ -60,6 +60,14 @@ class Settings:
     """Whether the last refit of the warm-up adds seasonal lags to these."""
 
     def __post_init__(self) -> None:
+        self._check()
+        for name in ("switch_prob", "stacking_rate", "shutdown", "prior_var", "noise_var", "overdispersion"):
+            value = getattr(self, name)
+            if isinstance(value, int | np.number) and not isinstance(value, bool):
+                # Arrays made of other numbers would be compiled for anew, and refused in a model file.
+                object.__setattr__(self, name, float(value))
+
+    def _check(self) -> None:
         check_kernels(self.kernels)
         check_choice("features", self.features, METHODS)
         check_choice("weights", self.weights, RULES)

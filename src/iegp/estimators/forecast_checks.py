@@ -44,7 +44,7 @@ def lengths(season: Any) -> tuple[int, ...]:
 def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     """Different whole numbers in order; a number stands for 1 up to it."""
     value = default if value is None else value
-    several = tuple(range(1, value + 1)) if isinstance(value, int | np.integer) else tuple(value)
+    several = tuple(range(1, min(value, MAX_LAG + 1) + 1)) if isinstance(value, int | np.integer) else tuple(value)
     for number in several:
         check_whole(name, number, least)
         if number > MAX_LAG:

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from iegp._writers import one_writer
+from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import forecast_checks as checks
@@ -412,6 +413,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         calendar = np.empty((len(rows.X), 0)) if rows.time is None else inputs.of_calendar(rows.time)
         return np.hstack([phase, calendar, rows.X])
 
+    def _n_inputs(self, ahead: int) -> int:
+        """Number of inputs of the model that forecasts so many rows ahead."""
+        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), ahead)
+        times = None if self._clock is None else np.zeros(0)
+        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
+        return int(known.shape[1] + beforehand.shape[1])
+
     def _distributions(self, horizon: int | None, X: ArrayLike | None) -> Iterator[tuple[float, Any, float]]:
         """For each horizon: the newest value, the distribution of the change from it, and the factor of its width."""
         check_is_fitted(self)
@@ -456,7 +464,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         times = as_times(time)
         if times.shape != (n,):
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
-        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~np.isfinite(times))
+        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
         if len(bad):
             raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")
         return times

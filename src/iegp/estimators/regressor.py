@@ -100,9 +100,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
     robust : bool, default=None
         Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
-        predicted and scored but not learned, unless the row before has one too, which is a change. ``None`` is true
-        with ``weights="stacking"`` and false with the paper's weights. With a ``delay`` the answer that was
-        given is judged.
+        predicted and scored but not learned, unless the row before has one too, which is a change. Where such labels
+        have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
+        false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
+        evidence finds are bounded too.
     {learn_warmup}
     {delay}
     lags : int, sequence of int, "auto" or None, default=None

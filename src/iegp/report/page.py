@@ -128,7 +128,7 @@ def _facts(results: Results, about: About) -> list[tuple[str, str]]:
         facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
     if timing is not None:
         facts.append(("Written", written(timing)))
-    return facts
+    return [(name, text) for name, text in facts if text]
 
 
 def written(timing: Timing) -> str:

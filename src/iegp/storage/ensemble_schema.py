@@ -20,8 +20,10 @@ from iegp.core.compute.tolerances import (
     FARTHEST_LINEAR,
     FARTHEST_SCORE,
     FARTHEST_WATCHED,
+    LARGEST_BALANCE,
     LARGEST_DEBT,
     LARGEST_FREQUENCY,
+    LARGEST_ROOT,
     LARGEST_SQUARE,
     LONGEST_GAP,
     MAX_LAG,
@@ -170,7 +172,7 @@ def _steps_of(arrays: Arrays) -> float:
     return float(steps) if steps > 0.0 else 0.0
 
 
-ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 1.0), whole=True)
+ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 2.0), whole=True)
 
 
 def _scaling(settings: Settings, own: Sizes) -> dict[str, Field]:
@@ -291,7 +293,14 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
         "rows": ROWS._replace(shape=(*front, 2)),
         "recent": Field((*front, own.lags.n_recent, own.lags.table.shape[1]), -FARTHEST_LINEAR, FARTHEST_LINEAR),
+        "far": _far(own.n_latents, front),
     }
+
+
+def _far(n_outputs: int, front: tuple[int, ...]) -> Field:
+    """The balance of changes and glitches, and the error of the last row."""
+    largest = np.concatenate([[LARGEST_BALANCE], np.full(n_outputs, LARGEST_ROOT)])
+    return Field((*front, 1 + n_outputs), -largest, largest)
 
 
 def _noise_shape(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:

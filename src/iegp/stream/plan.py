@@ -266,8 +266,8 @@ def _why_many(labels: NDArray[Any], limit: int) -> str:
     if flags is not None:
         return f"more than {limit} classes, and they look like numbers: {flags} reads them as such"
     return (
-        f"more than {limit} classes; if the column names rows (ids), or holds numbers with units or thousands "
-        "separators, it is no target as it is; if these are classes, say --classes-limit"
+        f"more than {limit} classes; a column of ids cannot be a target, and numbers with units must be cleaned "
+        "first; if these are classes, raise --classes-limit"
     )
 
 

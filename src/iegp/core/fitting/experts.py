@@ -14,6 +14,7 @@ from iegp.core.compute.tolerances import (
     DEFAULT_PRIOR_VAR,
     GLITCH,
     LEAST_TERM_SHARE,
+    MAX_PRIOR_VAR,
     START_LATENT_VAR,
 )
 from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
@@ -115,16 +116,25 @@ def _fit(settings: Settings, kernel: Kernel, phi: Float, term_of: Int, y: Float,
     """Maximum evidence: exact for Gaussian labels, Laplace's for others."""
     given = _given_prior_vars(settings, kernel)
     if settings.likelihood == "gaussian":
-        if len(given) == 1:
-            prior_var = None if np.isnan(given[0]) else float(given[0])
-            exact = evidence.fit(evidence.spectrum(phi, y), prior_var, settings.noise_var)
-        else:
-            exact = evidence.fit_terms(evidence.term_rows(phi, y, term_of), given, settings.noise_var)
+        search = _gaussian_search(settings, phi, term_of, y)
+        exact = search(given)
+        if settings.robust:
+            bounded = np.isnan(given) & (exact.prior_ratios * exact.noise_var.mean() > MAX_PRIOR_VAR)
+            exact = search(np.where(bounded, MAX_PRIOR_VAR, given)) if bounded.any() else exact
         return _Fit(_with_floor(exact.prior_ratios, given), exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
     link = likelihood.link_from(y, n_outputs, settings.overdispersion)
     found = laplace_evidence.fit(y, phi, term_of, link, given)
     return _latent_fit(likelihood, _with_floor(found.prior_vars, given), found.link, n_outputs)
+
+
+def _gaussian_search(settings: Settings, phi: Float, term_of: Int, y: Float) -> Callable[[Float], evidence.Fit]:
+    """The search for hyperparameters of Gaussian labels, by the prior variances that are given: NaN where none is."""
+    if term_of.max() > 0:
+        rows = evidence.term_rows(phi, y, term_of)
+        return lambda given: evidence.fit_terms(rows, given, settings.noise_var)
+    spectrum = evidence.spectrum(phi, y)
+    return lambda given: evidence.fit(spectrum, None if np.isnan(given[0]) else float(given[0]), settings.noise_var)
 
 
 def _with_floor(variances: Float, given: Float) -> Float:
