@@ -36,6 +36,7 @@ R = TypeVar("R")
 # `reassoc` and `contract` let sums be vectorised and use fused multiply-add. Flags that assume there is no NaN or
 # infinity are left out on purpose: non-finite values must travel through the code unharmed.
 FAST_SUMS = {"reassoc", "contract"}
+FUSED = {"contract"}
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -227,6 +228,11 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:
     """Like :func:`compiled`, and sums may be reordered so that they vectorise."""
     return _jit(function, fastmath=FAST_SUMS)
+
+
+def compiled_fused(function: Callable[P, R]) -> Callable[P, R]:
+    """Like :func:`compiled`, and a product and a sum may be one operation; no sum is reordered."""
+    return _jit(function, fastmath=FUSED)
 
 
 def specialised(template: Any, name: str, **functions: Any) -> Any:

@@ -14,11 +14,14 @@ D adds a random walk to every expert, S a Markov chain over experts.
 
 ``doebe`` is the dynamic online ensemble of basis expansions of Waxman and Djurić.
 
-``light`` is the default regressor with fewer beliefs and frequencies, for rows that come one at a time.
+``light`` is the default model with fewer beliefs and frequencies, for rows that come one at a time: of
+numbers, or of the kind of label that is named.
 
 >>> from iegp.presets import light
 >>> light(random_state=0).n_frequencies
 50
+>>> light("classification", random_state=0).warmup
+256
 """
 
 from __future__ import annotations
@@ -27,8 +30,14 @@ from typing import Any, Literal, overload
 
 from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
-from iegp.estimators import IEGPLVM, IEGPClassifier, IEGPRegressor
-from iegp.estimators.defaults import LIGHT
+from iegp.estimators import (
+    IEGPLVM,
+    IEGPClassifier,
+    IEGPCountRegressor,
+    IEGPOrdinalClassifier,
+    IEGPRegressor,
+)
+from iegp.estimators.defaults import LIGHT, LIGHT_CLASSES, LIGHT_COUNTS
 from iegp.kernels import HSGP, RBF
 
 __all__ = [
@@ -157,23 +166,44 @@ def doebe(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCla
     return _paper(task, {"kernels": HILBERT + RANDOM, "weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
 
 
-def light(**overrides: Any) -> IEGPRegressor:
-    """Make a small regressor: 18 beliefs, 12 of them of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
+_LIGHT: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "regression": (IEGPRegressor, LIGHT),
+    "classification": (IEGPClassifier, LIGHT_CLASSES),
+    "count": (IEGPCountRegressor, LIGHT_COUNTS),
+    "ordinal": (IEGPOrdinalClassifier, LIGHT_CLASSES),
+}
 
-    It costs about a fifth of the default per row, and its refits are short. ``RiverRegressor.light`` is the same for
-    River.
+
+@overload
+def light(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
+@overload
+def light(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@overload
+def light(task: Literal["count"], **overrides: Any) -> IEGPCountRegressor: ...
+@overload
+def light(task: Literal["ordinal"], **overrides: Any) -> IEGPOrdinalClassifier: ...
+def light(task: str = "regression", **overrides: Any) -> Any:
+    """Make a small model: few kernels of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
+
+    It costs about a fifth of the default per row, and its refits are short. ``RiverRegressor.light`` and those of the
+    other River models are the same for River.
 
     Parameters
     ----------
+    task : {"regression", "classification", "count", "ordinal"}, default="regression"
+        Kind of label.
     **overrides : object
-        Parameters of :class:`~iegp.IEGPRegressor` that replace those of the preset.
+        Parameters of the estimator that replace those of the preset.
 
     Returns
     -------
-    IEGPRegressor
-        Unfitted model.
+    IEGPRegressor, IEGPClassifier, IEGPCountRegressor or IEGPOrdinalClassifier
+        Unfitted model for the task.
     """
-    return IEGPRegressor(**(LIGHT | overrides))
+    if task not in _LIGHT:
+        raise InputError(f"task={task!r} is not known; use one of {', '.join(map(repr, _LIGHT))}")
+    estimator, settings = _LIGHT[task]
+    return estimator(**(settings | overrides))
 
 
 @fill_docstrings(DOCS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from river import base
@@ -99,6 +99,36 @@ class RiverModel(base.Estimator):
 
 class RiverEnsemble(RiverModel):
     """A River model that learns labels. Subclasses define the kind of label."""
+
+    _light: Mapping[str, Any]
+    """Arguments of the small model."""
+
+    @classmethod
+    def light(cls, seed: int | None = None, **overrides: Any) -> Self:
+        """Make a small model that is fast from the first row on, as :func:`iegp.presets.light`.
+
+        Parameters
+        ----------
+        seed : int or None, default=None
+            Seed of the frequencies.
+        **overrides : object
+            Arguments of the constructor that replace those of the preset.
+
+        Returns
+        -------
+        River model
+            Of this class, which has learned nothing.
+
+        Examples
+        --------
+        >>> from iegp.adapters import RiverClassifier, RiverRegressor
+        >>> model = RiverRegressor.light(seed=0)
+        >>> model.n_frequencies, model.warmup
+        (50, 256)
+        >>> RiverClassifier.light(classes=["no", "yes"], seed=0).predict_proba_one({"x": 1.0})
+        {'no': 0.5, 'yes': 0.5}
+        """
+        return cls(**{**cls._light, **overrides}, seed=seed)
 
     def _start(self) -> None:
         super()._start()

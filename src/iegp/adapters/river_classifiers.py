@@ -18,6 +18,7 @@ from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.weighted import Weighted
 from iegp.estimators.classifier import IEGPClassifier
+from iegp.estimators.defaults import LIGHT_CLASSES
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.labels import ClassLabels, as_labels, grow, weighted
 from iegp.typing import Float
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 @fill_docstrings(RIVER)
 class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     """Base of the River classifiers: a label that was not seen before becomes a class."""
+
+    _light = LIGHT_CLASSES
 
     @property
     def known_classes(self) -> tuple[Hashable, ...]:

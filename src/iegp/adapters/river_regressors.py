@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from numpy.typing import ArrayLike
 from river import base
@@ -16,7 +16,7 @@ from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.predictive.mixture import Mixture
 from iegp.estimators.count_regressor import IEGPCountRegressor
-from iegp.estimators.defaults import LIGHT
+from iegp.estimators.defaults import LIGHT, LIGHT_COUNTS
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.labels import CountLabels, NumberLabels, as_exposure, weighted
 from iegp.typing import Float
@@ -59,30 +59,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     True
     """
 
-    @classmethod
-    def light(cls, seed: int | None = None, **overrides: Any) -> Self:
-        """Make a small model that is fast from the first row on, as :func:`iegp.presets.light`.
-
-        Parameters
-        ----------
-        seed : int or None, default=None
-            Seed of the frequencies.
-        **overrides : object
-            Arguments of the constructor that replace those of the preset.
-
-        Returns
-        -------
-        RiverRegressor
-            Model that has learned nothing.
-
-        Examples
-        --------
-        >>> from iegp.adapters import RiverRegressor
-        >>> model = RiverRegressor.light(seed=0)
-        >>> model.n_frequencies, model.warmup
-        (50, 256)
-        """
-        return cls(**(LIGHT | overrides), seed=seed)
+    _light = LIGHT
 
     def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
         """Learn a row.
@@ -178,6 +155,8 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     >>> 7 < dist.mu < 13, dist.quantile(0.9) > 10
     (True, True)
     """
+
+    _light = LIGHT_COUNTS
 
     def learn_one(self, x: Features, y: float, exposure: float = 1.0, w: float = 1.0) -> None:
         """Learn a row.

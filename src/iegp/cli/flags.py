@@ -129,7 +129,7 @@ class _Flag:
 
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
-    return _read_flags(options)  # type: ignore[arg-type]  # a class can be hashed, whatever its instances can
+    return _read_flags(options)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
 
 
 @cache

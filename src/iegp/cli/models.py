@@ -32,12 +32,10 @@ def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_
     if "kernels" in arguments:
         arguments["kernels"] = _kernels(arguments["kernels"])
     try:
-        if model == "light" and task != "regression":
-            raise UsageError(f"--model light is for regression; for {task} use --model default")
         if model == "default":
             estimator = _DEFAULTS[task](random_state=seed, **arguments)
         elif model == "light":
-            estimator = presets.light(random_state=seed, **arguments)
+            estimator = presets.light(task, random_state=seed, **arguments)  # type: ignore[call-overload]
         elif task in ("regression", "classification"):
             estimator = _PRESETS[model](task, random_state=seed, **arguments)
         else:

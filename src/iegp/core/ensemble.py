@@ -23,7 +23,16 @@ from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_TAIL_SHARE, SPAN_AFTER_GLITCH
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
-from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
+from iegp.core.expert.sweep import (
+    Rows,
+    Workspace,
+    learn_row,
+    predict_row,
+    predict_rows,
+    sweep_blocks,
+    sweep_rows,
+    workspace_for,
+)
 from iegp.core.followers import Followers
 from iegp.core.glitches import is_far, may_skip, note_row, note_skipped, rows_before_glitch
 from iegp.core.lags import remember, with_known_lags, with_lags
@@ -411,7 +420,7 @@ def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPrediction
 @compiled
 def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
     """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
-    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances), row.steps)
+    seen = predict_row(ensemble, state, row)
     aside = State(
         state.matrix,
         state.vector,
@@ -424,7 +433,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
-        sweep_rows(ensemble, state, None, row)
+        learn_row(ensemble, state, row, seen)
         state.noise_shape[:] = aside.noise_shape
         state.noise_scale[:] = aside.noise_scale
         state.log_weights[:] = aside.log_weights

@@ -20,7 +20,7 @@ from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import CLASSES, COUNT_DRIFT_VAR, N_FREQUENCIES
+from iegp.estimators.defaults import COUNT_STACKING_RATE, COUNTS, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.estimators.shared_docs import CONSTRUCTOR, LATENT_CONSTRUCTOR, METHODS
 from iegp.evaluate.runs import LEVEL, PrequentialRun
@@ -55,8 +55,9 @@ class IEGPCountRegressor(NumberEstimator):
     n_frequencies : int, default=75
         Random frequencies per expert.
     {features}
-    drift_var : float or sequence, default=(0.0, 1e-3, 1e-2)
-        Variance of the random walk of an expert's log rate, per row; 0 is a static expert.
+    drift_var : float, sequence or None, default=None
+        Variance of the random walk of an expert's log rate, per row, in ``drift_units``; 0 is a static expert. ``None``
+        is (0, 1e-4, 1e-3) in units of the prior and (0, 1e-3, 1e-2) in units of the log rate.
     {drift_units}
     {drift_per}
     {time_column}
@@ -102,7 +103,7 @@ class IEGPCountRegressor(NumberEstimator):
 
     labels_: CountLabels
     _codec, _label = CountLabels, "one count"
-    _likelihoods, _default = ("poisson",), CLASSES
+    _likelihoods, _default = ("poisson",), COUNTS
 
     def __init__(
         self,
@@ -110,13 +111,13 @@ class IEGPCountRegressor(NumberEstimator):
         *,
         n_frequencies: int = N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = COUNT_DRIFT_VAR,
-        drift_units: str = "target",
+        drift_var: float | Sequence[float] | None = None,
+        drift_units: str | None = None,
         drift_per: str = "row",
         time_column: str | int | None = None,
         weights: str = "stacking",
         switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
+        stacking_rate: float = COUNT_STACKING_RATE,
         shutdown: float = 1e-16,
         prior_var: float | str = "evidence",
         overdispersion: float | str = "evidence",

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from iegp.core.kernels import RBF, Cauchy, Constant, Kernel, Laplace, Linear, Matern
 
+# Drifts by their units.
+DRIFT_VARS = {"target": (0.0, 1e-3, 1e-2, 1e-1), "prior": (0.0, 1e-4, 5e-3)}
+
 
 class Default(NamedTuple):
     """What a model has where its constructor was not told."""
@@ -13,13 +16,11 @@ class Default(NamedTuple):
     kernels: tuple[Kernel, ...]
     drift_units: str = "target"
     lags: int = 0
+    drift_vars: dict[str, tuple[float, ...]] = DRIFT_VARS
 
 
 # Levels that conformal intervals keep.
 CONFORMAL_LEVELS = (0.95,)
-
-# Drifts by their units.
-DRIFT_VARS = {"target": (0.0, 1e-3, 1e-2, 1e-1), "prior": (0.0, 1e-4, 5e-3)}
 
 # Some kernels learn a length scale per column from the warm-up rows, some treat all columns alike; some see the last
 # labels, some do not. Which predict better differs from stream to stream, so all are kept and the weights decide. The
@@ -64,22 +65,55 @@ LIGHT: dict[str, Any] = {
 # has few rows to find out how little of it is its own, so weights and noise follow its rows faster.
 KEYED: dict[str, Any] = {"stacking_rate": 0.3, "noise_forgetting": ((0.75, 5.0), (0.9, 10.0))}
 
-# Labels that are not numbers (docs/labels.md). A short isotropic length scale among longer ones: borders between
-# classes are sharper than functions are steep.
+# Labels that are not numbers (docs/explanation/labels.md). A short isotropic length scale among longer ones: borders
+# between classes are sharper than functions are steep. Functions of the columns alone stand beside a sum of one and a
+# linear function of the last labels, and a function of columns and last labels together. The last two are small where
+# there are few columns: a linear function around a level that wanders, and a linear function of the last labels.
 CLASS_KERNELS: tuple[Kernel, ...] = (
-    RBF("dimension", stretch=0.5),
-    Matern("dimension", nu=1.5, stretch=1.5),
-    Cauchy("dimension", stretch=3.0),
-    RBF("per-dimension", stretch=1.5),
+    RBF("dimension", stretch=0.5, lags=False),
+    Matern("dimension", nu=1.5, stretch=1.5, lags=False),
+    Cauchy("dimension", stretch=3.0, lags=False),
+    RBF("per-dimension", stretch=1.5, lags=False) + Linear(lags=False) + Constant(),
+    Matern("dimension", nu=1.5, stretch=1.5, lags=False) + Linear(lags="only") + Constant(),
     Cauchy("per-dimension", stretch=3.0),
-    Laplace("per-dimension", stretch=10.0),
+    Linear() + Constant(prior_var=1.0, drift_var=0.1),
+    Linear(lags="only") + Constant(),
 )
-CLASSES = Default(CLASS_KERNELS)
+CLASSES = Default(CLASS_KERNELS, "prior", 3, DRIFT_VARS | {"prior": (0.0, 1e-3)})
 CLASS_N_FREQUENCIES = 100
 CLASS_STACKING_RATE = 0.2
 SHARPNESS = (1.0, 1.5, 3.0)
-# In units of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
-COUNT_DRIFT_VAR = (0.0, 1e-3, 1e-2)
+# Six large beliefs of half the size in place of twelve.
+LIGHT_CLASSES: dict[str, Any] = {
+    "kernels": (CLASS_KERNELS[2], CLASS_KERNELS[3], CLASS_KERNELS[4], CLASS_KERNELS[6]),
+    "drift_var": (0.0, 1e-3),
+    "drift_units": "prior",
+    "lags": 3,
+    "n_frequencies": 50,
+    "warmup": 256,
+}
+
+# Counts: their logs follow the last counts more closely than odds follow the last classes. In units of the target
+# drifts are of a log rate, where 0.1 per row would be a factor of three within a hundred rows.
+COUNT_KERNELS: tuple[Kernel, ...] = (
+    RBF("dimension", stretch=0.5, lags=False),
+    Cauchy("dimension", stretch=3.0, lags=False),
+    Cauchy("per-dimension", stretch=3.0),
+    RBF("per-dimension", stretch=1.5) + Linear() + Constant(),
+    RBF("dimension", lags="only"),
+    Linear() + Constant(prior_var=1.0, drift_var=0.1),
+    Linear(lags="only") + Constant(),
+)
+COUNTS = Default(COUNT_KERNELS, "prior", 3, {"target": (0.0, 1e-3, 1e-2), "prior": (0.0, 1e-4, 1e-3)})
+COUNT_STACKING_RATE = 0.1
+LIGHT_COUNTS: dict[str, Any] = {
+    "kernels": (COUNT_KERNELS[0], COUNT_KERNELS[3], COUNT_KERNELS[5], COUNT_KERNELS[6]),
+    "drift_var": (0.0, 1e-4),
+    "drift_units": "prior",
+    "lags": 3,
+    "n_frequencies": 50,
+    "warmup": 256,
+}
 
 # Forecasts: drifts, noise and weights that change slowly. A label k rows ahead says little that the labels beside it
 # did not, so what follows single labels quickly follows chance (docs/forecasting.md).

@@ -13,7 +13,7 @@ from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.base import Checked
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, DRIFT_VARS, SHARPNESS
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, SHARPNESS
 from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 from iegp.labels import ClassLabels
 
@@ -83,8 +83,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
         kernels: Sequence[Kernel] | None = None,
         n_frequencies: int = CLASS_N_FREQUENCIES,
         features: str = "orthogonal",
-        drift_var: float | Sequence[float] = DRIFT_VARS["target"],
-        drift_units: str = "target",
+        drift_var: float | Sequence[float] | None = None,
+        drift_units: str | None = None,
         drift_per: str = "row",
         time_column: str | int | None = None,
         weights: str = "stacking",

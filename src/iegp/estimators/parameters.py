@@ -13,19 +13,19 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, DRIFT_VARS, Default
+from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
     """Checked settings from an estimator's ``get_params()``; arguments that it does not have keep their defaults."""
     if parameters["kernels"] is not None or parameters["weights"] != "stacking":
         # Posterior probabilities, and kernels of the user, are of models without lags unless they are asked for.
-        default = Default(default.kernels)
+        default = default._replace(drift_units="target", lags=0)
     lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
     drift_units = parameters.get("drift_units")
     drift_units = default.drift_units if drift_units is None else drift_units
     drift_var = parameters["drift_var"]
-    drift_var = DRIFT_VARS.get(drift_units, ()) if drift_var is None else _as_tuple(drift_var)
+    drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _as_tuple(drift_var)
     kernels = parameters["kernels"]
     return Settings(
         kernels=_default_kernels(default, lags, drift_var) if kernels is None else _kernels(kernels),

@@ -39,14 +39,15 @@ n_jobs : int or None, default=None
 LATENT_CONSTRUCTOR = entries("""
 kernels : list of kernels, default=None
     From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
-drift_units : {"target", "prior"}, default="target"
+drift_units : {"target", "prior"} or None, default=None
     Whether ``drift_var`` is a variance of the latent function, or a share of each term's initial prior variance, per
-    row.
+    row. ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.
 lags : int, sequence of int, "auto" or None, default=None
     Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
     predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
     ``"auto"`` is 3, and seasonal lags that are found in the warm-up rows (``lags_``). Terms of kernels see lags
-    unless they say ``lags=False``. ``None`` is 0.
+    unless they say ``lags=False``. Classes enter as indicators, counts as log(1 + y). ``None`` is 3 for the default
+    model (``kernels=None`` with stacking weights), else 0.
 warmup : int, default=1000
     Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
 """)
@@ -54,9 +55,10 @@ warmup : int, default=1000
 CLASSIFIER_CONSTRUCTOR = entries("""
 n_frequencies : int, default=100
     Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
-drift_var : float or sequence, default=(0.0, 1e-3, 1e-2, 1e-1)
-    Variance of the random walk of an expert's latent function (its log odds), per row; 0 is a static expert. With a
-    sequence every kernel is combined with every drift.
+drift_var : float, sequence or None, default=None
+    Variance of the random walk of an expert's latent function (its log odds), per row, in ``drift_units``; 0 is a
+    static expert. With a sequence every kernel is combined with every drift. ``None`` is (0, 1e-3) in units of the
+    prior and (0, 1e-3, 1e-2, 1e-1) in units of the target.
 sharpness : float or sequence, default=(1.0, 1.5, 3.0)
     Powers to which an expert's class probabilities are raised, each a further expert that costs almost nothing; a
     mixture of calibrated probabilities is underconfident without them. 1 leaves them as they are (the paper).

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
+from iegp.core.compute.symmetric import symmetric_times
 from iegp.core.latent.blocks import (
     Belief,
     RowBlock,
@@ -26,7 +27,6 @@ from iegp.core.latent.row import (
     locate,
     make_workspace,
     symmetric_products,
-    symmetric_times,
 )
 
 NOISE, PRIOR, LATENT = 0.02, 1.5, 4.0

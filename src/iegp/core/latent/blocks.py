@@ -23,7 +23,8 @@ from iegp.core.compute.linalg import (
     matmul_transposed,
     solve_upper_transposed,
 )
-from iegp.core.latent.row import Row, RowProblem, Workspace, locate, make_workspace, symmetric_times
+from iegp.core.compute.symmetric import symmetric_times
+from iegp.core.latent.row import Row, RowProblem, Workspace, locate, make_workspace
 from iegp.typing import Bool, Float, Int
 
 
