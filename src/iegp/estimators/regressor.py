@@ -222,9 +222,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {y}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._fit(X, y, None, time)
 
@@ -250,9 +248,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {time}
         {sample_weight}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._partial_fit(X, y, None, check_input, time, sample_weight)
 
@@ -312,9 +308,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {y}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._warm_up(X, y, None, time)
 
@@ -337,9 +331,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         since : IEGPRegressor, default=None
             The model that both were copied from, as it was then: the rows it had learned count once.
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         self._check_learns()
         self._check_relative(other, "the other model")
@@ -363,9 +355,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         y : array-like (n,) or (n, D)
             Their targets.
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         model = self._fitted()
         rows, labels, _ = self._continue(X, y, None, check_input=True)
@@ -547,12 +537,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {prediction_parameters}
 
         Returns
         -------
