@@ -105,7 +105,7 @@ def trump_approval() -> Stream:
     """Approval ratings by day, of River: six polls, and the rating of the day."""
     from river.datasets import TrumpApproval  # noqa: PLC0415 - only this stream needs River
 
-    rows = list(TrumpApproval())
+    rows = list(TrumpApproval())  # type: ignore[no-untyped-call]
     names = tuple(rows[0][0])
     X = np.array([[float(x[name]) for name in names] for x, _ in rows])
     return Stream("trump approval", X, np.array([y for _, y in rows]), names, "rating", "river")
