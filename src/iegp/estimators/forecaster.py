@@ -44,7 +44,6 @@ from iegp.storage import model_file
 from iegp.storage.schema import Field, check_arrays, count, part_of, prefixed
 from iegp.typing import Arrays, Float
 
-
 # Times increase.
 _LEAST_STEP = float(np.finfo(np.float64).smallest_subnormal)
 
@@ -511,7 +510,11 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             "recent": Field((n_recent,), -LARGEST_IN_SERIES, LARGEST_IN_SERIES),
             **answers_schema(horizon, self._n_seen),
         }
-        schema |= {"clock": Field((2,), (-LARGEST_IN_SERIES, _LEAST_STEP), 2.0 * LARGEST_IN_SERIES)} if "clock" in arrays else {}
+        schema |= (
+            {"clock": Field((2,), (-LARGEST_IN_SERIES, _LEAST_STEP), 2.0 * LARGEST_IN_SERIES)}
+            if "clock" in arrays
+            else {}
+        )
         check_arrays(schema, arrays)
         self._recent, self._clock = arrays["recent"], arrays.get("clock")
         self._answers = Answers(*(arrays[name] for name in Answers._fields))
