@@ -176,7 +176,7 @@ def _header_numbers(header: dict[str, Any]) -> Iterator[float]:
 
 
 def run_case(number: int, kinds: dict[str, Kind], folder: Path) -> tuple[str, str]:
-    """How a case ended, and its story: "refused", "refused at use", "too large", "absurd", "fine", or what must not be."""
+    """How a case ended, and its story: "refused", "refused at use", "too large", "absurd", "fine", or a defect."""
     rng = np.random.default_rng((number, 11))
     name = list(kinds)[number % len(kinds)]
     kind, case = kinds[name], altered(kinds[name], rng)
