@@ -301,6 +301,16 @@ def test_extreme_settings_load_again(tmp_path, prior_var, noise_var):
     assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
 
 
+@pytest.mark.parametrize("prior_var", [1e16, 1e60, 1e100])
+def test_a_prior_beyond_the_precision_of_numbers_gives_answers(prior_var):
+    """Covariances of experts that drift became negative, and answers NaN."""
+    model = iegp.IEGPRegressor(**SHAPE, prior_var=prior_var, drift_var=(0.0, 1e-3, 1.0), warmup=20)
+    run = model.prequential(X, Y)
+    assert np.isfinite(run.log_score[21:]).all()
+    assert (run.std > 0.0).all()
+    assert np.abs(run.mean[40:]).max() < 10.0 * np.abs(Y).max()
+
+
 def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path):
     """NumPy makes objects of them, which compiled code does not know."""
     huge: dict[str, Any] = {"drift_var": (0.0, 10**20), "noise_forgetting": (None, (0.75, 10**30))}

@@ -11,7 +11,6 @@ import os
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -127,17 +126,18 @@ class _Flag:
         )
 
 
+# By class: reading the annotations of one takes as long as many small runs.
+_FLAGS: dict[type[Options], dict[str, _Flag]] = {}
+
+
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
-    return _read_flags(options)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
-
-
-@cache
-def _read_flags(options: type[Options]) -> dict[str, _Flag]:
-    hints = get_type_hints(options, include_extras=True)
-    inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
-    names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
-    return {name: _Flag(hints[name]) for name in names}
+    if options not in _FLAGS:
+        hints = get_type_hints(options, include_extras=True)
+        inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
+        names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
+        _FLAGS[options] = {name: _Flag(hints[name]) for name in names}
+    return _FLAGS[options]
 
 
 def _recorded(options: type[Options]) -> set[str]:

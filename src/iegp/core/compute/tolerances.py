@@ -165,6 +165,9 @@ TRANSITION_SLACK = 1.0e-8
 # Evidence may not make prior_var more than this many times noise_var: the flattest kernels of a wide dictionary would
 # otherwise diverge, and no double-precision form computes the log evidence there (docs/design.md has the table).
 MAX_PRIOR_RATIO = 1.0e8
+# A prior_var that is given may exceed that. Of an expert that drifts a covariance is kept, in units of the noise: above
+# the inverse of the rounding error what the first row leaves of the prior is noise of rounding, and may be negative.
+MAX_DRIFTING_RATIO = 1.0e14
 MIN_PRIOR_RATIO = 1.0e-8
 # With robust=True evidence gives no term more than this prior variance (standardised units). Nearly deterministic
 # warm-up rows ask for up to 1e6, and a row unlike all of them is then extrapolated tens of standard deviations away:

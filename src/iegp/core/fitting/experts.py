@@ -14,6 +14,7 @@ from iegp.core.compute.tolerances import (
     DEFAULT_PRIOR_VAR,
     GLITCH,
     LEAST_TERM_SHARE,
+    MAX_DRIFTING_RATIO,
     MAX_PRIOR_VAR,
     START_LATENT_VAR,
 )
@@ -263,10 +264,12 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     kernels = tuple(_with_prior_vars(kernel, fit) for kernel, fit in zip(kernels, fits, strict=True))
     n_drifts, noise_var = len(settings.drift_var), np.stack([fit.noise_var for fit in fits])
     bases = [term_bases(settings, kernel, number, inputs) for number, kernel in enumerate(kernels)]
-    drift = [
-        _drifts(settings, kernel, fit, term_of_features(own)).ravel()
+    drifts = [
+        _drifts(settings, kernel, fit, term_of_features(own))
         for kernel, fit, own in zip(kernels, fits, bases, strict=True)
     ]
+    prior_ratio = np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts)
+    is_drifting = np.concatenate([own.any(axis=1) for own in drifts])
     noise = np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
@@ -279,8 +282,8 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     ensemble = Ensemble(
         basis=joined([_with_shares(kernel, own) for kernel, own in zip(kernels, bases, strict=True)]),
         layout=layout_for(settings, kernels, inputs),
-        drift=np.concatenate(drift),
-        prior_ratio=np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts),
+        drift=np.concatenate([own.ravel() for own in drifts]),
+        prior_ratio=np.where(is_drifting, np.minimum(prior_ratio, MAX_DRIFTING_RATIO), prior_ratio),
         noise_var=np.repeat(noise_var, n_drifts, axis=0),
         forgetting=noise[:, 0].copy(),
         tails=noise[:, 1].copy(),
