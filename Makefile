@@ -144,7 +144,7 @@ bench-labels: $(BENCH_READY)
 bench-changes: $(BENCH_READY)  ## how soon changes are noticed, and coverage of intervals that keep their level
 	$(BIN)/python benchmarks/changes.py --calibrate
 	$(BIN)/python benchmarks/changes.py
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/conformal.py
 
 bench-latent: $(READY)
 	$(BIN)/python benchmarks/latent.py

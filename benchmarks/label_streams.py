@@ -83,7 +83,7 @@ def _alternating(n_classes: int) -> Stream:
     """Classes in turn, one label in twenty drawn at random; columns say nothing."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(3_000) < 0.05, rng.integers(n_classes, size=3_000), np.arange(3_000) % n_classes)
-    return _stream(f"in turn, {n_classes}", rng.standard_normal((3_000, 3)), y)
+    return _stream(f"in turn {n_classes}", rng.standard_normal((3_000, 3)), y)
 
 
 def _wandering_odds() -> Stream:
@@ -235,8 +235,8 @@ STREAMS: dict[str, Source] = {
     "water above day": Source(_water_above_day),
     "Markov 2": Source(partial(_markov, 4_000, 2, 0.95, 0.0, 0)),
     "Markov 4": Source(partial(_markov, 3_000, 4, 0.9, 0.5, 1)),
-    "in turn, 2": Source(partial(_alternating, 2)),
-    "in turn, 3": Source(partial(_alternating, 3)),
+    "in turn 2": Source(partial(_alternating, 2)),
+    "in turn 3": Source(partial(_alternating, 3)),
     "wandering odds": Source(_wandering_odds),
     # Counts.
     "solar_flare": Source(partial(load_embedded, "solar_flare"), is_shuffled=True),

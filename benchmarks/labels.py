@@ -270,9 +270,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--models", default=",".join(dict.fromkeys(EVERY_MODEL)))
-    parser.add_argument("--streams", default=";".join(STREAMS), help="separated by semicolons")
+    parser.add_argument("--streams", default=",".join(STREAMS))
     arguments = parser.parse_args()
-    tasks = available(arguments.streams.split(";"))
+    tasks = available(arguments.streams.split(","))
     models = arguments.models.split(",")
     jobs = [job for name, task in tasks.items() for job in jobs_for(name, task, models, arguments.seeds)]
     scores: dict[tuple[str, str], list[Score]] = defaultdict(list)

@@ -183,7 +183,7 @@ def light(task: Literal["count"], **overrides: Any) -> IEGPCountRegressor: ...
 @overload
 def light(task: Literal["ordinal"], **overrides: Any) -> IEGPOrdinalClassifier: ...
 def light(task: str = "regression", **overrides: Any) -> Any:
-    """Make a small model: few kernels of 50 frequencies, warm-up of 256 rows; see docs/default-model.md.
+    """Make a small model: few kernels of 50 frequencies, warm-up of 256 rows (docs/default-model.md, docs/labels.md).
 
     It costs about a fifth of the default per row, and its refits are short. ``RiverRegressor.light`` and those of the
     other River models are the same for River.

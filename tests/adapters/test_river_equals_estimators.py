@@ -18,7 +18,7 @@ from contracts.models import (
 )
 from numpy.testing import assert_allclose
 
-from iegp.adapters import RiverRegressor
+from iegp.adapters import RiverClassifier, RiverCountRegressor, RiverOrdinalClassifier, RiverRegressor
 from iegp.core import model as online
 from iegp.kernels import RBF, Cauchy, Matern
 from iegp.presets import light
@@ -66,6 +66,33 @@ def test_the_light_model():
     assert len(estimator.experts_) == 54
     assert river.clone()._get_params() == RiverRegressor.light(seed=3)._get_params()
     assert RiverRegressor.light(warmup=10).warmup == light(warmup=10).warmup == 10
+
+
+LIGHT = {
+    "classification": (RiverClassifier, lambda: class_stream(120, 2)),
+    "count": (RiverCountRegressor, lambda: count_stream(120)[:2]),
+    "ordinal": (RiverOrdinalClassifier, lambda: grade_stream(120)),
+}
+
+
+@pytest.mark.parametrize("task", LIGHT)
+def test_light_models_of_other_labels(task):
+    model, rows_of = LIGHT[task]
+    X, y = rows_of()
+    first = {"classification": {"classes": [0, 1]}, "count": {}, "ordinal": {"order": GRADES}}[task]
+    small_light = {"n_frequencies": 4, "warmup": 64}
+    river = model.light(seed=3, **small_light, **first)
+    estimator = light(task, features="random", random_state=3, **small_light)
+    rows = as_dicts(X)
+    for t in range(len(rows)):
+        river.learn_one(rows[t], y[t].item())
+    estimator.partial_fit(X, y, **({} if task == "count" else {"classes": next(iter(first.values()))}))
+    if task == "count":
+        assert_allclose([river.predict_one(x) for x in rows[:20]], estimator.predict(X[:20]), **close)
+    else:
+        proba = [list(river.predict_proba_one(x).values()) for x in rows[:20]]
+        assert_allclose(proba, estimator.predict_proba(X[:20]), **close)
+    assert model.light(seed=3).warmup == 256
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

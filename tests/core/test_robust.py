@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import iegp
 import iegp.presets
+from iegp.core.compute.tolerances import MAX_PRIOR_VAR
 from iegp.errors import InputError
 from iegp.kernels import RBF, Constant, Linear
 
@@ -202,3 +203,17 @@ def test_scaling_of_columns_that_mostly_have_one_value():
     x[::50, 1] = 7.0
     found = model().fit(x, y)
     assert_allclose(found.model_.scaling.x_scale[1], x[:200, 1].std(), rtol=0.3)
+
+
+def test_prior_variances_by_evidence_are_bounded():
+    """A function without noise and a kernel that is far too flat for it."""
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, size=(300, 1))
+    y = np.sin(x[:, 0])
+    settings = {"n_frequencies": 15, "warmup": 300, "drift_var": 0.0, "lags": 0, "random_state": 0}
+    for kernel in (RBF(5.0), RBF(5.0) + Constant()):
+        free = iegp.IEGPRegressor([kernel], robust=False, **settings).fit(x, y)
+        bounded = iegp.IEGPRegressor([kernel], **settings).fit(x, y)
+        ensembles = [found.model_.experts.ensemble for found in (free, bounded)]
+        variances = [ensemble.prior_ratio[0] * ensemble.noise_var[0, 0] for ensemble in ensembles]
+        assert variances[0] > 2.0 * MAX_PRIOR_VAR
+        assert variances[1] <= 1.01 * MAX_PRIOR_VAR * len(kernel.terms)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pydoc
+import re
 import sys
 from functools import wraps
 from pathlib import Path
@@ -85,3 +87,12 @@ def test_parameters_are_still_those_of_the_signature(estimator):
     assert list(model.get_params()) == sorted(inspect.signature(estimator).parameters)
     for name in model.get_params():
         assert name in estimator.__doc__.split("Attributes\n")[0]
+
+
+@pytest.mark.parametrize("estimator", [IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier])
+def test_documented_defaults_are_those_of_the_signature(estimator):
+    section = inspect.getdoc(estimator).split("\nAttributes\n")[0]
+    documented = re.findall(r"^([\w, ]+) : .*default=(.+)$", section, re.MULTILINE)
+    defaults = {name: ast.literal_eval(value) for names, value in documented for name in names.split(", ")}
+    actual = {name: own.default for name, own in inspect.signature(estimator).parameters.items()}
+    assert defaults == actual

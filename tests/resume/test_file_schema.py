@@ -63,10 +63,10 @@ def test_labels_are_not_moved_out_of_range(refused, name, value):
         assert f"scaling.{name}" in refused(model, f"scaling.{name}", value)
 
 
-def ladder() -> Any:
+def many_experts() -> Any:
     """Static and drifting experts, noise that is fixed, learned and heavy-tailed, weights that switch."""
-    rungs: dict[str, Any] = {"noise_forgetting": (None, 0.95, (0.75, 5.0)), "drift_var": (0.0, 1e-3), "warmup": 40}
-    return iegp.IEGPRegressor(**SHAPE, **rungs, weights="switching").fit(X, Y)
+    settings: dict[str, Any] = {"noise_forgetting": (None, 0.95, (0.75, 5.0)), "drift_var": (0.0, 1e-3), "warmup": 40}
+    return iegp.IEGPRegressor(**SHAPE, **settings, weights="switching").fit(X, Y)
 
 
 WRONG = [
@@ -99,14 +99,14 @@ WRONG = [
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_numbers_that_cannot_be(refused, name, value):
     """An error that names the array and the number."""
-    message = refused(ladder(), name, value)
+    message = refused(many_experts(), name, value)
     assert name in message
     assert "must" in message
 
 
 def test_weights_that_are_none(refused):
     """An expert may have lost all of its weight, but not every one."""
-    assert "state.log_weights" in refused(ladder(), "state.log_weights", -np.inf, slice(None))
+    assert "state.log_weights" in refused(many_experts(), "state.log_weights", -np.inf, slice(None))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_beliefs_that_cannot_be(refused, belief, place, value):
     """Zero factors, what is not triangular, what is no covariance."""
     n_features = 2 * SHAPE["n_frequencies"]
     flat = np.ravel_multi_index((belief, *place), (belief + 1, n_features, n_features))
-    assert "state.matrix" in refused(ladder(), "state.matrix", value, flat)
+    assert "state.matrix" in refused(many_experts(), "state.matrix", value, flat)
 
 
 def test_links_that_cannot_be(refused):
@@ -280,8 +280,8 @@ def test_more_lags_than_memory_holds_are_refused():
 def test_a_model_that_has_learned_an_absurd_label_loads_again(tmp_path, weights, absurd):
     y = Y.copy()
     y[70] = absurd
-    rungs = {"noise_forgetting": (None, 0.5, 1.0, (0.75, 5.0)), "drift_var": (0.0, 1e-3, 1.0)}
-    model = iegp.IEGPRegressor(**SHAPE, **rungs, weights=weights, warmup=40, shutdown=1e-16)
+    settings = {"noise_forgetting": (None, 0.5, 1.0, (0.75, 5.0)), "drift_var": (0.0, 1e-3, 1.0)}
+    model = iegp.IEGPRegressor(**SHAPE, **settings, weights=weights, warmup=40, shutdown=1e-16)
     for n in (20, 65, 72, 80):
         model.fit(X[:n], y[:n]).save(tmp_path / "m")
         assert iegp.load(tmp_path / "m").n_samples_seen_ == n

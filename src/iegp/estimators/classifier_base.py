@@ -55,9 +55,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         {y}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._fit(X, y, None, time)
 
@@ -87,9 +85,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         {time}
         {sample_weight}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._partial_fit(X, y, classes, check_input, time, sample_weight)
 
@@ -162,9 +158,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         {classes}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._warm_up(X, y, classes, time)
 
@@ -173,12 +167,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Labels:
         """Predict the most probable class of each row. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {prediction_parameters}
 
         Returns
         -------
@@ -193,12 +182,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the probability of every class, each row as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {prediction_parameters}
 
         Returns
         -------
@@ -213,12 +197,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {prediction_parameters}
 
         Returns
         -------

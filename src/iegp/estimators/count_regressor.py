@@ -164,9 +164,7 @@ class IEGPCountRegressor(NumberEstimator):
         {exposure}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._fit(X, y, exposure, time)
 
@@ -192,9 +190,7 @@ class IEGPCountRegressor(NumberEstimator):
         {time}
         {sample_weight}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._partial_fit(X, y, exposure, check_input, time, sample_weight)
 
@@ -245,9 +241,7 @@ class IEGPCountRegressor(NumberEstimator):
         {exposure}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._warm_up(X, y, exposure, time)
 

@@ -82,5 +82,19 @@ def restore(forecaster: IEGPForecaster, header: dict[str, Any], arrays: Arrays) 
         model = IEGPRegressor(**parameters.from_config(own["parameters"]))
         model.restore(own, part_of(arrays, f"model{k}"))
         models.append(model)
-        forecaster._check_model(model, k)
+        _check_model(forecaster, model, k)
     forecaster.models_ = models
+
+
+def _check_model(forecaster: IEGPForecaster, model: IEGPRegressor, delay: int) -> None:
+    """Refuse a stored model that is not the one of this horizon: others would fail when they are used."""
+    has_begun = hasattr(model, "model_")
+    if has_begun != (forecaster._n_seen > delay + 1):
+        raise ModelFileError(f"model {delay} has {'' if has_begun else 'not '}begun after {forecaster._n_seen} rows")
+    if not has_begun:
+        return
+    n_inputs = forecaster._n_inputs(delay + 1)
+    if model.n_features_in_ != n_inputs or model.has_encoded_columns or not model.single_output_:
+        raise ModelFileError(f"model {delay} is not one of {n_inputs} inputs and one number")
+    if model.model_.settings.delay != delay or model.model_.settings.drift_per != "row":
+        raise ModelFileError(f"model {delay} is not one of labels {delay} rows late")

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
@@ -35,12 +36,27 @@ from iegp.estimators.forecast_answers import (
 )
 from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
+from iegp.estimators.shared_docs import METHODS
 from iegp.estimators.storage import naming_file
 from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
 from iegp.typing import Float
+
+DOCS = entries("""
+y : array-like (n,)
+    The next values.
+X : array-like (n, d), default=None
+    As in :meth:`fit`.
+time : array-like (n,), default=None
+    As in :meth:`fit`.
+horizon : int, default=None
+    As in :meth:`predict`.
+""") | {
+    "X_to_predict": "X : array-like (horizon, d), default=None\n    As in :meth:`predict`.",
+    "returns_self": METHODS["returns_self"],
+}
 
 
 class _Rows(NamedTuple):
@@ -52,6 +68,7 @@ class _Rows(NamedTuple):
     time: Float | None
 
 
+@fill_docstrings(DOCS)
 class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     """Forecasts of a series, one to ``horizon`` rows ahead, that learn from every new row.
 
@@ -135,10 +152,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             Times of the rows, increasing: datetimes, or seconds since 1970. Time of day and day of week become inputs.
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         with unchanged_on_error(self):
             self._begin(X, time)
@@ -151,17 +165,11 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        y : array-like (n,)
-            The next values.
-        X : array-like (n, d), default=None
-            As in :meth:`fit`.
-        time : array-like (n,), default=None
-            As in :meth:`fit`.
+        {y}
+        {X}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         self.prequential(y, X, time)
         return self
@@ -174,12 +182,9 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        y : array-like (n,)
-            The next values.
-        X : array-like (n, d), default=None
-            As in :meth:`fit`.
-        time : array-like (n,), default=None
-            As in :meth:`fit`.
+        {y}
+        {X}
+        {time}
 
         Returns
         -------
@@ -218,10 +223,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         q : float or array-like (k,)
             Probabilities strictly between 0 and 1.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
 
         Returns
         -------
@@ -240,10 +243,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         level : float, default=None
             Probability of the interval; ``None`` is that of the constructor.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
 
         Returns
         -------
@@ -271,10 +272,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         n : int
             How many.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
         random_state : int, RandomState or None, default=None
             Seed; ``None`` is that of the constructor.
 
@@ -413,6 +412,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         calendar = np.empty((len(rows.X), 0)) if rows.time is None else inputs.of_calendar(rows.time)
         return np.hstack([phase, calendar, rows.X])
 
+    def _n_inputs(self, ahead: int) -> int:
+        """Number of inputs of the model that forecasts so many rows ahead."""
+        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), ahead)
+        times = None if self._clock is None else np.zeros(0)
+        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
+        return int(known.shape[1] + beforehand.shape[1])
+
     def _distributions(self, horizon: int | None, X: ArrayLike | None) -> Iterator[tuple[float, Any, float]]:
         """For each horizon: the newest value, the distribution of the change from it, and the factor of its width."""
         check_is_fitted(self)
@@ -469,21 +475,6 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     def _coming_times(self, n: int) -> Float | None:
         return None if self._clock is None else self._clock[0] + self._clock[1] * np.arange(1, n + 1)
-
-    def _check_model(self, model: IEGPRegressor, delay: int) -> None:
-        """Refuse a stored model that is not the one of this horizon: others would fail when they are used."""
-        if _begun(model) != (self._n_seen > delay + 1):
-            raise ModelFileError(f"model {delay} has {'' if _begun(model) else 'not '}begun after {self._n_seen} rows")
-        if not _begun(model):
-            return
-        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), delay + 1)
-        times = None if self._clock is None else np.zeros(0)
-        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
-        n_inputs = known.shape[1] + beforehand.shape[1]
-        if model.n_features_in_ != n_inputs or model.has_encoded_columns or not model.single_output_:
-            raise ModelFileError(f"model {delay} is not one of {n_inputs} inputs and one number")
-        if model.model_.settings.delay != delay or model.model_.settings.drift_per != "row":
-            raise ModelFileError(f"model {delay} is not one of labels {delay} rows late")
 
 
 def _begun(model: IEGPRegressor) -> bool:

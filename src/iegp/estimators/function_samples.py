@@ -63,7 +63,7 @@ class FunctionSamples:
         return self._in_user_units(values + self._draws.noise(values.shape[1], np.random.default_rng(random_state)))
 
     def _values(self, X: ArrayLike) -> Float:
-        rows = self._model.rows_of_functions(X)
+        rows = self._model._rows_of_functions(X)
         model = self._model.model_
         return self._draws.values(model.scaling.standardise_x(rows, model.fills_gaps))
 

@@ -26,6 +26,7 @@ from iegp.estimators import parameters
 from iegp.estimators.base import ModelEstimator
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
 from iegp.estimators.initial_map import initial_map
+from iegp.estimators.shared_docs import METHODS
 from iegp.storage import latent_state
 from iegp.typing import Float, Int
 
@@ -39,7 +40,14 @@ X : array-like (n, d)
     Rows; NaN marks a missing entry.
 y : object, default=None
     Ignored.
-""")
+""") | {
+    "returns_self": METHODS["returns_self"],
+    "returns_positions": """\
+Returns
+-------
+ndarray (n, n_components)
+    Positions by the expert with the largest weight after the last row.""",
+}
 
 
 @fill_docstrings(DOCS)
@@ -210,10 +218,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         {X}
         {y}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         del y
         self._restart(X)
@@ -230,10 +235,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         {X}
         {y}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         del y
         self._continue(X)
@@ -247,10 +249,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         {X}
         {y}
 
-        Returns
-        -------
-        ndarray (n, n_components)
-            Positions by the expert with the largest weight after the last row.
+        {returns_positions}
         """
         del y
         return self._own_rows(self._restart(X))
@@ -263,10 +262,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         {X}
         {y}
 
-        Returns
-        -------
-        ndarray (n, n_components)
-            Positions by the expert with the largest weight after the last row.
+        {returns_positions}
         """
         del y
         n_before = self.model_.n_seen if self.__sklearn_is_fitted__() else 0

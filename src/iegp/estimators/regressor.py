@@ -222,9 +222,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {y}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._fit(X, y, None, time)
 
@@ -250,9 +248,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {time}
         {sample_weight}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._partial_fit(X, y, None, check_input, time, sample_weight)
 
@@ -312,9 +308,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         {y}
         {time}
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         return self._warm_up(X, y, None, time)
 
@@ -337,9 +331,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         since : IEGPRegressor, default=None
             The model that both were copied from, as it was then: the rows it had learned count once.
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         self._check_learns()
         self._check_relative(other, "the other model")
@@ -363,9 +355,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         y : array-like (n,) or (n, D)
             Their targets.
 
-        Returns
-        -------
-        {self}
+        {returns_self}
         """
         model = self._fitted()
         rows, labels, _ = self._continue(X, y, None, check_input=True)
@@ -412,10 +402,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         live = type(self)(**(self.get_params(deep=False) | changes))
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
-        ladders = {name: getattr(wanted, name) for name in changes}
+        changed = {name: getattr(wanted, name) for name in changes}
         for name in ("labels_", "_time_place", "_sources", "_encoder"):
             setattr(live, name, getattr(self, name))
-        live.adopt(to_drifting(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
+        live.adopt(to_drifting(model, replace(model.settings, **changed)), getattr(self, "feature_names_in_", None))
         return live
 
     @classmethod
@@ -537,7 +527,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         if noise and return_std:
             mean, var = dist.moments()
             return mean, np.sqrt(var)
-        rows = self.rows_of_functions(X, check_input, time)
+        rows = self._rows_of_functions(X, check_input, time)
         if return_std:
             return dist.mean, self._shaped(online.function_std(self.model_, rows, horizon))
         return dist.mean, self._shaped(online.covariance(self.model_, rows, horizon, noise))
@@ -547,12 +537,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {prediction_parameters}
 
         Returns
         -------
@@ -679,21 +664,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
-        """Check rows for joint predictions.
-
-        Parameters
-        ----------
-        {X}
-        {check_input}
-        time : array-like (n,), default=None
-            Not allowed here.
-
-        Returns
-        -------
-        ndarray (n, d)
-            The rows.
-        """
+    def _rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+        """Rows (n, d) that are predicted together, and so have no times."""
         rows, times = self._rows_to_predict(X, check_input, time)
         if times is not None:
             raise InputError(

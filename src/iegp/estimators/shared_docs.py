@@ -87,11 +87,18 @@ horizon : int, default=None
 sample_weight : array-like (n,), default=None
     How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
     Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
-self
-    This model.
-""") | {
+""")
+METHODS |= {
     "time_to_predict": """\
 time : array-like (n,), default=None
     With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
     it, or the column that ``time_column`` names.""",
+    "returns_self": """\
+Returns
+-------
+self
+    This model.""",
 }
+METHODS["prediction_parameters"] = "\n".join(
+    ["Parameters", "----------", *(METHODS[name] for name in ("X", "check_input", "time_to_predict", "horizon"))]
+)

@@ -112,6 +112,10 @@ FIRST_BATCH_PART = 3
 # Of more rows every second, third, ... is predicted. Steps of expectation-maximisation, for weights and noise; after
 # them no weight is zero, because its logarithm is stored.
 MOST_BATCH_ROWS, BATCH_ITERATIONS, LEAST_BATCH_WEIGHT = 4096, 100, 1.0e-12
+# Added to the mean squares of errors, as a share of their mean, so that experts that agree share their weight.
+BATCH_RIDGE = 1.0e-6
+# Median of the squares of standard normal numbers.
+MEDIAN_SQUARE = 0.454936
 # Labels that later rows see are kept in memory, and moved by one place with every row.
 MAX_LAG = 10_000
 # Seasonal lags: at most so many seasons; a season is seen at least so often in the warm-up rows; so many peaks of each

@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from iegp.core import ensemble as ens
 from iegp.core.compute.tolerances import EVEN_SHARE
 from iegp.core.expert import noise
-from iegp.core.fitting.experts import with_other_ladders
+from iegp.core.fitting.experts import with_other_drifts
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.settings import Settings
@@ -48,7 +48,7 @@ def to_drifting(model: Online, settings: Settings) -> Online:
             f"cannot go live: some experts drift already (drift_var={model.settings.drift_var}). Go live from a model "
             "with drift_var=0.0, or continue with this one"
         )
-    experts = with_other_ladders(settings, model.experts, model.inputs, _noise_of_kernels(model))
+    experts = with_other_drifts(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
     return replace(model, settings=settings, experts=experts, state=state, batch=None)
 

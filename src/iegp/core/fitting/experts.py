@@ -86,7 +86,7 @@ def fit_experts(settings: Settings, inputs: Inputs, x: Float, y: Float, n_output
         return _assemble(settings, kernels, fits, inputs)
 
 
-def with_other_ladders(settings: Settings, experts: Experts, inputs: Inputs, noise_var: Float) -> Experts:
+def with_other_drifts(settings: Settings, experts: Experts, inputs: Inputs, noise_var: Float) -> Experts:
     """Gaussian experts with the same kernels, features and prior, and the drifts and noise models of ``settings``.
 
     ``noise_var`` (n_kernels, D) is where the noise starts.
