@@ -70,6 +70,17 @@ def test_a_change_is_noticed_soon_and_called_by_its_kind(kind):
     assert np.isnan(run.changes[0].time)
 
 
+def test_rows_of_adaptation_are_not_taken_for_usual():
+    """A static expert takes many rows to follow a level; that scores are smaller after them is no change of noise."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, noise = rng.uniform(-3.0, 3.0, size=(1100, 1)), rng.normal(size=1100)
+        y = np.sin(x[:, 0]) + 0.1 * noise
+        y[800:] += 0.3
+        run = model(n_frequencies=20, warmup=200, drift_var=0.0).prequential(x, y)
+        assert [change.kind for change in run.changes] == ["level"]
+
+
 def test_no_change_and_a_single_glitch_are_no_change():
     y = F + E
     y[450] += 50.0

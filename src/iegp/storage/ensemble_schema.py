@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from iegp.core import changes
 from iegp.core.compute.tolerances import (
+    CALIBRATED_ROWS,
     CHANGE_THRESHOLD,
     FARTHEST_LINEAR,
     FARTHEST_SCORE,
@@ -408,7 +409,7 @@ def conformal_schema(settings: Settings, n_outputs: int, n_waiting: int, n_keys:
 def changes_schema(n_outputs: int, n_waiting: int, n_rows: float) -> dict[str, Field]:
     """What is remembered to notice changes (:class:`iegp.core.changes.Changes`)."""
     far = FARTHEST_WATCHED
-    low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, 0.0, 0.0)
+    low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, -CALIBRATED_ROWS, 0.0)
     high = (far, 4.0 * far**2, 4.0 * far**2, far, LARGEST_FLOAT, LARGEST_FLOAT, schema.LARGEST_COUNT, ROWS_AFTER_CHANGE)
     rows = Rule("have rows in order", lambda log: bool(np.all(np.diff(log[:, 0]) >= 0.0)))
     kinds = len(changes.KINDS) - 1.0
