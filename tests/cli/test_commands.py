@@ -154,6 +154,7 @@ def test_reports_of_answers_and_model_show_the_same_figures(folder):
     assert len(shown[0]) > 20
     for page, numbers in zip(pages, shown, strict=True):
         assert numbers == shown[0], page.name
+        assert re.search(r"Written\D*\d+ [A-Z][a-z]{2} \d{4} \d\d:\d\d", page.read_text("utf-8")), page.name
 
 
 def test_a_report_without_the_file_beside_the_answers(folder, tmp_path):
