@@ -42,7 +42,8 @@ def naive(found, x, y, limit=8.0):
         error = label - mean[0]
         far = abs(error) > limit * std[0]
         if n_far == 1:
-            is_change = far if first is None else error * first > -0.25 * first**2
+            share = error / first
+            is_change = share >= -0.25 if balance >= 2 else far or share > 0.25
             balance = int(np.clip(balance + (1 if is_change else -2), -4, 4))
         at_once = far and n_far == 0 and balance >= 2
         if not far or n_far or at_once:
@@ -51,7 +52,7 @@ def naive(found, x, y, limit=8.0):
             found.partial_fit(row[None], [label], sample_weight=[0.0])
         means.append(mean[0])
         learned.append(not far or n_far > 0 or at_once)
-        first = error if at_once else None
+        first = error
         n_far = min(n_far + 1, 2) if far else 0
     return np.array(means), np.array(learned)
 

@@ -123,7 +123,7 @@ def _learn_span(
         first = Rows(*(array[:last] for array in new))
         _learn_chunk(ensemble, state, waiting, first, delay, options)
     _note_far(state, after.far[:good])
-    skip_row(ensemble, state, float(after.steps[good]))
+    skip_row(ensemble, state, float(after.steps[good]), np.empty(0))
     repeat_newest(ensemble.lags, state.recent)
     some = Predictions(*(array[: last + 1] for array in predictions)), first_rows(experts, last + 1)
     return completed(ensemble, *some, new.y[: last + 1], options), after.part(good + 1, n_waiting + last + 1)
@@ -185,7 +185,7 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
             _arrive_now(ensemble, state, waiting.part(0, good))
         if good < len(waiting.x):
             _note_far(state, waiting.far[:good])
-            skip_row(ensemble, state, float(waiting.steps[good]))
+            skip_row(ensemble, state, float(waiting.steps[good]), np.empty(0))
             repeat_newest(ensemble.lags, state.recent)
         waiting = waiting.part(good + 1, len(waiting.x))
     return state

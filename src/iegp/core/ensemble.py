@@ -299,7 +299,7 @@ def learn_without_glitches(
         if n_good:
             again, _ = learn_chunk(ensemble, state, part_of(rows, start, end), n_threads)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, float(steps[end]))
+        skip_row(ensemble, state, float(steps[end]), y[end] - chunk.mean[n_good])
         remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
@@ -440,7 +440,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
         return
-    skip_row(ensemble, state, row.steps[0])
+    skip_row(ensemble, state, row.steps[0], row.y[0] - own.mean[0])
     remember_prediction(ensemble, state, own.mean)
 
 
@@ -451,11 +451,14 @@ def lagged_rows(ensemble: Ensemble, state: State, rows: Rows) -> Rows:
 
 
 @compiled
-def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
-    """A glitch so many steps after the row before: beliefs walk and learn nothing."""
+def skip_row(ensemble: Ensemble, state: State, steps: float, error: Float) -> None:
+    """A glitch so many steps after the row before: beliefs walk and learn nothing.
+
+    ``error`` (D,) is that of its prediction; none (0,) if the next row is predicted before its label is known.
+    """
     walk(ensemble, state, steps)
     state.rows[0] += 1.0
-    note_skipped(state)
+    note_skipped(state, error)
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Labels far from their predictions: glitches, which are not learned, and changes, which are.
 
 The first label that is far out may be either. A row later it is known: after a glitch labels are as before, after a
-change they are not. A balance in the state counts which of the two a stream has. While changes do not prevail, the
-first row is left out and only what follows it is learned; where they do, it is learned at once.
+change they are off the same way. A balance in the state counts which of the two a stream has. While changes do not
+prevail, the first row is left out and only what follows it is learned; where they do, it is learned at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from iegp.core.compute.tolerances import (
     GLITCH_COST,
     LARGEST_BALANCE,
     LARGEST_ROOT,
-    LEAST_RETURN,
+    LEAST_SHARE,
 )
 from iegp.core.state import State
 from iegp.typing import Bool, Float
@@ -40,43 +40,43 @@ def note_row(state: State, far: bool, error: Float) -> None:
 
     ``error`` (D,) is that of its prediction, which knew the label of the row before; none (0,) if it did not.
     """
-    n_far, first = state.rows[1], state.far[1:]
+    n_far = state.rows[1]
     if n_far == 1.0:
-        is_change = not _returns(first, error) if _is_known(first) else far
-        step = 1.0 if is_change else -GLITCH_COST
+        step = 1.0 if _is_change(state, far, error) else -GLITCH_COST
         state.far[0] = min(max(state.far[0] + step, -LARGEST_BALANCE), LARGEST_BALANCE)
-    first[:] = 0.0
+    state.far[1:] = 0.0
     if far and n_far == 0.0:
-        for d in range(error.size):
-            first[d] = min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
+        _keep_error(state, error)
     state.rows[1] = min(n_far + 1.0, 2.0) if far else 0.0
 
 
 @compiled
-def note_skipped(state: State) -> None:
-    """A row is left out because its label is far out."""
+def note_skipped(state: State, error: Float) -> None:
+    """A row is left out because its label is far out; ``error`` as in :func:`note_row`."""
+    _keep_error(state, error)
     state.rows[1] = 1.0
 
 
 @compiled
-def _is_known(first: Float) -> bool:
-    for d in range(first.size):  # noqa: SIM110 - compiled code has no generators
-        if first[d] != 0.0:
-            return True
-    return False
+def _keep_error(state: State, error: Float) -> None:
+    for d in range(error.size):
+        state.far[1 + d] = min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
 
 
 @compiled
-def _returns(first: Float, error: Float) -> bool:
-    """Whether the label after one that was learned at once is back where labels were before it.
+def _is_change(state: State, far: bool, error: Float) -> bool:
+    """Whether the row before began a change, by the label of this one.
 
-    Experts that have learned a glitch follow it by some share of its error, and are off by that share in return.
+    If it was left out, the error of this one is about the same after a change, and none after a glitch. Experts that
+    have learned a glitch follow it by some share of its error, and are off by that share in return.
     """
     product, square = 0.0, 0.0
     for d in range(error.size):
-        product += first[d] * min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
-        square += first[d] * first[d]
-    return product < -LEAST_RETURN * square
+        product += state.far[1 + d] * min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
+        square += state.far[1 + d] * state.far[1 + d]
+    if square == 0.0 or state.far[0] < CHANGES_PREVAIL:
+        return far or product > LEAST_SHARE * square
+    return product >= -LEAST_SHARE * square
 
 
 @compiled

@@ -186,10 +186,10 @@ def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label:
 def _skip(ensemble: Ensemble, state: State, label: Label) -> None:
     repeat_newest(ensemble.lags, state.recent)
     if label.n_steps > 0:
-        ens.skip_row(ensemble, state, label.walk)
+        ens.skip_row(ensemble, state, label.walk, np.empty(0))
         return
     state.rows[0] += 1.0
-    note_skipped(state)
+    note_skipped(state, np.empty(0))
 
 
 def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:

@@ -242,7 +242,7 @@ class State(NamedTuple):
     """(longest lag, V): the last labels as the numbers that later rows see, newest last; zeros before the first."""
     far: Float
     """(1 + D,): by how much changes have been more frequent than glitches among labels far from their predictions; and
-    the error of the last row if its label is the first such one and was learned at once, else zeros."""
+    the error of the last row if its label is the first such one, else zeros."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))

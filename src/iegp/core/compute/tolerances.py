@@ -130,9 +130,10 @@ GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # as two changes, because one that is learned costs more than the single row by which a change is followed late; the
 # balance is bounded, so that a stream that begins to have the other kind is noticed after a few of them.
 CHANGES_PREVAIL, GLITCH_COST, LARGEST_BALANCE = 2.0, 2.0, 4.0
-# A label that was learned at once was a glitch if the next one is off by at least this share of its error, the other
-# way. The error was more than eight standard deviations: chance is off by less.
-LEAST_RETURN = 0.25
+# A label that was left out began a change if the next one is off by this share of its error or more; one that was
+# learned at once was a glitch if the next one is off by as much the other way. The error was more than eight standard
+# deviations: chance is off by less.
+LEAST_SHARE = 0.25
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.
 LEAST_BLOCK = 8
 # Rows per block of a history, in numbers of features: beyond this the cubic cost per block no longer shows.
