@@ -187,3 +187,13 @@ def test_the_command_has_the_light_model_of_every_task(kind):
     n_classes = 3
     found = settings_of("light", TASKS[kind], 5, {"warmup": 70}, n_classes)
     assert found == presets.light(TASKS[kind], random_state=5, warmup=70).settings(n_classes)
+
+
+def test_the_second_and_third_count_are_not_extrapolated():
+    """Two rows that are close together in a column make its unit tiny: the next row is a hundred units away."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 2)), rng.poisson(5.0, 20)
+    X[:2, 0] = 0.0, 0.01
+    y[:2] = 9, 1
+    run = IEGPCountRegressor(random_state=0, n_frequencies=4).prequential(X, y)
+    assert run.mean.max() < 100.0

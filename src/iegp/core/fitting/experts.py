@@ -21,7 +21,7 @@ from iegp.core.compute.tolerances import (
 from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
-from iegp.core.kernels import Draw, Inputs, Kernel, Stationary, Sum, Term
+from iegp.core.kernels import Draw, Inputs, Kernel, Linear, Stationary, Sum, Term
 from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import NoiseSetting, Settings
@@ -61,7 +61,11 @@ def default_experts(settings: Settings, inputs: Inputs, n_outputs: int, y: Float
     is_gaussian = settings.likelihood == "gaussian"
     fits = []
     for kernel in kernels:
-        start = DEFAULT_PRIOR_VAR if is_gaussian else START_LATENT_VAR
+        start = np.full(len(kernel.terms), DEFAULT_PRIOR_VAR if is_gaussian else START_LATENT_VAR)
+        if y is not None and not is_gaussian:
+            # Two or four rows may lie close together in a column, whose unit is tiny then: a linear function would
+            # extrapolate the next one without bounds, and a rate is its exponential.
+            start[[isinstance(term, Linear) for term in kernel.terms]] *= LEAST_TERM_SHARE
         given = _given_prior_vars(settings, kernel)
         prior_vars = np.where(np.isnan(given), start / len(given), given)
         if is_gaussian:
