@@ -112,6 +112,7 @@ bench: bench-speed bench-stream bench-scale bench-accuracy bench-batch bench-pee
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/river_row.py
+	$(BIN)/python benchmarks/first_call.py
 
 bench-stream: $(READY)
 	$(BIN)/python benchmarks/stream.py

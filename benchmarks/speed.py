@@ -310,7 +310,10 @@ def several_outputs(n_outputs: int = 50, n_rows: int = 2000) -> None:
     for name, shutdown in (("one expert left", None), ("all 11 experts", 0.0)):
         model = ie_gp(random_state=0) if shutdown is None else ie_gp(random_state=0, shutdown=shutdown)
         model.warm_up(x[:500], y[:500])
-        tasks = {"learned": lambda m=model: m.partial_fit(x, y), "run": lambda m=model: m.prequential(x, y)}
+        tasks: dict[str, Callable[[], object]] = {
+            "learned": lambda m=model: m.partial_fit(x, y),  # type: ignore[misc]
+            "run": lambda m=model: m.prequential(x, y),  # type: ignore[misc]
+        }
         found = best_in_turns(tasks, 5)
         learned, run = (seconds / n_rows * 1e6 for seconds in found.values())
         print(f"  {name:16} {learned:7.1f} {run:7.1f} µs/row {run / learned:6.2f}")
