@@ -99,9 +99,10 @@ test-soak: $(READY)  ## ten million rows at extreme settings, thousands of class
 	$(BIN)/pytest -m soak
 
 # Every package that we depend on is called here. Old ones call newer ones by deprecated names; that is not our concern.
+# Numba keeps the code of one of its versions only: a cache of its own.
 test-oldest: $(OLDEST)/.ready  ## what touches dependencies, with the oldest of them that are allowed
-	$(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning -m "$(DEFAULT)" tests/readers tests/datasets tests/storage tests/plots tests/core/latent tests/history/test_history.py \
-	  tests/contracts/test_imports.py tests/contracts/test_processes.py tests/contracts/test_frames.py tests/adapters/test_river_checks.py tests/cli/test_commands.py tests/resume/test_save_load.py
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST)/compiled) $(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning -m "$(DEFAULT)" tests/readers tests/datasets tests/storage tests/plots tests/core/latent tests/history/test_history.py \
+	  tests/contracts/test_imports.py tests/contracts/test_processes.py tests/contracts/test_frames.py tests/adapters/test_river_checks.py tests/cli/test_commands.py tests/resume/test_save_load.py tests/report/test_report.py
 
 test-ray: $(RAY_READY)  ## everything on Ray, faults included, on a cluster of several nodes here
 	NUMBA_CACHE_DIR=$(abspath $(VENV)/compiled) $(BIN)/pytest tests/history/test_ray_history.py tests/fleet/test_ray_fleet.py tests/fleet/test_sharded_without_ray.py
@@ -111,6 +112,7 @@ bench: bench-speed bench-stream bench-scale bench-accuracy bench-batch bench-pee
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/river_row.py
+	$(BIN)/python benchmarks/first_call.py
 
 bench-stream: $(READY)
 	$(BIN)/python benchmarks/stream.py
@@ -144,7 +146,7 @@ bench-labels: $(BENCH_READY)
 bench-changes: $(BENCH_READY)  ## how soon changes are noticed, and coverage of intervals that keep their level
 	$(BIN)/python benchmarks/changes.py --calibrate
 	$(BIN)/python benchmarks/changes.py
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/conformal.py
 
 bench-latent: $(READY)
 	$(BIN)/python benchmarks/latent.py

@@ -36,6 +36,8 @@ from iegp.estimators.defaults import KERNELS
 from iegp.evaluate.metrics import coverage, nmse
 
 WARMUP = 1000
+# A stream with fewer scored rows than this has a quarter of its rows as warm-up.
+LEAST_SCORED = 200
 
 # The kernels of the default with linear and constant terms left out; one that then occurs twice is listed once.
 STATIONARY = [*KERNELS[:5], *(KERNELS[k].terms[0] for k in (5, 7, 8))]
@@ -99,12 +101,23 @@ def sarcos_torque(joint: int) -> Stream:
     return replace(stream, name=f"sarcos torque {joint}", y=np.ascontiguousarray(arrays["Y"][:, joint - 1]))
 
 
+def trump_approval() -> Stream:
+    """Approval ratings by day, of River: six polls, and the rating of the day."""
+    from river.datasets import TrumpApproval  # noqa: PLC0415 - only this stream needs River
+
+    rows = list(TrumpApproval())  # type: ignore[no-untyped-call]
+    names = tuple(rows[0][0])
+    X = np.array([[float(x[name]) for name in names] for x, _ in rows])
+    return Stream("trump approval", X, np.array([y for _, y in rows]), names, "rating", "river")
+
+
 # Real streams on which no choice of the default was made.
 HELD_OUT: dict[str, Callable[[], Stream]] = {
     "digits scan": lambda: load_embedded("digits_scan").head(12_000),
     "water flow": lambda: load_embedded("water_flow"),
     "sarcos torque 3": lambda: sarcos_torque(3),
     "sarcos torque 7": lambda: sarcos_torque(7),
+    "trump approval": trump_approval,
 }
 
 
@@ -144,15 +157,20 @@ def score(model_name: str, stream_name: str, seed: int) -> Score:
     return score_on(load(stream_name), model_name, seed)
 
 
+def n_warmup(stream: Stream) -> int:
+    """How many rows are the warm-up of a stream, which is not scored."""
+    return WARMUP if len(stream.y) >= WARMUP + LEAST_SCORED else len(stream.y) // 4
+
+
 def score_on(stream: Stream, model_name: str, seed: int) -> Score:
-    model = MODELS[model_name](random_state=seed, delay=stream.delay)
-    known = WARMUP - stream.delay
+    model, first = MODELS[model_name](random_state=seed, delay=stream.delay), n_warmup(stream)
+    known = first - stream.delay
     model.warm_up(stream.X[:known], stream.y[:known])
     start = time.process_time()
     run = model.prequential(stream.X[known:], stream.y[known:])
     microseconds = 1e6 * (time.process_time() - start) / len(run)
-    scored, y = slice(stream.delay, None), stream.y[WARMUP:]
-    nll = -float(run.log_score[scored].mean()) - float(np.log(stream.y[:WARMUP].std()))
+    scored, y = slice(stream.delay, None), stream.y[first:]
+    nll = -float(run.log_score[scored].mean()) - float(np.log(stream.y[:first].std()))
     return Score(nmse(y, run.mean[scored]), nll, coverage(y, run.lower[scored], run.upper[scored]), microseconds)
 
 

@@ -23,7 +23,7 @@ CALLS = {
     "stream": (
         "import sys\nnp.savetxt('in.csv', np.c_[x, y], delimiter=',', header='a,b,c,d,e,y', comments='')\n"
         "from iegp.cli.app import main\n"
-        "sys.argv = 'iegp stream in.csv --target y --out out.jsonl --quiet'.split()\nmain()\n"
+        "sys.argv = 'iegp stream in.csv --target y --out out.jsonl --overwrite --quiet'.split()\nmain()\n"
     ),
 }
 IMPORTS = {

@@ -9,8 +9,8 @@ batch GP is scikit-learn's with the same lags, fitted anew every 250 rows on the
 known: RBF with a length scale for each column, and noise, all by evidence, columns standardised. River's models
 (``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
 distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
-those of ``accuracy.py``, such as the default without one part. Models of ours are run with several seeds: medians, and
-for the first method the range. Each result is printed on stderr when it is there.
+those of ``accuracy.py``, such as the default without one part; streams are also its held-out ones. Models of ours are
+run with several seeds: medians, and for the first method the range. Each result is printed on stderr when it is there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 
 import machine
 import numpy as np
-from accuracy import IN_TIME_ORDER, MODELS, TARGETS, WARMUP, Score, available, load, score_on
+from accuracy import IN_TIME_ORDER, MODELS, TARGETS, WARMUP, Score, available, load, n_warmup, score_on
 from lightgbm import LGBMRegressor
 from river_peers import PEERS
 from sklearn.exceptions import ConvergenceWarning
@@ -64,7 +64,7 @@ def known_labels(stream: Stream) -> Float:
 
 
 def last_label(stream: Stream) -> Score:
-    return _point_score(stream, known_labels(stream)[WARMUP:, 0], 0.0)
+    return _point_score(stream, known_labels(stream)[n_warmup(stream) :, 0], 0.0)
 
 
 def lightgbm(stream: Stream) -> Score:
@@ -77,18 +77,18 @@ def lightgbm_with_lags(stream: Stream) -> Score:
 
 def batch_gp(stream: Stream) -> Score:
     X = np.nan_to_num(np.column_stack([stream.X, known_labels(stream)]), nan=float(np.mean(stream.y[:WARMUP])))
-    start = time.process_time()
+    start, begin = time.process_time(), n_warmup(stream)
     mean, std = np.empty(len(X)), np.empty(len(X))
-    for first in range(WARMUP, len(X), EVERY):
-        known, rows = slice(first - stream.delay - GP_ROWS, first - stream.delay), slice(first, first + EVERY)
+    for first in range(begin, len(X), EVERY):
+        known, rows = slice(max(0, first - stream.delay - GP_ROWS), first - stream.delay), slice(first, first + EVERY)
         scaler = StandardScaler().fit(X[known])
         kernel = ConstantKernel() * RBF(np.full(X.shape[1], 3.0)) + WhiteKernel(0.1)
         model = GaussianProcessRegressor(kernel, normalize_y=True).fit(scaler.transform(X[known]), stream.y[known])
         mean[rows], std[rows] = model.predict(scaler.transform(X[rows]), return_std=True)
     seconds = time.process_time() - start
-    y, mean, std = stream.y[WARMUP:], mean[WARMUP:], std[WARMUP:]
+    y, mean, std = stream.y[begin:], mean[begin:], std[begin:]
     z = (y - mean) / std
-    unit = np.std(stream.y[:WARMUP])
+    unit = np.std(stream.y[:begin])
     nll = float(np.mean(0.5 * z**2 + np.log(std / unit) + 0.5 * np.log(2.0 * np.pi)))
     return Score(nmse(y, mean), nll, float(np.mean(np.abs(z) < 1.96)), 1e6 * seconds / len(y))
 
@@ -96,7 +96,7 @@ def batch_gp(stream: Stream) -> Score:
 def _refitted(stream: Stream, X: Float) -> Score:
     start = time.process_time()
     parts = []
-    for first in range(WARMUP, len(X), EVERY):
+    for first in range(n_warmup(stream), len(X), EVERY):
         known = first - stream.delay
         model = LGBMRegressor(n_estimators=200, n_jobs=1, verbose=-1, random_state=0).fit(X[:known], stream.y[:known])
         parts.append(model.predict(X[first : first + EVERY]))
@@ -105,7 +105,7 @@ def _refitted(stream: Stream, X: Float) -> Score:
 
 def river(stream: Stream, name: str) -> Score:
     """Scores of a model that learns row by row; its error is infinite where it does not survive the stream."""
-    model = PEERS[RIVER[name]]()
+    model, first = PEERS[RIVER[name]](), n_warmup(stream)
     rows = [dict(enumerate(row)) for row in stream.X.tolist()]
     predicted, seconds = [], 0.0
     try:
@@ -114,14 +114,14 @@ def river(stream: Stream, name: str) -> Score:
             predicted.append(model.predict_one(row) or 0.0)
             if t >= stream.delay:
                 model.learn_one(rows[t - stream.delay], float(stream.y[t - stream.delay]))
-            seconds += (time.process_time() - start) * (t >= WARMUP)
+            seconds += (time.process_time() - start) * (t >= first)
     except ArithmeticError:
         return Score(np.inf, np.nan, np.nan, np.nan)
-    return _point_score(stream, np.array(predicted[WARMUP:]), seconds)
+    return _point_score(stream, np.array(predicted[first:]), seconds)
 
 
 def _point_score(stream: Stream, predicted: Float, seconds: float) -> Score:
-    error = nmse(stream.y[WARMUP:], predicted)
+    error = nmse(stream.y[n_warmup(stream) :], predicted)
     return Score(error if error < DIVERGED else np.inf, np.nan, np.nan, 1e6 * seconds / len(predicted))
 
 

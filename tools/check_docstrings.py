@@ -20,10 +20,10 @@ from numpydoc.validate import validate
 MODULES = (
     "iegp",
     "iegp.adapters",
+    "iegp.comparison",
     "iegp.datasets",
     "iegp.errors",
     "iegp.evaluate.classification",
-    "iegp.evaluate.comparison",
     "iegp.evaluate.forecasts",
     "iegp.evaluate.metrics",
     "iegp.evaluate.naive",
@@ -35,6 +35,7 @@ MODULES = (
     "iegp.likelihoods",
     "iegp.parallel",
     "iegp.plots",
+    "iegp.preprocessing",
     "iegp.presets",
 )
 # Docstring there; summary there; parameters documented, known, in order, described; return value documented.

@@ -24,6 +24,7 @@ if _TYPE_CHECKING:
         preprocessing,
         presets,
     )
+    from iegp.comparison import compare
     from iegp.estimators import (
         IEGPLVM,
         IEGPClassifier,
@@ -34,7 +35,6 @@ if _TYPE_CHECKING:
         RandomFourierFeatures,
         load,
     )
-    from iegp.evaluate.comparison import compare
     from iegp.evaluate.protocol import prequential
     from iegp.fleet import Fleet
 
@@ -95,7 +95,7 @@ _SUBMODULES = (
 __getattr__ = _lazy_names(
     __name__,
     dict.fromkeys(_ESTIMATORS, "iegp.estimators")
-    | {"Fleet": "iegp.fleet", "compare": "iegp.evaluate.comparison", "prequential": "iegp.evaluate.protocol"}
+    | {"Fleet": "iegp.fleet", "compare": "iegp.comparison", "prequential": "iegp.evaluate.protocol"}
     | {name: f"iegp.{name}" for name in _SUBMODULES},
 )
 

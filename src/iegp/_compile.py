@@ -36,6 +36,7 @@ R = TypeVar("R")
 # `reassoc` and `contract` let sums be vectorised and use fused multiply-add. Flags that assume there is no NaN or
 # infinity are left out on purpose: non-finite values must travel through the code unharmed.
 FAST_SUMS = {"reassoc", "contract"}
+FUSED = {"contract"}
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -200,7 +201,7 @@ def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
 
 @contextmanager
 def _without_errors_of_the_disk() -> Iterator[None]:
-    """Go on without the cache if its disk is full or fails: what is compiled is in memory."""
+    """Continue without the cache if its disk is full or fails: what is compiled is in memory."""
     try:
         yield
     except OSError:
@@ -220,13 +221,18 @@ def _say_nothing_is_kept() -> None:
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` on first use, release the GIL while it runs, and keep the machine code on disk."""
-    # Said explicitly: Numba lets callees inherit the flags of whoever compiles them first; bits would depend on that.
+    # Stated, because Numba lets a callee inherit the flags of its first caller, and bits would depend on that.
     return _jit(function, fastmath=False)
 
 
 def compiled_fast_sums(function: Callable[P, R]) -> Callable[P, R]:
     """Like :func:`compiled`, and sums may be reordered so that they vectorise."""
     return _jit(function, fastmath=FAST_SUMS)
+
+
+def compiled_fused(function: Callable[P, R]) -> Callable[P, R]:
+    """Like :func:`compiled`, and a product and a sum may be one operation; no sum is reordered."""
+    return _jit(function, fastmath=FUSED)
 
 
 def specialised(template: Any, name: str, **functions: Any) -> Any:

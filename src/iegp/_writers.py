@@ -3,7 +3,8 @@
 Learning updates arrays in place, in compiled code that releases the GIL: of two threads that learn at once, one would
 undo parts of what the other does, without an error. So the second is refused. Threads that predict are not kept out.
 
-Who writes is noted here, by the identity of the model, and not in the model: a lock can be neither copied nor pickled.
+The thread that writes is noted here, by the identity of the model, and not in the model: a lock can be neither copied
+nor pickled.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
 from iegp.estimators import (
     IEGPLVM,
@@ -57,26 +58,41 @@ SWITCH_PROB = 0.01
 # The two bases of DOEBE.
 HILBERT = tuple(HSGP("per-dimension", stretch=s, n_functions=None) for s in (0.5, 1.0, 2.0))
 RANDOM = tuple(RBF("per-dimension", stretch=s) for s in (0.5, 1.0, 2.0))
+DOCS = {
+    "task_sections": """\
+Parameters
+----------
+task : {"regression", "classification"}, default="regression"
+    Kind of model.
+**overrides : object
+    Parameters of the estimator that replace those of the preset.
+
+Returns
+-------
+IEGPRegressor or IEGPClassifier
+    Unfitted model for the task.""",
+    "map_sections": """\
+Parameters
+----------
+**overrides : object
+    Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
+
+Returns
+-------
+IEGPLVM
+    Unfitted model.""",
+}
 
 
 @overload
 def ie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
 @overload
 def ie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@fill_docstrings(DOCS)
 def ie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """Make the paper's IE-GP: static experts, Bayes weights, shutdown at 1e-16.
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}, default="regression"
-        Kind of model.
-    **overrides : object
-        Parameters of the estimator that replace those of the preset.
-
-    Returns
-    -------
-    IEGPRegressor or IEGPClassifier
-        Unfitted model for the task.
+    {task_sections}
     """
     return _paper(task, {"weights": "bayes", "drift_var": 0.0}, overrides)
 
@@ -85,20 +101,11 @@ def ie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCla
 def die_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
 @overload
 def die_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@fill_docstrings(DOCS)
 def die_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """Make the paper's DIE-GP: IE-GP with a random walk in the coefficients of every expert.
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}, default="regression"
-        Kind of model.
-    **overrides : object
-        Parameters of the estimator that replace those of the preset.
-
-    Returns
-    -------
-    IEGPRegressor or IEGPClassifier
-        Unfitted model for the task.
+    {task_sections}
     """
     return _paper(task, {"weights": "bayes", "drift_var": DRIFT_VAR}, overrides)
 
@@ -107,20 +114,11 @@ def die_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCl
 def sie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
 @overload
 def sie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@fill_docstrings(DOCS)
 def sie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """Make the paper's SIE-GP: IE-GP in which the active expert follows a Markov chain.
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}, default="regression"
-        Kind of model.
-    **overrides : object
-        Parameters of the estimator that replace those of the preset.
-
-    Returns
-    -------
-    IEGPRegressor or IEGPClassifier
-        Unfitted model for the task.
+    {task_sections}
     """
     return _paper(task, {"weights": "switching", "drift_var": 0.0}, overrides)
 
@@ -129,20 +127,11 @@ def sie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCl
 def dsie_gp(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
 @overload
 def dsie_gp(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@fill_docstrings(DOCS)
 def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """Make the paper's DSIE-GP: a random walk in every expert and a Markov chain over experts.
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}, default="regression"
-        Kind of model.
-    **overrides : object
-        Parameters of the estimator that replace those of the preset.
-
-    Returns
-    -------
-    IEGPRegressor or IEGPClassifier
-        Unfitted model for the task.
+    {task_sections}
     """
     return _paper(task, {"weights": "switching", "drift_var": DRIFT_VAR}, overrides)
 
@@ -151,6 +140,7 @@ def dsie_gp(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPC
 def doebe(task: Literal["regression"] = ..., **overrides: Any) -> IEGPRegressor: ...
 @overload
 def doebe(task: Literal["classification"], **overrides: Any) -> IEGPClassifier: ...
+@fill_docstrings(DOCS)
 def doebe(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPClassifier:
     """Make a dynamic online ensemble of basis expansions (DOEBE): Hilbert-space bases beside random features.
 
@@ -158,17 +148,7 @@ def doebe(task: str = "regression", **overrides: Any) -> IEGPRegressor | IEGPCla
     length scale per column by evidence, and half and twice of it. ``drift_var=(0.0, 1e-3), weights="switching"`` is
     the variant with static experts beside dynamic ones, ``weights="exponentiated-gradient"`` online Bayesian stacking.
 
-    Parameters
-    ----------
-    task : {"regression", "classification"}, default="regression"
-        Kind of model.
-    **overrides : object
-        Parameters of the estimator that replace those of the preset.
-
-    Returns
-    -------
-    IEGPRegressor or IEGPClassifier
-        Unfitted model for the task.
+    {task_sections}
 
     Notes
     -----
@@ -226,20 +206,13 @@ def light(task: str = "regression", **overrides: Any) -> Any:
     return estimator(**(settings | overrides))
 
 
+@fill_docstrings(DOCS)
 def ie_gplvm(**overrides: Any) -> IEGPLVM:
     """Make the paper's IE-GPLVM: RBF variances 2^k, k = -3..3, 50 frequencies, PCA start, latent prior N(0, I).
 
     The paper's warm-up is 10 % of the rows (5 % of MNIST): pass ``warmup``. Its output is ``stitched_embedding_``.
 
-    Parameters
-    ----------
-    **overrides : object
-        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
-
-    Returns
-    -------
-    IEGPLVM
-        Unfitted model.
+    {map_sections}
     """
     settings: dict[str, Any] = {
         "kernels": tuple(RBF(2.0 ** (k / 2)) for k in range(-3, 4)),
@@ -253,18 +226,11 @@ def ie_gplvm(**overrides: Any) -> IEGPLVM:
     return IEGPLVM(**(settings | overrides))
 
 
+@fill_docstrings(DOCS)
 def die_gplvm(**overrides: Any) -> IEGPLVM:
     """Make the dynamic IE-GPLVM of the paper's Remark 4: a random walk in the coefficients of every expert.
 
-    Parameters
-    ----------
-    **overrides : object
-        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
-
-    Returns
-    -------
-    IEGPLVM
-        Unfitted model.
+    {map_sections}
 
     Examples
     --------
@@ -275,34 +241,20 @@ def die_gplvm(**overrides: Any) -> IEGPLVM:
     return ie_gplvm(**({"drift_var": DRIFT_VAR} | overrides))
 
 
+@fill_docstrings(DOCS)
 def sie_gplvm(**overrides: Any) -> IEGPLVM:
     """Make an IE-GPLVM in which the active expert follows a Markov chain (Remark 4).
 
-    Parameters
-    ----------
-    **overrides : object
-        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
-
-    Returns
-    -------
-    IEGPLVM
-        Unfitted model.
+    {map_sections}
     """
     return ie_gplvm(**({"weights": "switching", "switch_prob": SWITCH_PROB} | overrides))
 
 
+@fill_docstrings(DOCS)
 def dsie_gplvm(**overrides: Any) -> IEGPLVM:
     """Make an IE-GPLVM with a random walk in every expert and a Markov chain over experts (Remark 4).
 
-    Parameters
-    ----------
-    **overrides : object
-        Parameters of :class:`~iegp.IEGPLVM` that replace those of the preset.
-
-    Returns
-    -------
-    IEGPLVM
-        Unfitted model.
+    {map_sections}
     """
     return sie_gplvm(**({"drift_var": DRIFT_VAR} | overrides))
 

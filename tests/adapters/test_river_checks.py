@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+import river
 from river.checks import yield_checks
 
 from iegp.adapters import (
@@ -47,6 +48,8 @@ def test_river_check_of_the_default_model(model, number):
     run(model(), number)
 
 
+# Release 0.22 has fewer checks.
+@pytest.mark.skipif(river.__version__.startswith("0.22."), reason="the checks named here are newer than this River")
 @pytest.mark.parametrize("model", MODELS)
 def test_no_check_is_skipped(model):
     small = model(**next(model._unit_test_params()))

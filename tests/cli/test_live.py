@@ -123,7 +123,7 @@ def test_it_follows_a_pipe_and_ends_with_it(tmp_path):
     while not (found := re.search(r"Live: (\S+)", talk.running.said)):
         time.sleep(0.05)
         assert talk.running.is_alive
-    assert "Waiting for the first record" in get(found[1])[0]
+    assert "Waiting for the first rows" in get(found[1])[0]
     for record in sources.numbers(40):
         talk.write(json.dumps(record) + "\n")
     while "y of standard input" not in get(found[1])[0]:
@@ -157,4 +157,4 @@ def test_a_browser_sees_the_page_change(live, tmp_path, monkeypatch):
     seen = subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8").stdout
     assert re.search(r"<h3>Rows</h3>\s*<p class=.value.>900", seen)
     assert 'data-view="499.0 899.0"' in seen or 'data-view="500.0 900.0"' in seen
-    assert "this page follows it" in seen
+    assert "this page updates itself" in seen

@@ -11,7 +11,7 @@ from stream_runs.jobs import absorb, job_of
 from iegp.cli import progress
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.stream import top_expert
-from iegp.stream.job import Counters
+from iegp.stream.counters import Counters
 
 
 class Source:

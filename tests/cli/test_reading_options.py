@@ -136,7 +136,7 @@ def test_a_target_with_many_values_is_refused(folder):
     write_config(folder, "classification")
     done = iegp(folder, "stream", "in.csv", *SMALL, "--save", "m")
     assert done.code == 2
-    assert "80 different values: more than 50 classes; if the column names rows (ids)" in done.err
+    assert "80 different values: more than 50 classes; a column of ids cannot be a target" in done.err
     assert not (folder / "m").exists()
     few = ["--limit", "60", "--quiet"]
     assert iegp(folder, "stream", "in.csv", *SMALL, "--classes-limit", "80", *few).code == 0
@@ -201,3 +201,16 @@ def test_a_model_without_names_cannot_go_on(folder):
     done = iegp(folder, "stream", "in.csv", "-t", "y", "--start-from", "unnamed")
     assert done.code == 2
     assert "without names" in done.err
+
+
+def test_a_model_of_text_columns_cannot_go_on(folder):
+    """It has more inputs than columns, so none of the names says what an input is."""
+    records = sources.numbers(30)
+    frame = pa.table({"a": [record["a"] for record in records], "b": ["x", "y"] * 15}).to_pandas()
+    model = IEGPRegressor([RBF(1.0)], n_frequencies=3, warmup=10, random_state=0)
+    model.fit(frame, np.linspace(0, 1, 30)).save(folder / "text")
+    sources.write(folder / "in.csv", records)
+    done = iegp(folder, "stream", "in.csv", "-t", "y", "--start-from", "text", "--save", "m")
+    assert done.code == 2
+    assert "columns of text" in done.err
+    assert not (folder / "m").exists()

@@ -40,6 +40,25 @@ WRONG = {
     "model exists": ([*STREAM, "--save", "m"], "--resume"),
     "answers of unknown kind": ([*STREAM, "--out", "out.txt"], ".jsonl"),
     "no such folder": ([*STREAM, "--out", "nowhere/out.csv"], "nowhere"),
+    "answers over the source": ([*STREAM, "--out", "./in.csv", "--overwrite"], "what is read"),
+    "answers over a second source": ([*STREAM, "other.csv", "--out", "other.csv", "--overwrite"], "what is read"),
+    "answers over a file of a pattern": (
+        ["stream", "o*.csv", "--target", "y", "--out", "other.csv", "--overwrite"],
+        "among the files of o*.csv",
+    ),
+    "answers in the folder that is read": (["stream", ".", "--target", "y", "--out", "x.csv"], "among the files of ."),
+    "what lies beside answers in a pattern": (
+        [*STREAM, "*.json", "--out", "answers.csv"],
+        "answers.csv.run.json is among the files of *.json",
+    ),
+    "bad rows over the source": (
+        ["stream", "o.bad.jsonl", "--target", "y", "--save", "o", "--on-bad-row", "skip"],
+        "o.bad.jsonl is what is read",
+    ),
+    "predictions over a second source": (
+        ["predict", "m", "in.csv", "other.csv", "--out", "other.csv", "--overwrite"],
+        "what is read",
+    ),
     "level": ([*STREAM, "--level", "95"], "0.95"),
     "limit": ([*STREAM, "--limit", "-1"], "--limit -1"),
     "jobs": ([*STREAM, "--jobs", "0"], "--jobs 0"),

@@ -42,7 +42,7 @@ def run() -> dict[str, np.ndarray]:
             }
     angles = np.random.default_rng(0).normal(scale=1e4, size=100)
     sines, cosines = np.empty(100), np.empty(100)
-    sincos.sincos(angles, np.full(len(angles), 0.5), sines, cosines)
+    sincos.sincos(angles, sines, cosines)
     return results | {"sines": sines, "cosines": cosines, "pivot": np.array(linalg.cholesky_lower(-np.eye(2)) != 0)}
 
 

@@ -117,6 +117,17 @@ def test_arrays_with_gaps(name, container):
     np.testing.assert_allclose(scored(pieces, gappy), scored(model, gappy), rtol=1e-7, atol=1e-9)
 
 
+@kinds
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+def test_na_among_numbers_is_a_gap(name, container):
+    kind, labels = MODELS[name]
+    gappy = X.copy()
+    gappy[3:, 1] = np.where(np.arange(N - 3) % 7, gappy[3:, 1], np.nan)
+    rows = container(np.where(np.isnan(gappy), pd.NA, gappy.astype(object)))
+    model = kind().partial_fit(rows, labels)
+    assert same_bits(scored(model, rows), scored(kind().partial_fit(gappy, labels), gappy))
+
+
 def classes_of(name):
     return {"classes": np.unique(MODELS[name][1])} if name == "classes" else {}
 

@@ -226,7 +226,7 @@ def test_every_expert_and_the_chosen_one_are_shown():
     assert (positions[np.argmax(model.expert_weights_)] == model.embedding_).all()
 
 
-def test_a_walking_map_predicts_rows_and_their_spread():
+def test_a_drifting_map_predicts_rows_and_their_spread():
     X = ring(300)
     still, walking = (small(drift_var=drift_var).fit(X) for drift_var in (0.0, 1e-3))
     mean, std = walking.inverse_transform(walking.embedding_, return_std=True)
@@ -244,7 +244,7 @@ def test_a_walking_map_predicts_rows_and_their_spread():
         ({"weigh_warmup": "yes"}, "weigh_warmup"),
     ],
 )
-def test_walks_and_steps_are_checked(wrong, message):
+def test_drift_and_steps_are_checked(wrong, message):
     with pytest.raises(ValueError, match=message):
         small(**wrong).fit(ring())
 

@@ -66,7 +66,7 @@ def test_ones_are_no_weights_to_the_bit(kind):
         assert_array_equal(array, answers(ones)[name])
 
 
-def test_labels_of_weight_zero_teach_nothing():
+def test_labels_of_weight_zero_are_not_learned():
     other = np.where(W == 0.0, Y + 1.0, Y)
     models = [model_of("numbers", conformal="online").partial_fit(X, y, sample_weight=W) for y in (Y, other)]
     for name, array in models[0].to_parts()[1].items():

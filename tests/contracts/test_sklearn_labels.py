@@ -163,7 +163,7 @@ def test_accuracy_of_grades_does_not_mind_their_order():
     assert cross_val_score(small_ordinal(), X, GRADED, cv=4, error_score="raise").mean() > 0.6
 
 
-def test_set_params_changes_who_is_in_the_ensemble():
+def test_set_params_changes_the_experts_of_the_next_fit():
     model = small_classifier().set_params(sharpness=1.0, drift_var=0.0)
     assert len(model.fit(X, WORDS).experts_) == 2
     assert len(small_classifier(sharpness=(1.0, 2.0, 4.0)).fit(X, WORDS).experts_) == 12

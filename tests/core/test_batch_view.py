@@ -34,55 +34,81 @@ def parts(n):
     return spans, int(np.average(rows, weights=rows) / 2)
 
 
-def by_hand(y, drift_var):
-    """Errors and variances of later rows under each expert, predicted by a model that knows the rows before a part."""
+def by_hand(x, y, drift_var, stride=1):
+    """Errors and variances of later rows under each expert, predicted by a model that knows the rows before a part.
+
+    Also returns how much a row counts, more from part to part.
+    """
     cuts, n_steps = parts(len(y))
-    found = []
+    found, counts = [], []
     for number in range(2):
-        rows = []
-        for a, b in cuts:
-            known = model(drift_var=drift_var).partial_fit(X[:a], y[:a])
-            mixture = online.predict(known.model_, X[a:b], horizon=n_steps)
-            rows.append(np.column_stack([y[a:b] - mixture.loc[:, number, 0], mixture.scale[:, number, 0] ** 2 / 0.1]))
+        rows, counts = [], []
+        for i, (a, b) in enumerate(cuts):
+            known = model(drift_var=drift_var).partial_fit(x[:a], y[:a])
+            mixture = online.predict(known.model_, x[a:b:stride], horizon=n_steps)
+            errors = y[a:b:stride] - mixture.loc[:, number, 0]
+            rows.append(np.column_stack([errors, mixture.scale[:, number, 0] ** 2 / 0.1]))
+            counts += [1.0 + i] * len(errors)
         found.append(np.concatenate(rows))
-    return found, n_steps
+    return found, np.array(counts), n_steps
 
 
+def best(loss, low, high):
+    return optimize.minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10}).x
+
+
+@pytest.mark.parametrize("dof", [np.inf, 4.0])
 @pytest.mark.parametrize("drift_var", [0.0, 1e-2])
-def test_noise_and_weights_are_the_most_probable_ones(drift_var):
-    found, n_steps = by_hand(Y, drift_var)
-    view = model(drift_var=drift_var).fit(X, Y).model_.batch
+def test_weights_have_the_least_squared_error_and_noise_is_the_most_probable_one(drift_var, dof):
+    found, counts, n_steps = by_hand(X, Y, drift_var)
+    noise = None if np.isinf(dof) else [(0.9, dof)]
+    view = model(drift_var=drift_var, noise_forgetting=noise).fit(X, Y).model_.batch
     assert view.n_steps == n_steps
-    levels = [np.mean(error**2 / variance) for error, variance in (own.T for own in found)]
-    assert_allclose(view.noise_scale[:, 0], levels, rtol=1e-8)
-    scores = np.column_stack(
-        [
-            stats.norm(0.0, np.sqrt(level * own[:, 1])).logpdf(own[:, 0])
-            for level, own in zip(levels, found, strict=True)
-        ]
-    )
+    errors = [own[:, 0] for own in found]
+    weight = best(lambda w: np.sum(counts * (w * errors[0] + (1 - w) * errors[1]) ** 2), 0.0, 1.0)
+    assert_allclose(np.exp(view.log_weights), [weight, 1.0 - weight], atol=1e-4)
+    units = [own[:, 0] / np.sqrt(own[:, 1]) for own in found]
+    density = stats.norm if np.isinf(dof) else stats.t(dof)
 
-    def loss(w):
-        return -np.logaddexp(np.log(w) + scores[:, 0], np.log1p(-w) + scores[:, 1]).sum()
+    def score(unit, scale):
+        return density.logpdf(unit / scale) - np.log(scale)
 
-    best = optimize.minimize_scalar(loss, bounds=(1e-9, 1.0 - 1e-9), method="bounded")
-    weight = np.exp(view.log_weights)
-    # Expectation-maximisation comes close to weights of zero slowly.
-    assert loss(np.clip(weight[0], 1e-9, 1 - 1e-9)) <= best.fun + 0.005 * len(Y)
-    assert_allclose(weight.sum(), 1.0, atol=1e-6)
+    scales = [np.exp(best(lambda s, u=unit: -np.sum(counts * score(u, np.exp(s))), -9.0, 9.0)) for unit in units]
+
+    def loss(factor):
+        own = [np.exp(score(unit, scale * np.exp(factor))) for unit, scale in zip(units, scales, strict=True)]
+        own = [density / np.sqrt(rows[:, 1]) for density, rows in zip(own, found, strict=True)]
+        return -np.sum(counts * np.log(weight * own[0] + (1 - weight) * own[1]))
+
+    factor = np.exp(best(loss, -9.0, 9.0))
+    assert_allclose(np.sqrt(view.noise_scale[:, 0]), factor * np.array(scales), rtol=2e-3)
 
 
-def test_heavy_tails_are_fitted_to_the_parts():
-    view = model(drift_var=0.0, noise_forgetting=[(0.9, 4.0)]).fit(X, Y).model_.batch
-    found, _ = by_hand(Y, 0.0)
-    for own, scale in zip(found, view.noise_scale[:, 0], strict=True):
-        unit = own[:, 0] / np.sqrt(own[:, 1])
+def test_of_many_rows_some_are_predicted():
+    """Every second row of the parts, as if the others were not there."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3200, 2))
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=3200)
+    found, counts, _ = by_hand(x, y, 0.0, stride=2)
+    weight = best(lambda w: np.sum(counts * (w * found[0][:, 0] + (1 - w) * found[1][:, 0]) ** 2), 0.0, 1.0)
+    view = model(drift_var=0.0).fit(x, y).model_.batch
+    assert_allclose(np.exp(view.log_weights), [weight, 1.0 - weight], atol=1e-3)
 
-        def loss(log_scale, unit=unit):
-            return -stats.t(4.0, scale=np.exp(0.5 * log_scale)).logpdf(unit).sum()
 
-        best = optimize.minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
-        assert_allclose(np.log(scale), best.x, atol=1e-3)
+def test_glitches_do_not_count():
+    far = Y.copy()
+    far[[200, 333]] = [1e6, -1e9]
+    usual, robust = (model(robust=True).fit(X, y).model_.batch for y in (Y, far))
+    assert_allclose(robust.noise_scale, usual.noise_scale, rtol=0.1)
+    assert_allclose(np.exp(robust.log_weights), np.exp(usual.log_weights), atol=0.1)
+
+
+def test_two_outputs():
+    both = np.column_stack([Y, X[:, 1] + 0.05 * RNG.normal(size=N)])
+    found = model(drift_var=0.0, noise_forgetting=(None, (0.9, 5.0))).fit(X, both)
+    lower, upper = found.predict_dist(X[:200]).interval(0.95)
+    assert found.model_.batch.noise_scale.shape == (4, 2)
+    assert np.all((lower < both[:200]) & (both[:200] < upper), axis=1).mean() > 0.7
 
 
 @pytest.mark.parametrize("delay", [0, 3])

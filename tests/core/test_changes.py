@@ -70,6 +70,17 @@ def test_a_change_is_noticed_soon_and_called_by_its_kind(kind):
     assert np.isnan(run.changes[0].time)
 
 
+def test_rows_of_adaptation_are_not_taken_for_usual():
+    """A static expert takes many rows to follow a level; that scores are smaller after them is no change of noise."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, noise = rng.uniform(-3.0, 3.0, size=(1100, 1)), rng.normal(size=1100)
+        y = np.sin(x[:, 0]) + 0.1 * noise
+        y[800:] += 0.3
+        run = model(n_frequencies=20, warmup=200, drift_var=0.0).prequential(x, y)
+        assert [change.kind for change in run.changes] == ["level"]
+
+
 def test_no_change_and_a_single_glitch_are_no_change():
     y = F + E
     y[450] += 50.0
@@ -171,9 +182,9 @@ def test_alarms_are_lines_of_a_file_and_a_command_without_a_shell(tmp_path):
     told = tmp_path / "told"
     script = f"import sys, pathlib; pathlib.Path({str(told)!r}).open('a').write(sys.stdin.read() + '|')"
     alarm = Alarm(str(tmp_path / "alarms.jsonl"), (sys.executable, "-c", script))
-    alarm.tell(changes[:1])
-    alarm.tell(changes[1:2])
-    alarm.tell(changes[2:])
+    alarm.report(changes[:1])
+    alarm.report(changes[1:2])
+    alarm.report(changes[2:])
     for process in alarm._started:
         process.wait()
     alarm.close()
@@ -185,4 +196,4 @@ def test_alarms_are_lines_of_a_file_and_a_command_without_a_shell(tmp_path):
     assert first.splitlines() == lines[:1]
     assert second.splitlines() == lines[1:]
     with pytest.raises(InputError, match="--alarm-command cannot be started"):
-        Alarm(None, ("no such program",)).tell(changes)
+        Alarm(None, ("no such program",)).report(changes)

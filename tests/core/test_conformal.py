@@ -174,7 +174,7 @@ def test_every_key_of_a_fleet_keeps_its_own(delay, tmp_path):
         assert_allclose(fleet.predict_interval(key, X[:2])[0], single.predict_interval(X[:2])[0], rtol=1e-8)
 
 
-def test_late_labels_by_id_teach_the_answer_that_was_given():
+def test_late_labels_by_id_correct_the_answer_that_was_given():
     records = [{"id": f"r{i}", "a": X[i, 0], "b": X[i, 1], "y": Y[i]} for i in range(200)]
     late = []
     for i, record in enumerate(records):

@@ -172,6 +172,41 @@ def test_the_latest_state_is_found_once():
     assert not np.array_equal(model.predict(X[:3]), before)
 
 
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("drift_per", ["row", "time"])
+def test_the_latest_state_is_advanced_by_new_rows_alone(robust, drift_per, monkeypatch):
+    """``predict`` between rows learns each of them once, and says what a model that never predicted before says."""
+    delay, learned = 30, []
+    arrive = online.online.with_all_arrived
+
+    def counted(ensemble, state, waiting):
+        learned.append(len(waiting.x))
+        return arrive(ensemble, state, waiting)
+
+    monkeypatch.setattr(online.online, "with_all_arrived", counted)
+    y = Y.copy()
+    y[90] = 50.0  # a glitch, where robust
+    kernels, noise = [RBF(1.0) + Linear(), RBF(3.0)], (None, (0.9, 5.0))
+    settings = {"n_frequencies": 6, "warmup": 40, "drift_var": (0.0, 0.01), "noise_forgetting": noise, "lags": (31,)}
+    models = [
+        iegp.IEGPRegressor(kernels, delay=delay, drift_per=drift_per, robust=robust, random_state=0, **settings)
+        for _ in range(2)
+    ]
+    time = np.cumsum(RNG.uniform(size=N))
+    for i, stop in enumerate([100, 101, 102, 105, 110]):
+        first = [0, 100, 101, 102, 105][i]
+        for model in models:
+            times = {"time": time[first:stop]} if drift_per == "time" else {}
+            model.partial_fit(X[first:stop], y[first:stop], **times)
+        models[0].predict(X[:3])
+    assert learned == [30, 1, 1, 3, 5]
+    assert_allclose(models[0].predict(X[:3]), models[1].predict(X[:3]), rtol=1e-9)
+    assert learned[-1] == 30
+    models[0].partial_fit(X, Y, **({"time": time[109] + 1 + time} if drift_per == "time" else {}))
+    models[0].predict(X[:3])
+    assert learned[-1] == 30  # more rows came than wait
+
+
 def test_switching_weights_move_while_labels_are_not_known():
     """``predict`` of the next row is what ``prequential`` answers once every label but the last ones has come."""
     model = start("numbers", (0.0, 0.01), 0, "switching", switch_prob=0.2)

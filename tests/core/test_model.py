@@ -14,8 +14,11 @@ import pytest
 from core.builders import arrays_of, assert_close, assert_same_predictions, stream
 from numpy.testing import assert_array_equal
 
+from iegp.core import ensemble as ens
 from iegp.core import model as online
+from iegp.core.compute.tolerances import FIRST_FIT
 from iegp.core.kernels import RBF, Matern
+from iegp.core.model import warmup as warmup_fits
 from iegp.core.predictions import Predictions
 from iegp.core.settings import Settings
 
@@ -107,18 +110,18 @@ def test_chunking_does_not_show_through_the_warm_up(name):
     ],
 )
 def test_milestones_depend_on_the_row_count_only(monkeypatch, cuts, warmup, wanted):
-    real, seen, fitted = online._refit, [], []
+    real, seen, fitted = warmup_fits.refit, [], []
 
     def spy(model, x, y, fit, **options):
         seen.append(len(x))
         fitted.append(fit)
         return real(model, x, y, fit, **options)
 
-    monkeypatch.setattr(online, "_refit", spy)
+    monkeypatch.setattr(warmup_fits, "refit", spy)
     x, y = units(150)
     _, model = learned(replace(PLAIN, warmup=warmup), x, y, cuts)
     assert seen == wanted
-    assert fitted == [n >= min(online.FIRST_FIT, warmup) for n in wanted]
+    assert fitted == [n >= min(FIRST_FIT, warmup) for n in wanted]
     assert model.is_warming_up == (warmup > 150)
     assert len(model.kept_x) == len(model.kept_y) == (150 if warmup > 150 else 0)
 
@@ -136,8 +139,8 @@ def test_model_is_as_it_was_if_a_refit_raises(monkeypatch, n_before, n_more):
     x, y = units(100)
     _, model = learned(PLAIN, x[:n_before], y[:n_before])
     before = snapshot(model)
-    monkeypatch.setattr(online, "fit_experts", explode)
-    monkeypatch.setattr(online, "default_experts", explode)
+    monkeypatch.setattr(warmup_fits, "fit_experts", explode)
+    monkeypatch.setattr(warmup_fits, "default_experts", explode)
     with pytest.raises(Boom):
         online.learn(model, x[n_before : n_before + n_more], y[n_before : n_before + n_more])
     assert_unchanged(model, before)
@@ -150,7 +153,7 @@ def test_model_is_as_it_was_if_scoring_raises(monkeypatch, n_more):
     _, model = learned(PLAIN, x[:120], y[:120])
     before = snapshot(model)
     # A few rows are one compiled call, which nothing can interrupt; with more, the weights come after the beliefs.
-    monkeypatch.setattr(online.ens, "weigh" if n_more > online.ens.FEW_ROWS else "learn_rows", explode)
+    monkeypatch.setattr(ens, "weigh" if n_more > ens.FEW_ROWS else "learn_rows", explode)
     with pytest.raises(Boom):
         online.learn(model, x[120 : 120 + n_more], y[120 : 120 + n_more])
     assert_unchanged(model, before)
@@ -243,8 +246,8 @@ def test_a_refit_replays_every_kept_row_and_restarts_the_weights():
     x, y = units(100)
     _, model = learned(PLAIN, x, y)
     ensemble = model.experts.ensemble
-    state = online.ens.start(ensemble)
-    online.ens.learn(ensemble, state, (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean(axis=0)) / y.std(axis=0))
+    state = ens.start(ensemble)
+    ens.learn(ensemble, state, (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean(axis=0)) / y.std(axis=0))
     for name in ("matrix", "vector", "noise_shape", "noise_scale"):
         assert_close(getattr(model.state, name), getattr(state, name), 1e-9)
     assert_close(np.exp(model.state.log_weights), np.full(12, 1 / 12), 1e-12)

@@ -9,8 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import iegp
+import iegp.presets
+from iegp.core.compute.tolerances import MAX_PRIOR_VAR
 from iegp.errors import InputError
-from iegp.kernels import RBF, Linear
+from iegp.kernels import RBF, Constant, Linear
 
 N = 700
 SIZES = [1e1, 1e2, 1e4, 1e6]
@@ -30,16 +32,29 @@ def model(**changes):
 
 
 def naive(found, x, y, limit=8.0):
-    """Row by row: a label far from its prediction is left out if the one before was not far too."""
-    means, far_before = [], False
+    """Row by row: a label far from its prediction is left out if the one before was not far too.
+
+    Unless changes have been more frequent than glitches, by a balance of one for a change and minus two for a glitch.
+    """
+    means, learned, balance, first, n_far = [], [], 0, None, 0
     for row, label in zip(x, y, strict=True):
         mean, std = found.predict(row[None], return_std=True, horizon=1)
-        means.append(mean[0])
-        far = abs(label - mean[0]) > limit * std[0]
-        if not far or far_before:
+        error = label - mean[0]
+        far = abs(error) > limit * std[0]
+        if n_far == 1:
+            share = error / first
+            is_change = share >= -0.25 if balance >= 2 else far or share > 0.25
+            balance = int(np.clip(balance + (1 if is_change else -2), -4, 4))
+        at_once = far and n_far == 0 and balance >= 2
+        if not far or n_far or at_once:
             found.partial_fit(row[None], [label])
-        far_before = far
-    return np.array(means)
+        else:
+            found.partial_fit(row[None], [label], sample_weight=[0.0])
+        means.append(mean[0])
+        learned.append(not far or n_far > 0 or at_once)
+        first = error
+        n_far = min(n_far + 1, 2) if far else 0
+    return np.array(means), np.array(learned)
 
 
 def test_a_static_model_is_the_naive_loop():
@@ -49,12 +64,54 @@ def test_a_static_model_is_the_naive_loop():
     # Fixed weights ahead of a skipped row are those after it, so nothing but the row count tells them apart.
     settings = {"drift_var": 0.0, "noise_forgetting": None}
     start, plain = model(**settings).fit(x[:210], y[:210]), model(**settings, robust=False).fit(x[:210], y[:210])
-    wanted = naive(plain, x[210:], y[210:])
+    wanted, _ = naive(plain, x[210:], y[210:])
     for size in (1, 5, 97, N):
         found, means = copy.deepcopy(start), []
         for i in range(210, N, size):
             means.append(found.prequential(x[i : i + size], y[i : i + size]).mean)
         assert_allclose(np.concatenate(means), wanted, rtol=0, atol=1e-8)
+
+
+def shifting(seed=0, every=40, n=N):
+    """A level that jumps, far, and then a series of glitches."""
+    rng = np.random.default_rng(seed)
+    x, y = stream(seed, n)
+    y += np.repeat(30.0 * rng.normal(size=n // every + 1), every)[:n]
+    return x, y
+
+
+def test_where_changes_prevail_the_first_row_is_learned_at_once():
+    """As the naive loop in any chunks: changes first, then glitches until these prevail."""
+    x, y = shifting()
+    y[500:] = y[500] + stream()[1][500:]
+    y[510::15] += 1e4
+    settings = {"kernels": [Constant(prior_var=100.0)], "drift_var": (0.1, 1.0), "warmup": 20, "random_state": 0}
+    start = iegp.IEGPRegressor(**settings).fit(x[:30], y[:30])
+    plain = iegp.IEGPRegressor(**settings, robust=False).fit(x[:30], y[:30])
+    wanted, learned = naive(plain, x[30:], y[30:])
+    is_shift = np.abs(np.diff(y[29:])) > 10.0
+    late = ~learned & is_shift
+    # The first changes are followed a row late; then at once; the first glitches are learned, later ones are not.
+    assert 1 <= late[:200].sum() <= 4
+    assert not late[200:470].any()
+    assert 1 <= (learned & is_shift)[480::15].sum() <= 3
+    assert late[560:].sum() >= 5
+    for size in (1, 5, 97, N):
+        found, means = copy.deepcopy(start), []
+        for i in range(30, N, size):
+            means.append(found.prequential(x[i : i + size], y[i : i + size]).mean)
+        assert_allclose(np.concatenate(means), wanted, rtol=1e-9, atol=1e-8)
+
+
+def test_level_shifts_cost_what_the_last_label_pays():
+    """A level that jumps every fifty rows: no second row of a jump is missed once a few have been seen."""
+    rng = np.random.default_rng(5)
+    n = 1500
+    y = np.repeat(10.0 * rng.normal(size=n // 50), 50) + 0.3 * rng.normal(size=n)
+    run = iegp.presets.light(random_state=0).prequential(rng.normal(size=(n, 2)), y)
+    later = slice(500, None)
+    ours, last = np.mean((y - run.mean)[later] ** 2), np.mean((y[1:] - y[:-1])[499:] ** 2)
+    assert ours < 1.2 * last
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -147,3 +204,17 @@ def test_scaling_of_columns_that_mostly_have_one_value():
     x[::50, 1] = 7.0
     found = model().fit(x, y)
     assert_allclose(found.model_.scaling.x_scale[1], x[:200, 1].std(), rtol=0.3)
+
+
+def test_prior_variances_by_evidence_are_bounded():
+    """A function without noise and a kernel that is far too flat for it."""
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, size=(300, 1))
+    y = np.sin(x[:, 0])
+    settings = {"n_frequencies": 15, "warmup": 300, "drift_var": 0.0, "lags": 0, "random_state": 0}
+    for kernel in (RBF(5.0), RBF(5.0) + Constant()):
+        free = iegp.IEGPRegressor([kernel], robust=False, **settings).fit(x, y)
+        bounded = iegp.IEGPRegressor([kernel], **settings).fit(x, y)
+        ensembles = [found.model_.experts.ensemble for found in (free, bounded)]
+        variances = [ensemble.prior_ratio[0] * ensemble.noise_var[0, 0] for ensemble in ensembles]
+        assert variances[0] > 2.0 * MAX_PRIOR_VAR
+        assert variances[1] <= 1.01 * MAX_PRIOR_VAR * len(kernel.terms)

@@ -120,7 +120,7 @@ def test_slopes_of_the_evidence():
     y = np.column_stack([Y, np.cos(X[:, 2])])
     rows = evidence.term_rows(phi, y, term_of)
     logs, noise = np.log([3.0, 0.2, 40.0]), np.array([0.1, 0.3])
-    _, slopes, d_noise = evidence.term_evidence(rows, np.exp(logs), noise)
+    _, slopes, d_noise = evidence.term_evidence(rows, evidence.explained(rows, np.exp(logs)), noise)
 
     def value(logs, log_noise):
         """By the density of all rows together."""
@@ -131,7 +131,11 @@ def test_slopes_of_the_evidence():
             total -= 0.5 * (sign * log_det + y[:, d] @ np.linalg.solve(covariance, y[:, d]))
         return total
 
-    assert_allclose(evidence.term_evidence(rows, np.exp(logs), noise)[0], value(logs, np.log(noise)), rtol=1e-10)
+    assert_allclose(
+        evidence.term_evidence(rows, evidence.explained(rows, np.exp(logs)), noise)[0],
+        value(logs, np.log(noise)),
+        rtol=1e-10,
+    )
     step = 1e-5 * np.eye(3)
     wanted = [(value(logs + h, np.log(noise)) - value(logs - h, np.log(noise))) / 2e-5 for h in step]
     assert_allclose(slopes, wanted, rtol=1e-6, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from river import linear_model, tree
+from river import linear_model, preprocessing, tree
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -42,15 +42,27 @@ def test_a_model_of_scikit_learn_is_run_as_a_loop_would(delay):
     assert "no uncertainty" in repr(run)
 
 
-def test_a_model_of_river_is_run_as_a_loop_would():
-    run, loop, wanted = iegp.prequential(tree.HoeffdingTreeRegressor(), X, Y), tree.HoeffdingTreeRegressor(), []
+def scaled_river():
+    return preprocessing.StandardScaler() | linear_model.LinearRegression()
+
+
+@pytest.mark.parametrize("make", [tree.HoeffdingTreeRegressor, scaled_river])
+def test_a_model_of_river_is_run_as_a_loop_would(make):
+    run, loop, wanted = iegp.prequential(make(), X, Y), make(), []
     for row, label in zip(X.tolist(), Y, strict=True):
         wanted.append(loop.predict_one(dict(enumerate(row))))
         loop.learn_one(dict(enumerate(row)), label)
     assert_allclose(run.mean[1:], wanted[1:])
 
 
-@pytest.mark.parametrize("model", [SGDClassifier(loss="log_loss", random_state=0), linear_model.LogisticRegression()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        SGDClassifier(loss="log_loss", random_state=0),
+        linear_model.LogisticRegression(),
+        preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+    ],
+)
 def test_classifiers_give_probabilities(model):
     labels = CLASSES == "high" if hasattr(model, "learn_one") else CLASSES
     run = iegp.prequential(model, X, labels)

@@ -16,7 +16,7 @@ import typer.main
 
 from faulty_runs.injection import Call, Fault, Injector
 from iegp.cli import about, app, embed
-from iegp.stream import job, journal
+from iegp.stream import job, job_storage, journal
 
 # Small, so that few rows make many blocks, and so many calls.
 _BLOCKS = ((job, "BLOCK", 16), (job, "KEYED_BLOCK", 16), (embed.MapJob, "block", 32))
@@ -26,7 +26,7 @@ _FLUSHED = ((journal, "SYNC_SECONDS", 0.0),)
 _version = cache(version)
 _KEPT = (
     (typer.main, "get_command", cache(typer.main.get_command)),
-    (job, "version", _version),
+    (job_storage, "version", _version),
     (about, "version", _version),
 )
 

@@ -27,7 +27,7 @@ _MODEL = ("--config", "small.toml", "--save", "m", "--checkpoint-every", "16", "
 _EMBED = ("--init", "pca", "--warmup", "30", "--frequencies", "2", "--save", "m", "--checkpoint-every", "32", "-q")
 _BROKEN = {9: "1,2", 20: "1,2,three", 27: "a,b,c,d"}
 # What a run is given.
-_GIVEN = ("in.csv", "in.jsonl", "small.toml")
+_GIVEN = ("in.csv", "more.csv", "in.jsonl", "small.toml")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Scenario:
     source: str = "in.csv"
     spoiled: dict[int, str] = field(default_factory=dict)
     """Lines of the source to be replaced."""
+    n_first: int | None = None
+    """Of the records so many are in the source, and the others in more.csv."""
     task: str = "regression"
     before: tuple[str, ...] = ()
     """A command that was run to its end before."""
@@ -50,8 +52,10 @@ class Scenario:
         noise = "noise_var = 0.1\n" if self.task == "regression" else ""
         (folder / "small.toml").write_text(_SETTINGS.format(noise=noise))
         if self.source != "-":
-            sources.write(folder / self.source, self.records)
+            sources.write(folder / self.source, self.records[: self.n_first])
             _spoil(folder / self.source, self.spoiled)
+        if self.n_first is not None:
+            sources.write(folder / "more.csv", self.records[self.n_first :])
         if self.before:
             ended = run(folder, list(self.before))
             assert ended.code == 0, ended.err
@@ -136,6 +140,11 @@ def _late_by_key(n: int) -> list[sources.Record]:
     return records
 
 
+def _jumping(n: int) -> list[sources.Record]:
+    """A level that jumps, far enough to be noticed."""
+    return [record | {"y": record["y"] + 20.0 * (i >= n // 2)} for i, record in enumerate(sources.numbers(n))]
+
+
 def _streams() -> dict[str, Scenario]:
     numbers, keyed, late = sources.numbers(40), sources.keyed(48, n_keys=3), sources.late(40)
     found = {f"to {form}": Scenario(_stream("in.csv", f"out.{form}"), numbers) for form in ("jsonl", "csv", "parquet")}
@@ -159,6 +168,27 @@ def _streams() -> dict[str, Scenario]:
     for form in ("jsonl", "csv", "parquet"):
         piped = _stream("-", f"out.{form}", "--task", "regression")
         found[f"pipe to {form}"] = Scenario(piped, _named(40), "-")
+    return found
+
+
+def _newer() -> dict[str, Scenario]:
+    """Earlier labels as inputs, labels that come late, elapsed time, several files: what else a checkpoint holds."""
+    numbers, waiting = sources.numbers(40), ("--lags", "3,4,9", "--delay", "2", "--conformal", "online")
+    elapsed = ("--time", "when", "--drift-per", "time", "--lags", "2")
+    found = {
+        "lags and a delay": Scenario(_stream("in.csv", "out.parquet", *waiting), numbers),
+        "lags and a delay by pipe": Scenario(
+            _stream("-", "out.csv", *waiting, "--task", "regression"), _named(40), "-"
+        ),
+        "lags by key": Scenario(_stream("in.csv", "out.csv", "--key", "sensor", "--lags", "2"), sources.keyed(48, 3)),
+        "elapsed time": Scenario(_stream("in.csv", "out.jsonl", *elapsed), sources.mixed(40)),
+        "several files": Scenario(_stream("in.csv", "out.csv", "more.csv"), numbers, n_first=19),
+        "lags of classes": Scenario(
+            _stream("in.csv", "out.jsonl", "--lags", "3", "--delay", "2"), sources.classes(40), task="classification"
+        ),
+    }
+    broken = _stream("in.csv", "out.csv", "more.csv", "--on-bad-row", "skip")
+    found["several files with bad rows"] = Scenario(broken, numbers, n_first=30, spoiled=_BROKEN)
     return found
 
 
@@ -188,7 +218,7 @@ def _maps() -> dict[str, Scenario]:
     return found
 
 
-ALL = _streams() | _finished() | _maps()
+ALL = _streams() | _newer() | _finished() | _maps()
 # Its own: drawing takes as long as a dozen runs.
 PICTURE = Scenario(
     ("embed", "in.csv", "--out", "map.csv", "--figure", "map.png", "--ignore", "kind", *_EMBED), _rows(64)
@@ -197,4 +227,6 @@ PICTURE = Scenario(
 TO_STANDARD_OUTPUT = Scenario(_stream("-", "-", "--task", "regression"), _named(40), "-")
 PIPE = ALL["pipe to csv"]
 IN_PLACE_OF_A_PIPE = Scenario((*PIPE.command, "--seed", "1", "--overwrite"), PIPE.records, "-")
+# Its own: what was told cannot be taken back.
+WITH_ALARMS = Scenario(_stream("in.csv", "out.csv", "--alarm", "alarms.jsonl"), _jumping(160))
 FILE_IN_PLACE_OF_A_PIPE = Scenario((*_stream("in.csv", "out.csv"), "--overwrite"), sources.numbers(40))

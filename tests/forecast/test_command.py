@@ -50,10 +50,12 @@ def test_many_series_and_the_report(two_shops, tmp_path, capsys):
     assert_allclose([float(row["mean"]) for row in rows[:2]], model.predict(), rtol=1e-9)
     text, messages = page.read_text(), capsys.readouterr().err
     assert text.count("<section") == 2
-    assert "Mean absolute error" in text
+    assert "Forecasts were off by" in text
+    assert "6 Jan 2024 01:00" in text
+    assert "UTC" in text
     assert "<svg" in text
     assert "Left out: new" in messages
-    assert "a: Mean absolute error" in messages
+    assert "a: Forecasts were off by" in messages
     assert "Report:" in messages
     with pytest.raises(UsageError, match="exists"):
         forecast(options(two_shops, key="shop", out=str(out)))

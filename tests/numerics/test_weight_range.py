@@ -58,7 +58,7 @@ def test_an_expert_is_never_lost_to_underflow(name):
     assert_allclose(np.exp(last), np.exp(wanted.log_final), rtol=1e-6, atol=1e-12)
 
 
-def test_stacking_survives_a_long_neglected_expert_who_turns_out_right():
+def test_stacking_finds_an_expert_that_is_best_after_a_long_time():
     """After 1,200 bad rows at rate one half an expert's weight is about e^-831; then it alone explains a row."""
     table = np.array([[0.0, -50.0]] * 1200 + [[-2000.0, 0.0]] + [[0.0, 0.0]] * 3)
     log_weights, used, scores = np.full(2, -np.log(2.0)), np.empty(table.shape), np.empty(len(table))
@@ -70,7 +70,7 @@ def test_stacking_survives_a_long_neglected_expert_who_turns_out_right():
 
 @rules
 @pytest.mark.parametrize("shutdown", [0.0, 1e-16])
-def test_a_row_that_nobody_thought_possible_says_nothing(name, shutdown):
+def test_a_row_that_all_experts_find_impossible_changes_no_weight(name, shutdown):
     table = np.random.default_rng(1).normal(size=(6, 3))
     table[3] = -np.inf
     used, scores, last = weigh(table, name, shutdown)

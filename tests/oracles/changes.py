@@ -35,6 +35,8 @@ def changes(scores, predictions, delay):
         z, u = np.clip(z, -FAR, FAR), np.clip((prediction - centre) / np.sqrt(spread), -2.5, 2.5)
         if hold:
             hold -= 1
+            # The rows before, in which the ensemble adapted to a change, count no more.
+            n = -100 if hold == 50 else n
         else:
             for kind, size, ratio in sums:
                 expected = size * u if kind == "relation" else size

@@ -59,6 +59,14 @@ def threads(monkeypatch):
     use_threads(monkeypatch)
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, as in a terminal; processes that a shell starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def assert_same_state(got: IEGPRegressor, wanted: IEGPRegressor) -> None:
     for one, two in zip(got.model_.state, wanted.model_.state, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -293,7 +301,7 @@ def test_a_worker_that_fails_says_why(monkeypatch):
     assert ensemble.n_workers == 0
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("threads", "interruptible")
 def test_ctrl_c_waits_for_the_chunk(monkeypatch):
     monkeypatch.setattr(process_ensemble, "CHUNK_ROWS", 16)
     base = template()
@@ -309,7 +317,7 @@ def test_ctrl_c_waits_for_the_chunk(monkeypatch):
         assert_same_state(ensemble.to_model(), base.partial_fit(X[:n], y[:n]))
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("threads", "interruptible")
 def test_a_second_ctrl_c_stops_at_once(monkeypatch):
     ensemble = ProcessEnsemble(template(), n_workers=2)
     interrupted(monkeypatch, ensemble, times=2)

@@ -77,7 +77,7 @@ def test_weights_and_probabilities_sum_to_one_before_every_row(kind, rule):
 
 @kinds
 @pytest.mark.parametrize("shutdown", [1e-2, 0.3, 0.99])
-def test_shutdown_keeps_the_best_and_nobody_comes_back(kind, shutdown):
+def test_shutdown_keeps_the_best_expert_and_is_final(kind, shutdown):
     """At the end of the warm-up all start anew; from then on who is out is out, and the best one is never out."""
     options = {"weights": "bayes", "drift_var": (0.0, 1e-1)}
     free, model = BUILD[kind](**options, shutdown=0.0), BUILD[kind](**options, shutdown=shutdown)

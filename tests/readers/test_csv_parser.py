@@ -76,7 +76,7 @@ def test_fields_are_those_of_the_csv_module(values: list[str]):
 
 @settings(max_examples=500)
 @given(near_csv())
-def test_counting_quotes_finds_what_walking_through_them_finds(data: bytes):
+def test_counting_quotes_finds_what_reading_them_one_by_one_finds(data: bytes):
     codes = np.frombuffer(data, dtype=np.uint8)
     line_ends = np.flatnonzero(codes == 10)
     pairs = _pairs_one_by_one(np.flatnonzero(codes == 34), codes, (44, 10))

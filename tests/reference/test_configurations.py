@@ -23,6 +23,7 @@ TOLERANCES = {
     "torch-fleet/float32": 1e-5,
     # The search for hyperparameters ends where the evidence is flat.
     "stream/count": 1e-5,
+    "command/fit-history": 1e-5,
     # Sixty iterations on the rows of the warm-up, which `iegp embed` always makes.
     "command/embed-line": 1e-4,
     "command/embed-plane": 1e-4,

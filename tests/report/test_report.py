@@ -72,13 +72,13 @@ def test_short_runs_say_what_is_missing(task, n):
     assert [anchor for anchor in page.ids if anchor in sections(task)] == sections(task)
     assert not re.search(r'(d|x|y|width|height|style)="[^"]*(nan|inf)', text)
     if n == 0:
-        assert "No rows have come yet." in page.text
+        assert "No rows have arrived yet." in page.text
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_without_labels_it_says_so(task):
     page = Page(render_report(digest(task, 300, unlabelled=1.0), about(task)))
-    assert "No labels have come yet" in page.text
+    assert "No labels have arrived yet" in page.text
     assert "300 without a label" in page.text
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
@@ -14,7 +15,7 @@ import iegp
 from iegp.errors import InputError
 from iegp.fleet.cluster import checkpoint as shards
 from iegp.fleet.keyed_learner import Fleets
-from iegp.kernels import RBF
+from iegp.kernels import HSGP, RBF, Constant, Linear
 from iegp.preprocessing.encoder import Problem
 from iegp.readers import Batch
 from iegp.storage import model_file as modelfile
@@ -80,6 +81,105 @@ def use_regressor(model: iegp.IEGPRegressor) -> Answered:
     )
 
 
+def _late_labels(**options: Any) -> Callable[[Path], Kind]:
+    """Earlier labels as inputs, labels that come late, intervals that keep their level, a view of the whole batch."""
+    kernels = [RBF(0.7) + Linear(), Constant(), HSGP(1.0)]
+    return _estimator(iegp.IEGPRegressor(**(SHAPE | {"kernels": kernels} | options)), Y, use_view)
+
+
+def use_view(model: iegp.IEGPRegressor) -> Answered:
+    """The view of many rows in one call, and intervals, beside what every regressor answers."""
+    if not model.__sklearn_is_fitted__():
+        return {}
+    lower, upper = model.predict_interval(MORE)
+    mean, std = model.predict(MORE, return_std=True, horizon=2)
+    viewed = {"lower of the view": lower, "upper of the view": upper, "next mean": mean, "next std": std}
+    changes = [change.strength for change in model.changes_]
+    return viewed | {"changes": np.array(changes)} | use_regressor(model)
+
+
+def _elapsed(folder: Path) -> Kind:
+    """Drift per unit of time, with a delay: times of rows that wait."""
+    options = SHAPE | {"drift_var": (0.0, 1e-3), "drift_per": "time", "delay": 2}
+    model = iegp.IEGPRegressor(**options).fit(X, Y, time=np.arange(120.0) ** 1.1)
+    model.save(folder / "model")
+    return _stored(folder / "model", iegp.load, use_elapsed)
+
+
+def use_elapsed(model: iegp.IEGPRegressor) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    clock = model.model_.clock
+    if clock is None:
+        return use_regressor(model)
+    start = 0.0 if np.isnan(clock.newest) else clock.newest
+    times = start + np.maximum(1.0, abs(start) * 1e-12) * np.arange(1.0, 10.0)
+    mean, std = model.predict(MORE, return_std=True, time=times)
+    run = model.prequential(MORE, Y[:9], time=times)
+    return {"predicted": mean, "predicted std": std} | _of_run(run, "mean", "std", "lower", "upper", "log_score")
+
+
+def _weighted(folder: Path) -> Kind:
+    model = iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.95))
+    model.partial_fit(X[:21], Y[:21], sample_weight=np.linspace(0.0, 3.0, 21))
+    model.save(folder / "model")
+    return _stored(folder / "model", iegp.load, use_weighted)
+
+
+def use_weighted(model: iegp.IEGPRegressor) -> Answered:
+    if model.__sklearn_is_fitted__() and model.single_output_:
+        model.partial_fit(X[21:60], Y[21:60], sample_weight=np.linspace(0.0, 3.0, 39))
+    return use_regressor(model)
+
+
+def table(n: int) -> dict[str, Any]:
+    """Columns of text, dates and numbers with gaps."""
+    days = np.datetime64("2024-03-01") + np.arange(n)
+    gaps = np.where(np.arange(n) % 7 == 3, np.nan, np.resize(X[:, 0], n))
+    return {"place": np.resize(["north", "south", "east"], n).astype(object), "when": days, "a": gaps}
+
+
+def _frame(folder: Path) -> Kind:
+    model = iegp.IEGPRegressor(**SHAPE).fit(pandas.DataFrame(table(120)), Y)
+    model.save(folder / "model")
+    return _stored(folder / "model", iegp.load, use_frame)
+
+
+def use_frame(model: iegp.IEGPRegressor) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    frame = pandas.DataFrame(table(9))
+    mean, std = model.predict(frame, return_std=True)
+    frame["place"] = "west"
+    y = Y[:9] if model.single_output_ else np.tile(Y[:9, None], model.model_.n_outputs)
+    run = model.prequential(frame, y)
+    return {"predicted": mean, "predicted std": std} | _of_run(run, "mean", "std", "lower", "upper", "log_score")
+
+
+# -- forecasters -------------------------------------------------------------------------------------------------------
+
+
+def _forecaster(folder: Path) -> Kind:
+    model = iegp.IEGPForecaster(3, lags=2, season=5, random_state=0, regressor=iegp.IEGPRegressor(**SHAPE))
+    model.fit(Y, X[:, :1], time=86_400.0 * np.arange(120.0)).save(folder / "forecaster")
+    return _stored(folder / "forecaster", iegp.IEGPForecaster.load, use_forecaster)
+
+
+def use_forecaster(model: iegp.IEGPForecaster) -> Answered:
+    if not model.__sklearn_is_fitted__():
+        return {}
+    coming, clock = MORE[: model.horizon, :1], model._clock
+    lower, upper = model.predict_interval(X=coming)
+    answers = {"mean": model.predict(X=coming), "lower": lower, "upper": upper}
+    answers["paths"] = model.sample_paths(4, X=coming)
+    times = None if clock is None else clock[0] + 86_400.0 * np.arange(1.0, 10.0)
+    run = model.prequential(Y[:9], MORE[:, :1], time=times)
+    return answers | {"mean of run": run.mean, "lower of run": run.lower, "upper of run": run.upper}
+
+
+# -- classes and counts ------------------------------------------------------------------------------------------------
+
+
 def use_classifier(model: Any) -> Answered:
     if not model.__sklearn_is_fitted__():
         return {}
@@ -130,16 +230,16 @@ def use_map(model: iegp.IEGPLVM) -> Answered:
 # -- fleets ------------------------------------------------------------------------------------------------------------
 
 
-def _fleet(dtype: str) -> iegp.Fleet:
-    model = iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.98))
+def _fleet(dtype: str, **options: Any) -> iegp.Fleet:
+    model = iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.98), **options)
     fleet = iegp.Fleet(model.warm_up(X[:60], Y[:60]), dtype=dtype)
     fleet.learn([f"k{i % 3}" for i in range(60)], X[60:], Y[60:])
     return fleet
 
 
-def _fleet_file(dtype: str) -> Callable[[Path], Kind]:
+def _fleet_file(dtype: str, **options: Any) -> Callable[[Path], Kind]:
     def make(folder: Path) -> Kind:
-        _fleet(dtype).save(folder / "fleet")
+        _fleet(dtype, **options).save(folder / "fleet")
         return _stored(folder / "fleet", iegp.Fleet.load, use_fleet)
 
     return make
@@ -167,26 +267,27 @@ def _shard(folder: Path) -> Kind:
 
 
 def _run(task: str, records: list[dict[str, Any]], **plan: Any) -> Callable[[Path], Kind]:
-    """A run in the middle, with rows that wait for their labels."""
+    """A run in the middle, with rows that wait for their labels unless all come after the same delay."""
+    asks = not plan.get("parameters", {}).get("delay")
 
     def make(folder: Path) -> Kind:
         job = job_of(task, **plan)
         named = [{"id": f"r{i}", **record} for i, record in enumerate(records)]
-        absorb(job, [{**record, "y": None} if 90 <= i < 93 else record for i, record in enumerate(named)])
+        absorb(job, [{**record, "y": None} if asks and 90 <= i < 93 else record for i, record in enumerate(named)])
         checkpoint.write(folder / "run", job, RunState(source="in.jsonl", schema={}, config={}))
-        again = records[:6]
+        again = [_later(record) for record in records[:6]]
 
         def use(job: Job) -> Answered:
-            return use_job(job, again)
+            return use_job(job, again, asks)
 
         return _stored(folder / "run", lambda path: checkpoint.read(path, by_key=Fleets())[0], use)
 
     return make
 
 
-def use_job(job: Job, records: list[dict[str, Any]]) -> Answered:
+def use_job(job: Job, records: list[dict[str, Any]], asks: bool) -> Answered:
     """Predict, learn, teach a label that came late."""
-    late = [{"id": "r91", "y": records[0]["y"]}]
+    late = [{"id": "r91", "y": records[0]["y"]}] if asks else []
     more = [{"id": f"n{i}", **record} for i, record in enumerate(records)]
     answers: list[Answers] = []
     columns = {name: _column([record[name] for record in more]) for name in more[0]}
@@ -223,6 +324,17 @@ def _whole(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [record | {"y": float(abs(round(3 * record["y"])))} for record in records]
 
 
+def _changed(n: int) -> list[dict[str, Any]]:
+    """With a level that jumps, so that changes are noticed."""
+    return [record | {"y": record["y"] + 5.0 * (i > 2 * n // 3)} for i, record in enumerate(sources.numbers(n))]
+
+
+def _later(record: dict[str, Any]) -> dict[str, Any]:
+    """The same after all others, where records have times."""
+    return record | ({"when": record["when"].replace("-03-01", "-03-05")} if "when" in record else {})
+
+
+LAGGED = {"lags": [3, 4, 9], "conformal": "online", "delay": 2}
 LADDER = {"drift_var": (0.0, 1e-3), "noise_forgetting": (None, 0.95, 1.0, (0.75, 5.0))}
 KINDS: dict[str, Callable[[Path], Kind]] = {
     "static": _estimator(iegp.IEGPRegressor(**SHAPE, drift_var=0.0, weights="bayes", shutdown=1e-16), Y, use_regressor),
@@ -238,16 +350,31 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "classes in the warm-up": _estimator(iegp.IEGPClassifier(**SHAPE), classes(3), use_classifier, n=21),
     "levels": _estimator(iegp.IEGPOrdinalClassifier(**SHAPE, drift_var=(0.0, 1e-2)), classes(4), use_classifier),
     "counts": _estimator(iegp.IEGPCountRegressor(**SHAPE, drift_var=(0.0, 1e-2)), classes(6), use_counts),
+    "late labels": _late_labels(lags=(4, 5, 9), delay=3, conformal="online", conformal_levels=(0.5, 0.95)),
+    "late labels in the warm-up": _estimator(iegp.IEGPRegressor(**SHAPE, lags=2, delay=3), Y, use_regressor, n=21),
+    "seasons": _late_labels(lags="auto", robust=True),
+    "lags of classes": _estimator(iegp.IEGPClassifier(**SHAPE, lags=2, delay=2), classes(3), use_classifier),
+    "lags of counts": _estimator(iegp.IEGPCountRegressor(**SHAPE, lags=(1, 3)), classes(6), use_counts),
+    "elapsed time": _elapsed,
+    "weights of rows": _weighted,
+    "frame": _frame,
+    "forecaster": _forecaster,
     "map": _map(120),
     "map that forgets": _map(120, forgetting=0.95, max_stored=60, weights="switching", switch_prob=0.1),
     "map in the warm-up": _map(21),
     "fleet": _fleet_file("float64"),
     "fleet in float32": _fleet_file("float32"),
+    "fleet of late labels": _fleet_file("float64", lags=2, delay=3, conformal="online", conformal_levels=0.9),
     "shard": _shard,
     "run": _run("regression", sources.mixed(120), time="when"),
     "run of classes": _run("classification", sources.classes(120)),
     "run of levels": _run("ordinal", _whole(sources.numbers(120))),
     "run of counts": _run("count", _whole(sources.numbers(120))),
+    "run of late labels": _run("regression", _changed(120), parameters=LAGGED),
+    "run in elapsed time": _run(
+        "regression", sources.mixed(120), time="when", parameters={"drift_per": "time", "lags": 2}
+    ),
+    "run by key with lags": _run("regression", sources.keyed(120), key="sensor", parameters={"lags": 2}),
     "run by key": _run("regression", sources.keyed(120), key="sensor"),
     "run by key in the warm-up": _run("regression", sources.keyed(21), key="sensor"),
 }

@@ -22,6 +22,7 @@ from faulty_runs.scenarios import (
     PICTURE,
     PIPE,
     TO_STANDARD_OUTPUT,
+    WITH_ALARMS,
     Scenario,
     fresh,
     left_behind,
@@ -163,6 +164,25 @@ def test_answers_on_standard_output_are_lost_by_no_fault(stride, tmp_path):
         assert list(dict.fromkeys(found)) == expected, str(fault)
         assert len(found) - len(expected) <= BATCH, str(fault)
         assert made(folder) == alone.made, str(fault)
+
+
+# -- alarms ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.faults)])
+def test_alarms_are_told_at_least_once(stride, tmp_path):
+    """Those since the last checkpoint are told again; every other file is that of the run left alone."""
+    alone, folder = left_alone(WITH_ALARMS, tmp_path), tmp_path / "run"
+    expected = alone.made.pop("alarms.jsonl").splitlines()
+    assert expected
+    for fault in all_faults(alone.calls)[::stride]:
+        WITH_ALARMS.start(fresh(alone.template, folder), fault)
+        ended = WITH_ALARMS.go_on(folder)
+        assert ended.code == 0, f"{fault}: {ended.err}"
+        found = made(folder)
+        told = found.pop("alarms.jsonl").splitlines()
+        assert list(dict.fromkeys(told)) == expected, str(fault)
+        assert found == alone.made, str(fault)
 
 
 # -- runs that take the place of others --------------------------------------------------------------------------------

@@ -63,10 +63,10 @@ def test_labels_are_not_moved_out_of_range(refused, name, value):
         assert f"scaling.{name}" in refused(model, f"scaling.{name}", value)
 
 
-def ladder() -> Any:
+def many_experts() -> Any:
     """Static and drifting experts, noise that is fixed, learned and heavy-tailed, weights that switch."""
-    rungs: dict[str, Any] = {"noise_forgetting": (None, 0.95, (0.75, 5.0)), "drift_var": (0.0, 1e-3), "warmup": 40}
-    return iegp.IEGPRegressor(**SHAPE, **rungs, weights="switching").fit(X, Y)
+    settings: dict[str, Any] = {"noise_forgetting": (None, 0.95, (0.75, 5.0)), "drift_var": (0.0, 1e-3), "warmup": 40}
+    return iegp.IEGPRegressor(**SHAPE, **settings, weights="switching").fit(X, Y)
 
 
 WRONG = [
@@ -99,14 +99,14 @@ WRONG = [
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_numbers_that_cannot_be(refused, name, value):
     """An error that names the array and the number."""
-    message = refused(ladder(), name, value)
+    message = refused(many_experts(), name, value)
     assert name in message
     assert "must" in message
 
 
 def test_weights_that_are_none(refused):
     """An expert may have lost all of its weight, but not every one."""
-    assert "state.log_weights" in refused(ladder(), "state.log_weights", -np.inf, slice(None))
+    assert "state.log_weights" in refused(many_experts(), "state.log_weights", -np.inf, slice(None))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_beliefs_that_cannot_be(refused, belief, place, value):
     """Zero factors, what is not triangular, what is no covariance."""
     n_features = 2 * SHAPE["n_frequencies"]
     flat = np.ravel_multi_index((belief, *place), (belief + 1, n_features, n_features))
-    assert "state.matrix" in refused(ladder(), "state.matrix", value, flat)
+    assert "state.matrix" in refused(many_experts(), "state.matrix", value, flat)
 
 
 def test_links_that_cannot_be(refused):
@@ -200,6 +200,78 @@ def test_counts_are_not_sharpened(tmp_path):
         iegp.load(tmp_path / "m")
 
 
+@pytest.mark.parametrize(("warmup", "place", "value"), [(20, 0, 0.0), (20, 1, 77.5), (100, 0, -1.0), (100, 77, 78.5)])
+def test_times_of_rows_that_are_out_of_order(refused, warmup, place, value):
+    """Time would go backwards between a row that was learned and one that waits, and variances below zero."""
+    model = iegp.IEGPRegressor(**SHAPE, warmup=warmup, drift_var=1e-3, drift_per="time", delay=2)
+    model.fit(X, Y, time=np.arange(80.0))
+    assert "order" in refused(model, "clock.held", value, place)
+
+
+FORECASTER_WRONG = [
+    ("open", np.nan, (0, 0, 0)),
+    ("open", 1.0, (2, 0, 0)),
+    ("open", 5.0, (0, 0, 3)),
+    ("open", np.nan, (1, 1, 5)),
+    ("open", 100.0, (1, 1, 5)),
+    ("width", 100.0, 0),
+    ("moments", 0.0, (0, 0)),
+    ("moments", 1e-300, (0, 0)),
+    ("moments", -1.0, (1, 1)),
+    ("moments", 10.0, (0, 1)),
+    ("recent", 1e300, 0),
+    ("clock", 0.0, 1),
+    ("clock", 1e300, 0),
+]
+
+
+@pytest.fixture(scope="module")
+def forecaster() -> iegp.IEGPForecaster:
+    model = iegp.IEGPForecaster(3, lags=2, season=4, regressor=iegp.IEGPRegressor(**SHAPE, warmup=20), random_state=0)
+    return model.fit(Y, time=np.arange(80.0))
+
+
+@pytest.mark.parametrize(("name", "value", "place"), FORECASTER_WRONG)
+def test_forecasters_that_cannot_be(tmp_path, forecaster, name, value, place):
+    forecaster.save(tmp_path / "f")
+    header, arrays = modelfile.read(tmp_path / "f")
+    arrays[name][place] = value
+    modelfile.write(tmp_path / "f", header, arrays)
+    with pytest.raises(ModelFileError, match=name):
+        iegp.IEGPForecaster.load(tmp_path / "f")
+
+
+def test_forecasters_whose_models_are_others(tmp_path, forecaster):
+    """One that has not begun, one of another horizon, one of other inputs, one of two numbers."""
+    strange = [
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0),
+        forecaster.models_[0],
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0).fit(X, Y),
+        iegp.IEGPRegressor(**SHAPE, delay=1, lags=0).fit(np.ones((80, forecaster.models_[1].n_features_in_)), X[:, :2]),
+    ]
+    for model in strange:
+        forecaster.save(tmp_path / "f")
+        header, arrays = modelfile.read(tmp_path / "f")
+        header["forecast"]["models"][1], own = model.to_parts()
+        arrays = {name: array for name, array in arrays.items() if not name.startswith("model1.")}
+        modelfile.write(tmp_path / "f", header, arrays | {f"model1.{name}": array for name, array in own.items()})
+        with pytest.raises(ModelFileError, match="model 1"):
+            iegp.IEGPForecaster.load(tmp_path / "f")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 9, 10, 12, 80])
+def test_forecasters_of_any_age_load_again(tmp_path, n):
+    model = iegp.IEGPForecaster(3, regressor=iegp.IEGPRegressor(**SHAPE, warmup=20), random_state=0).fit(Y[:n])
+    model.save(tmp_path / "f")
+    loaded = iegp.IEGPForecaster.load(tmp_path / "f").partial_fit(Y[:9])
+    np.testing.assert_array_equal(loaded.predict(), model.partial_fit(Y[:9]).predict())
+
+
+def test_more_lags_than_memory_holds_are_refused():
+    with pytest.raises(iegp.errors.InputError, match="lags"):
+        iegp.IEGPForecaster(3, lags=2**53).fit(Y)
+
+
 # -- whatever the library writes, it reads --------------------------------------------------------------------------
 
 
@@ -208,8 +280,8 @@ def test_counts_are_not_sharpened(tmp_path):
 def test_a_model_that_has_learned_an_absurd_label_loads_again(tmp_path, weights, absurd):
     y = Y.copy()
     y[70] = absurd
-    rungs = {"noise_forgetting": (None, 0.5, 1.0, (0.75, 5.0)), "drift_var": (0.0, 1e-3, 1.0)}
-    model = iegp.IEGPRegressor(**SHAPE, **rungs, weights=weights, warmup=40, shutdown=1e-16)
+    settings = {"noise_forgetting": (None, 0.5, 1.0, (0.75, 5.0)), "drift_var": (0.0, 1e-3, 1.0)}
+    model = iegp.IEGPRegressor(**SHAPE, **settings, weights=weights, warmup=40, shutdown=1e-16)
     for n in (20, 65, 72, 80):
         model.fit(X[:n], y[:n]).save(tmp_path / "m")
         assert iegp.load(tmp_path / "m").n_samples_seen_ == n
@@ -229,8 +301,40 @@ def test_extreme_settings_load_again(tmp_path, prior_var, noise_var):
     assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
 
 
+@pytest.mark.parametrize("prior_var", [1e16, 1e60, 1e100])
+def test_a_prior_beyond_the_precision_of_numbers_gives_answers(prior_var):
+    """Covariances of experts that drift became negative, and answers NaN."""
+    model = iegp.IEGPRegressor(**SHAPE, prior_var=prior_var, drift_var=(0.0, 1e-3, 1.0), warmup=20)
+    run = model.prequential(X, Y)
+    assert np.isfinite(run.log_score[21:]).all()
+    assert (run.std > 0.0).all()
+    assert np.abs(run.mean[40:]).max() < 10.0 * np.abs(Y).max()
+
+
 def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path):
     """NumPy makes objects of them, which compiled code does not know."""
     huge: dict[str, Any] = {"drift_var": (0.0, 10**20), "noise_forgetting": (None, (0.75, 10**30))}
     iegp.IEGPRegressor(**SHAPE, **huge, warmup=40).fit(X, Y).save(tmp_path / "m")
     assert iegp.load(tmp_path / "m").n_samples_seen_ == 80
+
+
+@pytest.mark.parametrize("number", [int, np.float32, np.int64])
+@pytest.mark.parametrize("name", ["noise_var", "prior_var", "both"])
+def test_variances_of_any_kind_of_number_load_again(tmp_path, name, number):
+    """A whole number made an array of whole numbers, which compiled code took and the file did not."""
+    given = dict.fromkeys(("noise_var", "prior_var") if name == "both" else (name,), number(2))
+    model = iegp.IEGPRegressor(**SHAPE, **given, shutdown=0, warmup=40).fit(X, Y)
+    assert model.model_.experts.ensemble.noise_var.dtype == np.float64
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(iegp.load(tmp_path / "m").predict(X), model.predict(X))
+
+
+def test_parameters_may_be_whole_numbers_of_numpy(tmp_path):
+    """As a grid search over np.arange gives them."""
+    numbers = {"n_frequencies": np.int64(3), "warmup": np.int32(40), "delay": np.int64(1), "lags": (np.int64(2),)}
+    model = iegp.IEGPRegressor(**(SHAPE | numbers), learn_warmup=np.True_).fit(X, Y)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(iegp.load(tmp_path / "m").predict(X), model.predict(X))
+    forecaster = iegp.IEGPForecaster(np.int64(2), season=np.int64(3), random_state=0).fit(Y)
+    forecaster.save(tmp_path / "f")
+    np.testing.assert_array_equal(iegp.IEGPForecaster.load(tmp_path / "f").predict(), forecaster.predict())

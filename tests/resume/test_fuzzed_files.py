@@ -10,11 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from resume.file_kinds import KINDS
 
 TESTS = Path(__file__).parents[1]
 N_CASES, N_PARTS = 100_000, 20
 # Five of each kind; those that follow are among the hundred thousand.
-N_FEW = 115
+N_FEW = 5 * len(KINDS)
 
 
 def fuzz(folder: Path, first: int, last: int) -> Counter[str]:

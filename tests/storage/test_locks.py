@@ -23,7 +23,7 @@ with only_run(Path(sys.argv[1])):
 """
 
 
-def test_the_second_is_told_who_the_first_is_and_a_killed_process_holds_nothing(tmp_path):
+def test_a_second_process_is_refused_and_a_killed_process_holds_nothing(tmp_path):
     model = tmp_path / "m"
     with subprocess.Popen([sys.executable, "-c", HOLD, str(model)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

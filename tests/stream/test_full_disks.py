@@ -137,7 +137,7 @@ def test_a_disk_too_small_for_the_last_checkpoint_keeps_the_answers_of_a_parquet
     assert iegp(tmp_path, *command).code == 0
     done = iegp(small_disk, *command)
     assert done.code == 1
-    assert "m: No space left on device; make room, then go on" in done.err
+    assert "m: No space left on device; free some space, then continue" in done.err
     assert json.loads(iegp(small_disk, "inspect", "m", "--json").out)["rows answered"] == 3072, "not the last one"
     assert (small_disk / "X.parquet.partial").exists()
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)

@@ -114,7 +114,7 @@ def test_the_key_is_no_feature_and_goes_with_the_answers():
     assert [key for answer in answers for key in answer.keys] == [record["sensor"] for record in RECORDS]
 
 
-def test_a_late_label_teaches_the_key_of_its_row():
+def test_a_late_label_is_learned_by_the_key_of_its_row():
     """Whatever key the label itself says, and whether or not the fleet was there when the row was asked.
 
     Of experts that learn the same in whatever order labels come.

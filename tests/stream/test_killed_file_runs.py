@@ -25,11 +25,15 @@ class Case:
     task: str = "regression"
     spoiled: dict[int, str] = field(default_factory=dict)
     """Lines of the source to be replaced."""
+    n_first: int | None = None
+    """Of the records so many are in the source, and the others in more.csv."""
 
     def prepare(self, folder: Path) -> Path:
         folder.mkdir()
         path = folder / self.source
-        sources.write(path, self.records)
+        sources.write(path, self.records[: self.n_first])
+        if self.n_first is not None:
+            sources.write(folder / "more.csv", self.records[self.n_first :])
         if self.spoiled:
             lines = path.read_text().splitlines()
             for number, text in self.spoiled.items():
@@ -41,12 +45,15 @@ class Case:
     @property
     def command(self) -> list[str]:
         model = ["--config", "small.toml", "--save", "run.model"]
-        return ["stream", self.source, "--target", "y", "--out", self.out, *model, *self.flags]
+        files = [self.source] if self.n_first is None else [self.source, "more.csv"]
+        return ["stream", *files, "--target", "y", "--out", self.out, *model, *self.flags]
 
 
 def cases(n: int) -> dict[str, Case]:
     broken = {n // 4: "1,2", n // 3: "1,2,three", n // 2: "a,b,c,d", n - 5: ""}
     seldom, often = ("--checkpoint-every", "3000"), ("--checkpoint-every", "0.02s")
+    waiting = ("--lags", "3,4,9", "--delay", "2", "--conformal", "online")
+    elapsed = ("--time", "when", "--drift-per", "time", "--lags", "2")
     return {
         "csv to jsonl, by rows": Case("in.csv", "out.jsonl", sources.numbers(n), seldom),
         "csv to jsonl, by seconds": Case("in.csv", "out.jsonl", sources.numbers(n), often),
@@ -60,6 +67,9 @@ def cases(n: int) -> dict[str, Case]:
             "in.csv", "out.csv", sources.keyed(4 * n), (*often, "--key", "sensor", "--jobs", "2")
         ),
         "text, time, gaps": Case("in.csv", "out.jsonl", sources.mixed(n // 2), (*often, "--time", "when")),
+        "lags, a delay, a kept level": Case("in.csv", "out.parquet", sources.numbers(n // 2), (*often, *waiting)),
+        "elapsed time": Case("in.csv", "out.jsonl", sources.mixed(n // 2), (*often, *elapsed)),
+        "several files": Case("in.csv", "out.csv", sources.numbers(n), often, n_first=n // 3),
     }
 
 
@@ -113,7 +123,7 @@ def test_a_killed_run_ends_with_the_same_bytes(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_many_kills(name, tmp_path):
-    """Nine kinds of runs, at least 7 kills in each."""
+    """Of every kind of run, at least 7 kills in each."""
     n_landed = check(cases(60_000)[name], tmp_path, n_kills=10, seed=7)
     assert n_landed >= 7
 

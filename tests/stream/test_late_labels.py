@@ -27,7 +27,7 @@ def learned(job):
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_late_label_teaches_as_if_row_and_label_had_come_there(task):
+def test_a_late_label_is_learned_as_if_row_and_label_came_then(task):
     rows = ROWS if task == "regression" else [{**r, "y": "up" if r["y"] > 0 else "down"} for r in ROWS]
     asked = rows[50]
     late = [*rows[:50], without_label(asked), *rows[51:70], {"id": asked["id"], "y": asked["y"]}, *rows[70:]]

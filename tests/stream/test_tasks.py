@@ -6,7 +6,7 @@ import pytest
 
 from iegp.core.likelihoods import BUILT_IN
 from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
-from iegp.stream.job import task_of
+from iegp.stream.plan import task_of
 
 ESTIMATORS = {
     "regression": IEGPRegressor,

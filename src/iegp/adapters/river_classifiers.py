@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from river import base
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, one_per_row, series
+from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.weighted import Weighted
 from iegp.estimators.classifier import IEGPClassifier
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@fill_docstrings(RIVER)
 class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     """Base of the River classifiers: a label that was not seen before becomes a class."""
 
@@ -42,12 +45,10 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
         y : str, int, float or bool
             Label.
-        w : float, default=1.0
-            How much the row counts, from 0 up; 0 teaches nothing.
+        {w}
         """
         self._learn(Columns.read_row, x, as_labels([y]), w)
 
@@ -56,12 +57,10 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
         y : pandas.Series (n,)
             Labels.
-        w : array-like (n,) or float, default=1.0
-            How much each row counts, from 0 up; 0 teaches nothing.
+        {w_per_row}
         """
         if len(X):
             self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)), w)
@@ -92,8 +91,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
 
         Returns
         -------
@@ -107,8 +105,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
 
         Returns
         -------
@@ -122,8 +119,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
 
         Returns
         -------

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from numpy.typing import ArrayLike
 from river import base
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.predicted import Predicted, PredictedCount
 from iegp.adapters.river_base import Features, Read, RiverEnsemble, one_per_row, series
+from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.predictive.mixture import Mixture
 from iegp.estimators.count_regressor import IEGPCountRegressor
@@ -35,6 +37,7 @@ class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
         self._keep(model, columns)
 
 
+@fill_docstrings(RIVER)
 class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     """Gaussian-process regression that learns row by row, with predictive distributions, for River.
 
@@ -63,12 +66,10 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
         y : float
             Target.
-        w : float, default=1.0
-            How much the row counts, from 0 up; 0 teaches nothing.
+        {w}
         """
         self._learn(Columns.read_row, x, self._estimator.labels_.encode([y]), w)
 
@@ -77,12 +78,10 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
         y : pandas.Series (n,)
             Targets.
-        w : array-like (n,) or float, default=1.0
-            How much each row counts, from 0 up; 0 teaches nothing.
+        {w_per_row}
         """
         if len(X):
             self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X)), w)
@@ -96,10 +95,8 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
-        with_dist : bool, default=False
-            Return the whole predictive distribution in place of its mean.
+        {x}
+        {with_dist}
 
         Returns
         -------
@@ -124,8 +121,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
 
         Returns
         -------
@@ -139,6 +135,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
         return NumberLabels()
 
 
+@fill_docstrings(RIVER)
 class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     """Gaussian-process regression of counts that learns row by row, for River.
 
@@ -166,14 +163,11 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
         y : float
             Count, 0 or larger.
-        exposure : float, default=1.0
-            Time, area or population over which the row is counted.
-        w : float, default=1.0
-            How much the row counts, from 0 up; 0 teaches nothing.
+        {exposure}
+        {w}
         """
         self._learn(Columns.read_row, x, self._estimator.labels_.encode([y], exposure), w)
 
@@ -182,14 +176,11 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
         y : pandas.Series (n,)
             Counts.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
-        w : array-like (n,) or float, default=1.0
-            How much each row counts, from 0 up; 0 teaches nothing.
+        {exposure_per_row}
+        {w_per_row}
         """
         if len(X):
             self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X), exposure), w)
@@ -203,12 +194,9 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
-        with_dist : bool, default=False
-            Return the whole predictive distribution in place of its mean.
-        exposure : float, default=1.0
-            Time, area or population over which the row is counted.
+        {x}
+        {with_dist}
+        {exposure}
 
         Returns
         -------
@@ -224,10 +212,8 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
+        {X}
+        {exposure_per_row}
 
         Returns
         -------

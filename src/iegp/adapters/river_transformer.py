@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
 from iegp.adapters.river_base import Features, Read, RiverModel, frame
+from iegp.adapters.shared_docs import RIVER
 from iegp.core.kernels import RBF
 from iegp.estimators.latent import IEGPLVM
 from iegp.typing import Bool, Float
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@fill_docstrings(RIVER)
 class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fixed={}, defaults={"n_frequencies": 50}):
     """A map of rows that keeps learning from a stream, for River.
 
@@ -60,8 +63,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
         """
         self._learn(Columns.read_row, x)
 
@@ -70,8 +72,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
         """
         if len(X):
             self._learn(Columns.read_frame, X)
@@ -83,8 +84,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
 
         Returns
         -------
@@ -98,8 +98,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
         Parameters
         ----------
-        X : pandas.DataFrame (n, d)
-            Rows, with features as columns.
+        {X}
 
         Returns
         -------
@@ -113,8 +112,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
 
         Parameters
         ----------
-        x : dict
-            Values by feature name; a feature that the row does not have is left out.
+        {x}
 
         Returns
         -------

@@ -161,7 +161,8 @@ def notes(job: Job) -> list[tuple[str, str]]:
     counters, encoder, found = job.counters, job.encoder, _key_notes(job)
     if counters.changes:
         shown = ", ".join(f"{change.kind} at row {change.row:,}" for change in job.changes[-_SHOWN:])
-        found.append(("Changes noticed", f"{counters.changes:,}, the last: {shown}"))
+        last = "the last ones: " if counters.changes > _SHOWN else ""
+        found.append(("Changes noticed", f"{counters.changes:,} ({last}{shown})"))
     if encoder.n_filled:
         found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
     if encoder.n_unknown:

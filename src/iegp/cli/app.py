@@ -72,7 +72,7 @@ row is lost and none learned twice.
 
   tail -f log.jsonl | iegp stream - --target latency --task regression --save latency.model --out -
 
-A row without its label is answered and remembered if it has an id; a later line {"id": 7, "power": 3.2} teaches it.
+A row without its label is answered and remembered if it has an id; a later {"id": 7, "power": 3.2} completes it.
 """
 
 
@@ -205,16 +205,16 @@ def compile_functions() -> None:
     raise typer.Exit(compile_all())
 
 
-_GO_ON = "go on with the same command and --resume if the run has a --save"
-_NO_SPACE = f"; make room, then {_GO_ON}"
+_CONTINUE = "continue with the same command and --resume if the run has a --save"
+_NO_SPACE = f"; free some space, then {_CONTINUE}"
 _REMEDIES = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
     errno.EFBIG: _NO_SPACE,
     errno.EACCES: "; choose another place, or change its permissions",
     errno.EROFS: "; choose another place",
-    errno.EIO: f"; the disk or the network may be at fault: once it works again, {_GO_ON}",
-    errno.EINTR: f"; {_GO_ON}",
+    errno.EIO: f"; the disk or the network may be at fault: once it works again, {_CONTINUE}",
+    errno.EINTR: f"; {_CONTINUE}",
 }
 
 

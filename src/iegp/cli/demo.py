@@ -103,10 +103,15 @@ def _through(example: Example, folder: Path, seed: int, rows: list[Row]) -> int:
 def _write_csv(path: Path, example: Example) -> None:
     data = example.data
     names = [*map(_plain_name, data.feature_names), example.target]
-    lines = [[f"{value:.17g}" for value in line] for line in np.column_stack([data.X, data.y]).tolist()]
+    lines = [[_shortest(value) for value in line] for line in np.column_stack([data.X, data.y]).tolist()]
     if example.times is not None:
         names, lines = ["time", *names], [[at, *line] for at, line in zip(example.times, lines, strict=True)]
     path.write_text("".join(",".join(line) + "\n" for line in [names, *lines]), "utf-8")
+
+
+def _shortest(value: float) -> str:
+    """The shortest text that is read as the same number: 5, -0.2."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _plain_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""``iegp embed``: rows of numbers in, a map out; stopped or killed, it goes on where it was."""
+"""``iegp embed``: rows of numbers in, a map out; a stopped or killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from iegp.storage.model_file import replace_atomically
 from iegp.stream import checkpoint
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import RunState
-from iegp.stream.job import Counters, OnBad
+from iegp.stream.counters import Counters
+from iegp.stream.job import OnBad
 from iegp.stream.plan import label_name
 from iegp.stream.runner import Files
 from iegp.typing import Arrays, Float, Int
@@ -136,7 +137,7 @@ def _embed(options: EmbedOptions, say: Console) -> int:
         code = stop.exit_code
     n_rows = job.counters.rows
     if code:
-        say.print(f"Stopped at row {n_rows:,}" + ("" if options.save is None else "; go on with --resume"))
+        say.print(f"Stopped at row {n_rows:,}" + ("" if options.save is None else "; continue with --resume"))
         return code
     if n_rows < 2:
         raise UsageError(f"{options.source} has {n_rows} rows; a map needs at least two")
@@ -145,7 +146,7 @@ def _embed(options: EmbedOptions, say: Console) -> int:
 
 
 def _check(options: EmbedOptions) -> None:
-    check_options(options, out=options.out, figure=options.figure)
+    check_options(options, (options.source,), out=options.out, figure=options.figure)
     if Path(options.out).suffix.lower() not in (".csv", ".parquet", ".npz"):
         raise UsageError(f"--out {options.out}: use a name that ends in .csv, .parquet or .npz")
     check_free("out", options.out, options.overwrite or options.resume)

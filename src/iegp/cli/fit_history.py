@@ -43,8 +43,8 @@ def learn_history(options: HistoryOptions) -> int:
     )
     (model.go_live() if options.live else model).save(options.save)
     if not options.quiet:
-        kind = "live" if options.live else "static"
-        _say(f"{options.save}: a {kind} model of {model.n_samples_seen_:,} rows from {len(paths)} files")
+        kind, files = "live" if options.live else "static", "file" if len(paths) == 1 else "files"
+        _say(f"{options.save}: a {kind} model of {model.n_samples_seen_:,} rows from {len(paths)} {files}")
     return 0
 
 

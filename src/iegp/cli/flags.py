@@ -19,6 +19,7 @@ import typer
 from typer.models import ParameterInfo
 
 from iegp.errors import InputError
+from iegp.readers import would_be_read
 
 NAMES = tuple[str, ...]
 """Type of a flag that takes names separated by commas."""
@@ -68,7 +69,7 @@ def check_free(flag: str, path: str | Path, overwrite: bool) -> None:
 
 def check_outputs(sources: Sequence[str], **files: str | None) -> None:
     """Refuse files, by flag, that could not be written at the end of a run, or would replace what it reads."""
-    taken = {_resolved(source): "what is read" for source in sources if source != "-"}
+    taken: dict[str, str] = {}
     for flag, name in files.items():
         if name is None or name == "-":
             continue
@@ -77,9 +78,19 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
             raise UsageError(f"--{flag} {name}: the folder {path.parent} does not exist; make it first")
         if path.is_dir():
             raise UsageError(f"--{flag} {name} is a folder; name a file in it")
+        check_not_read(sources, flag, name)
         if _resolved(name) in taken:
             raise UsageError(f"--{flag} {name} is {taken[_resolved(name)]} as well; choose another name")
         taken[_resolved(name)] = f"--{flag}"
+
+
+def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
+    """Refuse a file that a flag writes to and that is, or would be when a run is resumed, among what is read."""
+    for source in sources:
+        if would_be_read(source, name):
+            same = _resolved(source) == _resolved(name)
+            place = "what is read as well" if same else f"among the files of {source}, which are read"
+            raise UsageError(f"--{flag}: {name} is {place}; choose another {'name' if same else 'folder or name'}")
 
 
 def _resolved(name: str) -> str:
@@ -115,12 +126,18 @@ class _Flag:
         )
 
 
+# By class: reading the annotations of one takes as long as many small runs.
+_FLAGS: dict[type[Options], dict[str, _Flag]] = {}
+
+
 def _flags(options: type[Options]) -> dict[str, _Flag]:
     """Fields by name: those that the class adds, then inherited ones."""
-    hints = get_type_hints(options, include_extras=True)
-    inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
-    names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
-    return {name: _Flag(hints[name]) for name in names}
+    if options not in _FLAGS:
+        hints = get_type_hints(options, include_extras=True)
+        inherited = get_type_hints(options.__base__).keys() - options.__annotations__.keys()
+        names = sorted((field.name for field in fields(options)), key=lambda name: name in inherited)
+        _FLAGS[options] = {name: _Flag(hints[name]) for name in names}
+    return _FLAGS[options]
 
 
 def _recorded(options: type[Options]) -> set[str]:

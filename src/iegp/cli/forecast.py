@@ -35,6 +35,12 @@ class _Table(NamedTuple):
     key: Any
     """(n,): text; None without --key."""
 
+    def coming(self, horizon: int) -> Float | None:
+        """(horizon,): times of the coming rows, the least distance between rows apart."""
+        if self.time is None:
+            return None
+        return np.asarray(self.time[-1] + np.diff(self.time).min() * np.arange(1, horizon + 1))
+
     def by_key(self) -> Iterator[tuple[str, _Table]]:
         """Series in the order in which they begin."""
         if self.key is None:
@@ -80,10 +86,12 @@ def _forecasts(options: ForecastOptions, season: tuple[int, ...]) -> Iterator[tu
         except InputError as error:
             raise InputError(f"series {name!r}: {error}" if name else str(error)) from error
         lower, upper = model.predict_interval()
-        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1))
+        coming = table.coming(options.horizon)
+        time = None if coming is None or table.time is None else np.concatenate([table.time, coming])
+        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1), time)
         if not options.quiet:
             sys.stderr.write(f"{printable(name)}{': ' if name else ''}{series.verdict}\n")
-        yield series, _coming(table, options.horizon)
+        yield series, _names(table, coming, options.horizon)
 
 
 def _read(options: ForecastOptions) -> _Table:
@@ -126,13 +134,11 @@ def _times(options: ForecastOptions, records: Records) -> Float:
     return found
 
 
-def _coming(table: _Table, horizon: int) -> list[str]:
-    """Times of the coming rows, the least distance between rows apart; without times, their numbers."""
-    ahead = np.arange(1, horizon + 1)
-    if table.time is None:
-        return [str(row) for row in len(table.y) - 1 + ahead]
-    seconds = table.time[-1] + np.diff(table.time).min() * ahead
-    return [datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat() for second in seconds]
+def _names(table: _Table, coming: Float | None, horizon: int) -> list[str]:
+    """Times of the coming rows; without times, their numbers."""
+    if coming is None:
+        return [str(len(table.y) + k) for k in range(horizon)]
+    return [datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat() for second in coming]
 
 
 def _csv(options: ForecastOptions, found: list[tuple[SeriesForecast, list[str]]]) -> str:

@@ -23,7 +23,7 @@ from iegp.fleet.keyed_learner import Fleets
 from iegp.fleet.pages import Pages
 from iegp.storage import model_file as modelfile
 from iegp.stream import checkpoint
-from iegp.stream.job import KIND
+from iegp.stream.job_storage import KIND
 
 _SHOWN = 12
 

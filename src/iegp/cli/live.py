@@ -34,7 +34,7 @@ class LivePage:
     def __init__(self, host: str, port: int, waiting: Snapshot) -> None:
         self._take: Callable[[], Snapshot] = lambda: waiting
         self._version: Callable[[], str] = lambda: "waiting"
-        # Whoever waits for the second lock holds the first, so that neither side can be starved of it.
+        # A thread that waits for the second lock holds the first, so that each gets its turn.
         self._next, self._run = threading.Lock(), threading.Lock()
         self._rendering = threading.Lock()
         self._page, self._page_version, self._made = render(waiting, live=True).encode(), "waiting", -_LEAST_SECONDS

@@ -34,7 +34,7 @@ class RunOptions(Options):
 
     source: Annotated[str, Argument(help="A file, or - for JSON lines on standard input."), FREE]
     save: Annotated[str | None, Option(help="The model and how far the run has come, in one file."), FREE] = None
-    resume: Annotated[bool, Option("--resume", help="Go on where --save left off."), FREE] = False
+    resume: Annotated[bool, Option("--resume", help="Continue where --save left off."), FREE] = False
     overwrite: Overwrite = False
     checkpoint_every: Annotated[str, Option(help="Rows, as 5000, or seconds, as 30s."), FREE] = "10s"
     limit: Annotated[int | None, Option(help="Stop after so many rows."), FREE] = None
@@ -56,9 +56,9 @@ class StreamOptions(RunOptions):
     task: Annotated[str | None, Option(help="regression, classification, count or ordinal; found if not said.")] = None
     out: Annotated[str | None, Option("--out", "-o", help="Answers: .jsonl, .csv, .parquet, or -.")] = None
     report: Annotated[str | None, Option(help="An HTML page about the run."), FREE] = None
-    live: Annotated[int | None, Option(help="Serve that page on this port while the run goes on; 0: any."), FREE] = None
+    live: Annotated[int | None, Option(help="Serve that page on this port during the run; 0: any."), FREE] = None
     live_host: Annotated[str, Option(help="Where --live listens; 0.0.0.0 lets other machines in."), FREE] = "127.0.0.1"
-    start_from: Annotated[str | None, Option(help="Go on with this model, of `iegp fit-history` or Python.")] = None
+    start_from: Annotated[str | None, Option(help="Continue with this model, of `iegp fit-history` or Python.")] = None
     unit: Annotated[str | None, Option(help="Unit of the target in the report, as bikes.")] = None
     model: Annotated[str, Option(help=f"{', '.join(MODELS)}.")] = "default"
     config: Annotated[str | None, Option(help="A TOML file with these options; flags win."), FREE] = None
@@ -85,9 +85,7 @@ class StreamOptions(RunOptions):
     on_bad_row: Annotated[str, Option(help="stop, or skip and set aside."), FREE] = "stop"
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     intervals: Annotated[str, Option(help="exact, or normal: mean ± z std, cheaper.")] = "exact"
-    conformal: Annotated[str | None, Option(help="online: intervals keep their level, whatever the stream does.")] = (
-        None
-    )
+    conformal: Annotated[str | None, Option(help="online: long-run coverage of --level, on any stream.")] = None
     classes: Annotated[NAMES, Option(help="Labels known beforehand: a,b,c.")] = ()
     classes_limit: Annotated[int, Option(help="Most classes of a target.")] = 50
     order: Annotated[NAMES | None, Option(help="Ordinal labels from lowest to highest: a,b,c.")] = None

@@ -12,7 +12,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from iegp.readers import Source
-from iegp.stream.job import Counters, Job
+from iegp.stream.counters import Counters
+from iegp.stream.job import Job
 
 # How often to look: on a terminal, and elsewhere.
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.25, 5.0

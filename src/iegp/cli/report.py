@@ -15,7 +15,7 @@ from iegp.cli.about import about_run, from_config, versions
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.readers import is_missing
-from iegp.report import About, write_report
+from iegp.report import About, Timing, write_report
 from iegp.storage.schema import count
 from iegp.stream import checkpoint
 from iegp.stream.answer_reader import read_answers, read_sidecar
@@ -34,7 +34,7 @@ def report(run: str, out: str | None) -> int:
         raise InputError(f"{run} is not a file; name the answers of a run (--out) or its model (--save)")
     is_answers = path.suffix.lower() in SUFFIXES
     digest, about = _from_answers(path) if is_answers else _from_model(path)
-    write_report(page, digest, about)
+    write_report(page, digest, replace(about, timing=Timing.now()))
     sys.stderr.write(f"Report: {page}\n")
     return 0
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -33,7 +33,7 @@ class StopSignals:
 
     A second signal of the same kind ends the process as usual. So does the first where work inside :meth:`block` goes
     on for ``GRACE_SECONDS``: compiled code cannot be interrupted. What is on disk is then as after a crash, from which
-    a saved run goes on to the same bytes.
+    a saved run resumes to the same bytes.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def _leave_in_a_block(number: int) -> None:
     """End the process as a crash would, with a message."""
     # A line of progress has hidden the cursor.
     shows_cursor = "\x1b[?25h\n" if os.isatty(2) else ""
-    advice = "Stopped in the middle of a block of rows; with --save, go on with the same command and --resume\n"
+    advice = "Stopped in the middle of a block of rows; with --save, continue with the same command and --resume\n"
     with contextlib.suppress(OSError):
         os.write(2, f"{shows_cursor}{advice}".encode())
     os._exit(128 + number)
@@ -130,14 +130,14 @@ class _Console(Console):
         super().print(*(printable(part) if isinstance(part, str) else part for part in objects), **options)
 
 
-def check_options(options: RunOptions, **files: str | None) -> None:
-    """What can be refused before anything is read; ``files`` are written to, by flag."""
+def check_options(options: RunOptions, sources: Sequence[str], **files: str | None) -> None:
+    """What can be refused before anything of ``sources`` is read; ``files`` are written to, by flag."""
     parse_every(options.checkpoint_every)
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit {options.limit} must be at least 0")
     if options.resume and options.save is None:
         raise UsageError("--resume continues the run saved with --save MODEL; say which")
-    check_outputs((options.source,), **files, save=options.save)
+    check_outputs(sources, **files, save=options.save)
 
 
 def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
@@ -146,7 +146,7 @@ def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:
 
 
 def can_resume(options: RunOptions, say: Console) -> bool:
-    """Whether there is a run to go on with; an existing model must be meant."""
+    """Whether there is a run to resume; replacing an existing model must be asked for."""
     if options.save is None:
         return False
     exists = Path(options.save).exists()

@@ -1,4 +1,4 @@
-"""``--start-from``: a run that goes on with a model of ``iegp fit-history`` or of Python."""
+"""``--start-from``: a run that continues with a model of ``iegp fit-history`` or of Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StartModel(NamedTuple):
 
 
 def read_start(options: StreamOptions, task: str, source: Source) -> StartModel:
-    """The model of ``--start-from``; an error that says why it cannot go on with this source."""
+    """The model of ``--start-from``; an error that says why it cannot continue with this source."""
     path = options.start_from or ""
     settled = [f"--{name.replace('_', '-')}" for name in _SETTLED if name in options.given]
     if settled:
@@ -35,6 +35,11 @@ def read_start(options: StreamOptions, task: str, source: Source) -> StartModel:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise UsageError(f"--start-from {path} has learned an array without names of columns; fit it on a table")
+    if estimator.has_encoded_columns:
+        raise UsageError(
+            f"--start-from {path} has learned columns of text, dates or objects, whose meaning only Python goes on "
+            "with; fit it on columns of numbers, or go on in Python"
+        )
     start = StartModel(estimator.model_, tuple(map(str, names)))
     _check(start, options, source)
     return start
@@ -48,6 +53,6 @@ def _check(start: StartModel, options: StreamOptions, source: Source) -> None:
     if options.target in start.columns:
         raise UsageError(f"--start-from {path} has {options.target} as an input, so it cannot be the target")
     if settings.drift_per == "time":
-        raise UsageError(f"--start-from {path} drifts with time, which files of Python do not say; go on in Python")
+        raise UsageError(f"--start-from {path} drifts with time, which files of Python do not say; continue in Python")
     if settings.conformal and options.level not in settings.conformal:
         raise UsageError(f"--level {options.level:g} is none of the levels that {path} keeps: {settings.conformal}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -15,14 +14,23 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
-from iegp.cli.flags import UsageError, as_usage, check_choice
+from iegp.cli.flags import UsageError, as_usage, check_choice, check_not_read
 from iegp.cli.live import LivePage
 from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
 from iegp.cli.start_model import StartModel, read_start
-from iegp.cli.stream_files import identifier_columns, is_live, is_pipe, labels_in, open_files, open_first, open_for
+from iegp.cli.stream_files import (
+    bad_records_of,
+    identifier_columns,
+    is_live,
+    is_pipe,
+    labels_in,
+    open_files,
+    open_first,
+    open_for,
+)
 from iegp.errors import IegpError
 from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
@@ -30,7 +38,7 @@ from iegp.readers import Source, object_array, source_files
 from iegp.report import About, Snapshot, Timing, write_report
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import finish_parquet, spool_of
-from iegp.stream.answer_reader import write_sidecar
+from iegp.stream.answer_reader import sidecar_of, write_sidecar
 from iegp.stream.answer_writer import format_of
 from iegp.stream.checkpoint import RunState
 from iegp.stream.digest import Digest, Results
@@ -63,7 +71,7 @@ def stream(options: StreamOptions) -> int:
             runner.block = lambda: _both(live, stop)
         try:
             if source is None:
-                # The journal is ahead of the checkpoint: only after it is known where the source goes on.
+                # The journal is ahead of the checkpoint: only after it is known where the source continues.
                 n = runner.replay()
                 say.print(f"Resumed at row {job.counters.rows:,}" + (f" ({n} batches from the journal)" if n else ""))
                 source = open_for(job.plan, options, stop.wakeup, run_state.position, run_state.schema or None)
@@ -86,7 +94,11 @@ def stream(options: StreamOptions) -> int:
 
 
 def _check(options: StreamOptions) -> None:
-    check_options(options, out=options.out, report=options.report, alarm=options.alarm)
+    check_options(options, options.sources, out=options.out, report=options.report, alarm=options.alarm)
+    if options.out not in (None, "-"):
+        check_not_read(options.sources, "out", str(sidecar_of(Path(options.out or ""))))
+    if options.skips_bad and (bad := bad_records_of(options.save, options.out)) is not None:
+        check_not_read(options.sources, "on-bad-row", str(bad))
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
     if options.jobs < 1:
         raise UsageError(f"--jobs {options.jobs} must be at least 1")
@@ -162,7 +174,7 @@ def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) ->
     if options.live is None:
         return None
     source = source_name(options.source)
-    about = About("Waiting for the first record", source, options.target or "", options.task or "", options.model, 0)
+    about = About("Waiting for the first rows", source, options.target or "", options.task or "", options.model, 0)
     page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
     say.print(f"Live: {page.address}")
     return page
@@ -286,11 +298,8 @@ class Started(NamedTuple):
         return cls(time.monotonic(), job.counters.rows)
 
     def timing(self, job: Job) -> Timing:
-        """How long it took; with ``SOURCE_DATE_EPOCH`` set that moment alone, for files that are equal to the byte."""
-        fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-        if fixed.isascii() and fixed.isdigit():
-            return Timing(float(fixed))
-        return Timing(time.time(), time.monotonic() - self.moment, job.counters.rows - self.n_rows)
+        """The date, and how long the run took."""
+        return Timing.now(time.monotonic() - self.moment, job.counters.rows - self.n_rows)
 
 
 def finish(options: StreamOptions, job: Job, run_state: RunState, started: Started) -> None:
@@ -352,4 +361,4 @@ def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: b
         if place not in (None, "-"):
             say.print(f"{what}: {place}")
     if was_stopped and options.save is not None:
-        say.print("Go on with the same command and --resume")
+        say.print("Continue with the same command and --resume")

@@ -111,7 +111,7 @@ def _advice(name: str, texts: list[str], is_time: bool, is_many: bool) -> str:
 
 
 class Reading(NamedTuple):
-    """How a source is read: columns that stay text, how text says numbers, columns to leave out, where to go on."""
+    """How a source is read: columns that stay text, how text says numbers, columns to leave out, where to resume."""
 
     keep: Collection[str]
     style: NumberStyle
@@ -178,13 +178,18 @@ def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed
             # From here on it is there only if the run is finished and the file complete. What replaces it is open.
             Path(out).unlink(missing_ok=True)
     if options.skips_bad:
-        base = files.model or (Path(out) if out not in (None, "-") else None)
-        if base is not None:
-            bad = _beside(base, ".bad.jsonl")
+        bad = bad_records_of(options.save, out)
+        if bad is not None:
             files.bad = Output.reopen(bad, run_state.bad_position) if is_resumed else Output.create(bad, overwrite=True)
     if options.alarm is not None or options.alarm_command:
         files.alarm = Alarm(options.alarm, options.alarm_command)
     return files
+
+
+def bad_records_of(save: str | None, out: str | None) -> Path | None:
+    """Where records that cannot be used are set aside: beside the model, or else beside the answers."""
+    base = save or (None if out == "-" else out)
+    return None if base is None else _beside(Path(base), ".bad.jsonl")
 
 
 def _open_journal(path: Path, run_state: RunState, is_live: bool, is_resumed: bool) -> Journal | None:

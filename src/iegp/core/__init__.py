@@ -1,5 +1,5 @@
 """The paper as plain functions on small state tuples: NumPy in, NumPy out.
 
-No files, no frameworks, no guessing: arrays are C-contiguous float64 of known shape, and whoever calls has checked
-them. Touch this room to change what is computed; touch the rooms above to change how people reach it.
+No files and no frameworks: arrays are C-contiguous float64 of known shape, checked by the caller. Change this package
+to change what is computed; change the packages above it to change how it is used.
 """

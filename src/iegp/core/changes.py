@@ -5,7 +5,7 @@ bounded, so that a single wild label never counts as a change, and standardised 
 mean, variance and correlation with the score before. For each of a few sizes of change the log likelihood ratio of
 "changed by so much" against "unchanged" is summed over rows and never falls below zero (Page's CUSUM). The largest sum
 that passes the threshold says that there was a change, and of which kind. Then all sums start again, and for some rows
-nothing is noticed while the ensemble adapts.
+nothing is noticed while the ensemble adapts; what is usual is found anew from the second half of them.
 
 - level: the mean of the scores moved;
 - noise: their variance changed;
@@ -190,6 +190,9 @@ def _add(sums: Float, usual: Float, score: float, prediction: float) -> None:
     u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -FARTHEST_SLOPE_INPUT), FARTHEST_SLOPE_INPUT)
     if usual[HOLD] > 0.0:
         usual[HOLD] -= 1.0
+        if usual[HOLD] == ROWS_AFTER_CHANGE // 2:
+            # Rows in which the ensemble adapted are not usual: the moments are those of the rows from here on.
+            usual[COUNT] = -CALIBRATED_ROWS
     else:
         _accumulate(sums, z, u)
     _learn_usual(usual, score, prediction)

@@ -34,6 +34,7 @@ from iegp.core.ensemble import (
 from iegp.core.expert import noise
 from iegp.core.expert.delayed import Queue, sweep_delayed
 from iegp.core.expert.sweep import Rows, Workspace, sweep_blocks, workspace_for
+from iegp.core.glitches import rows_before_glitch
 from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
@@ -111,7 +112,7 @@ def _learn_span(
     before = state.copy() if can_skip else state
     predictions, experts, after = _learn_chunk(ensemble, state, waiting, new, delay, options)
     n_arrived = max(0, n_waiting + len(new.x) - delay)
-    good = note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
+    good = _note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
     if good == n_arrived:
         return completed(ensemble, predictions, experts, new.y, options), after.part(n_arrived, len(after.x))
     for array, old in zip(state, before, strict=True):
@@ -121,26 +122,19 @@ def _learn_span(
     if last > 0:
         first = Rows(*(array[:last] for array in new))
         _learn_chunk(ensemble, state, waiting, first, delay, options)
-    note_far(state, after.far[:good])
-    skip_row(ensemble, state, float(after.steps[good]))
+    _note_far(state, after.far[:good])
+    skip_row(ensemble, state, float(after.steps[good]), np.empty(0))
     repeat_newest(ensemble.lags, state.recent)
     some = Predictions(*(array[: last + 1] for array in predictions)), first_rows(experts, last + 1)
     return completed(ensemble, *some, new.y[: last + 1], options), after.part(good + 1, n_waiting + last + 1)
 
 
-@compiled
-def note_far(state: State, far: Float) -> int:
-    """How many labels arrive before the first glitch: one that is far out where the one before it was not.
+def _note_far(state: State, far: Float) -> int:
+    """How many labels arrive before the first glitch; if there is none, all are noted.
 
-    Notes whether the last was far out, if there is no glitch.
+    The next row was answered without the label of this one: whether it is far out too says if it is a change.
     """
-    far_before = state.rows[1] > 0.0
-    for s in range(far.size):
-        if far[s] > 0.0 and not far_before:
-            return s
-        far_before = far[s] > 0.0
-    state.rows[1] = 1.0 if far_before else 0.0
-    return far.size
+    return int(rows_before_glitch(state, far > 0.0, np.empty((len(far), 0))))
 
 
 def _learn_chunk(
@@ -186,12 +180,12 @@ def with_all_arrived(ensemble: Ensemble, state: State, waiting: Waiting) -> Stat
     """A copy of the state in which the labels of all waiting rows have arrived."""
     state = state.copy()
     while len(waiting.x):
-        good = len(waiting.x) if math.isinf(ensemble.glitch) else note_far(state, waiting.far)
+        good = len(waiting.x) if math.isinf(ensemble.glitch) else _note_far(state, waiting.far)
         if good:
             _arrive_now(ensemble, state, waiting.part(0, good))
         if good < len(waiting.x):
-            note_far(state, waiting.far[:good])
-            skip_row(ensemble, state, float(waiting.steps[good]))
+            _note_far(state, waiting.far[:good])
+            skip_row(ensemble, state, float(waiting.steps[good]), np.empty(0))
             repeat_newest(ensemble.lags, state.recent)
         waiting = waiting.part(good + 1, len(waiting.x))
     return state

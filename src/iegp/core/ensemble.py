@@ -12,20 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_TAIL_SHARE, SPAN_AFTER_GLITCH
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
-from iegp.core.expert.sweep import Rows, Workspace, predict_rows, sweep_blocks, sweep_rows, workspace_for
+from iegp.core.expert.sweep import (
+    Rows,
+    Workspace,
+    learn_row,
+    predict_row,
+    predict_rows,
+    sweep_blocks,
+    sweep_rows,
+    workspace_for,
+)
+from iegp.core.followers import Followers
+from iegp.core.glitches import is_far, may_skip, note_row, note_skipped, rows_before_glitch
 from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
@@ -61,6 +70,7 @@ def start(ensemble: Ensemble) -> State:
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
         np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
+        np.zeros(1 + n_outputs),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -208,46 +218,6 @@ def count_distribution(ensemble: Ensemble, used: Float, ahead: Ahead, exposure: 
 # -- predict, then learn ---------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Followers:
-    """What learns from predictions and labels beside the experts, row by row after a pass, and never changes them."""
-
-    conformal: conf.Conformal | None = None
-    changes: chg.Changes | None = None
-    span: chg.Span = chg.FROM_START
-    """Rows that are still to come in this pass."""
-    is_blind: bool = False
-    """Whether rows are predicted before the units of y are known: they teach nothing."""
-    is_fitting: bool = False
-    """Whether the experts are not settled yet, so that no change can be told."""
-    ignored: Bool | None = None
-    """(n,): rows still to come in this pass that teach nothing."""
-
-    def follow(self, predictions: Predictions, components: Components, y: Float, level: float | None) -> Predictions:
-        """The predictions of rows, with PIT values; where intervals keep their level, with these."""
-        n = predictions.n_rows
-        ignored = np.zeros(n, dtype=bool) if self.ignored is None else self.ignored[:n]
-        self.ignored = None if self.ignored is None else self.ignored[n:]
-        if self.changes is not None:
-            self._watch(self.changes, predictions, ignored)
-        if self.conformal is not None:
-            scores = conf.scores_of(components, y, predictions.pit)
-            scores[ignored | self.is_blind] = np.nan
-            place = -1 if level is None else self.conformal.number_of(level)
-            self.conformal, ends = conf.follow(self.conformal, scores, self.span.delay, place)
-            if level is not None:
-                lower, upper = conf.bounds(components, ends)
-                predictions = predictions._replace(lower=lower, upper=upper)
-        return predictions
-
-    def _watch(self, changes: chg.Changes, predictions: Predictions, ignored: Bool) -> None:
-        n, (first, times, _) = predictions.n_rows, self.span
-        scores: Float = chg.scores_from(predictions.pit)
-        scores[ignored | self.is_fitting] = np.nan
-        self.changes = chg.watch(changes, np.concatenate([scores, predictions.mean], axis=1), self.span)
-        self.span = self.span._replace(first=first + n, times=None if times is None else times[n:])
-
-
 class PassOptions(NamedTuple):
     """How a pass over rows is made."""
 
@@ -329,7 +299,7 @@ def learn_without_glitches(
         if n_good:
             again, _ = learn_chunk(ensemble, state, part_of(rows, start, end), n_threads)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, float(steps[end]))
+        skip_row(ensemble, state, float(steps[end]), y[end] - chunk.mean[n_good])
         remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
         if start >= len(x):
@@ -338,24 +308,11 @@ def learn_without_glitches(
 
 @compiled
 def note_outliers(ensemble: Ensemble, state: State, y: Float, predictions: Predictions) -> int:
-    """How many rows come before the first glitch; notes whether the last row was far out, if there is none."""
-    far_before = state.rows[1] > 0.0
+    """How many rows come before the first glitch; if there is none, all are noted."""
+    far = np.empty(y.shape[0], np.bool_)
     for t in range(y.shape[0]):
-        far = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
-        if far and not far_before:
-            return t
-        far_before = far
-    state.rows[1] = 1.0 if far_before else 0.0
-    return len(y)
-
-
-@compiled
-def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
-    """Whether some output of a label is farther from its prediction than so many standard deviations."""
-    for d in range(y.size):  # noqa: SIM110 - compiled code has no generators
-        if abs(y[d] - mean[d]) > limit * std[d]:
-            return True
-    return False
+        far[t] = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
+    return int(rows_before_glitch(state, far, y - predictions.mean))
 
 
 def learn_few(ensemble: Ensemble, state: State, rows: Rows) -> tuple[Predictions, ExpertPredictions]:
@@ -439,12 +396,13 @@ def learn_rows_without_glitches(
         one = Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1])
         row = workspace_for(ensemble, active, lagged_rows(ensemble, state, one), n - n)
         own = some_rows(predictions, t, t + 1)
-        if state.rows[1] > 0.0:
+        if may_skip(state):
+            _learn_unless_far(ensemble, state, row, own)
+        else:
             sweep_rows(ensemble, state, None, row)
             weigh(ensemble, state, None, row, own)
-        else:
-            _learn_unless_far(ensemble, state, row, own)
-        state.rows[1] = 1.0 if is_far(ensemble.glitch, y[t], own.mean[0], own.std[0]) else 0.0
+            far = is_far(ensemble.glitch, y[t], own.mean[0], own.std[0])
+            note_row(state, far, y[t] - own.mean[0])
         keep_experts(experts, t, expert_predictions(row))
     return experts
 
@@ -462,7 +420,7 @@ def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPrediction
 @compiled
 def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
     """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
-    predict_rows(ensemble, state, row.active.beliefs, row.x, Ahead(row.means, row.variances), row.steps)
+    seen = predict_row(ensemble, state, row)
     aside = State(
         state.matrix,
         state.vector,
@@ -471,17 +429,18 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.log_weights.copy(),
         state.rows.copy(),
         state.recent.copy(),
+        state.far,
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
-        sweep_rows(ensemble, state, None, row)
+        learn_row(ensemble, state, row, seen)
         state.noise_shape[:] = aside.noise_shape
         state.noise_scale[:] = aside.noise_scale
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
         return
-    skip_row(ensemble, state, row.steps[0])
+    skip_row(ensemble, state, row.steps[0], row.y[0] - own.mean[0])
     remember_prediction(ensemble, state, own.mean)
 
 
@@ -492,11 +451,14 @@ def lagged_rows(ensemble: Ensemble, state: State, rows: Rows) -> Rows:
 
 
 @compiled
-def skip_row(ensemble: Ensemble, state: State, steps: float) -> None:
-    """A glitch so many steps after the row before: beliefs walk and learn nothing."""
+def skip_row(ensemble: Ensemble, state: State, steps: float, error: Float) -> None:
+    """A glitch so many steps after the row before: beliefs walk and learn nothing.
+
+    ``error`` (D,) is that of its prediction; none (0,) if the next row is predicted before its label is known.
+    """
     walk(ensemble, state, steps)
     state.rows[0] += 1.0
-    state.rows[1] = 1.0
+    note_skipped(state, error)
 
 
 @compiled

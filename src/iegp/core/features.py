@@ -74,10 +74,13 @@ def feature_rows(x: Float, basis: Basis) -> Float:
     n, n_waves, n_affine = x.shape[0], basis.amplitudes.size, basis.slopes.size
     phi = np.empty((n, 2 * n_waves + n_affine))
     if n_waves > 0:
-        angles = np.empty((n, n_waves))
+        angles, sines, cosines = np.empty((n, n_waves)), np.empty((n, n_waves)), np.empty((n, n_waves))
         matmul_transposed(x, basis.frequencies, angles)
+        sincos(angles.ravel(), sines.ravel(), cosines.ravel())
         for t in range(n):
-            sincos(angles[t], basis.amplitudes, phi[t, :n_waves], phi[t, n_waves : 2 * n_waves])
+            for i in range(n_waves):
+                phi[t, i] = basis.amplitudes[i] * sines[t, i]
+                phi[t, n_waves + i] = basis.amplitudes[i] * cosines[t, i]
     for t in range(n):
         for i in range(n_affine):
             c, bound, turn = basis.columns[i], basis.curves[i, 0], basis.curves[i, 1]

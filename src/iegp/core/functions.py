@@ -18,7 +18,8 @@ from iegp.core.expert import noise
 from iegp.core.expert.belief import moments
 from iegp.core.expert.sweep import kernel_features
 from iegp.core.lags import with_known_lags
-from iegp.core.predictive.mixture import Mixture, pick_experts
+from iegp.core.predictive.distribution import pick_experts
+from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at
 from iegp.typing import Float, Int
 

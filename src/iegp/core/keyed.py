@@ -121,7 +121,7 @@ def _learn_without_glitches(
             again = allocate_like(predictions, n_good)
             _learn_chunk(ensemble, state, x[start:end], y[start:end], again)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, 1.0)
+        skip_row(ensemble, state, 1.0, y[end] - own.mean[n_good])
         remember_prediction(ensemble, state, own.mean[n_good : n_good + 1])
         start, span = end + 1, SPAN_AFTER_GLITCH
     return experts
@@ -154,6 +154,7 @@ def _state_at(page: State, s: int) -> State:
         page.log_weights[s],
         page.rows[s],
         page.recent[s],
+        page.far[s],
     )
 
 

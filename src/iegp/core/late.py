@@ -25,6 +25,7 @@ from iegp.core.expert.belief import Ahead, drifting_row, is_moving, static_row, 
 from iegp.core.expert.delayed import look_ahead
 from iegp.core.expert.laplace_block import drifting_site_row, score_rows, static_site_row
 from iegp.core.expert.sweep import Rows, Workspace, kernel_features, sweep_rows, workspace_for
+from iegp.core.glitches import may_skip, note_row, note_skipped
 from iegp.core.lags import repeat_newest, with_known_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import LabelModel, of_belief
@@ -150,8 +151,9 @@ def classes(ensemble: Ensemble, asked: Asked) -> Float:
 def _noise_of(asked: Asked) -> State:
     """A state that knows the noise of the time, and nothing else."""
     n_experts, n_outputs = asked.noise_scale.shape
-    nothing = np.empty(0), np.empty((0, n_outputs))
-    return State(*nothing, asked.noise_shape, asked.noise_scale, np.zeros(n_experts), np.zeros(2), np.empty((0, 0)))
+    before = np.empty(0), np.empty((0, n_outputs))
+    after = np.zeros(n_experts), np.zeros(2), np.empty((0, 0)), np.empty(0)
+    return State(*before, asked.noise_shape, asked.noise_scale, *after)
 
 
 class Label(NamedTuple):
@@ -174,20 +176,20 @@ class Label(NamedTuple):
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     """Learn a standardised row now that its label has come; rows before it have passed. Updates the state in place."""
-    if label.is_far and state.rows[1] == 0.0:
+    if label.is_far and may_skip(state):
         _skip(ensemble, state, label)
     else:
-        state.rows[1] = float(label.is_far)
+        note_row(state, label.is_far, np.empty(0))
         _learn(ensemble, state, x, y, label)
 
 
 def _skip(ensemble: Ensemble, state: State, label: Label) -> None:
     repeat_newest(ensemble.lags, state.recent)
     if label.n_steps > 0:
-        ens.skip_row(ensemble, state, label.walk)
+        ens.skip_row(ensemble, state, label.walk, np.empty(0))
         return
     state.rows[0] += 1.0
-    state.rows[1] = 1.0
+    note_skipped(state, np.empty(0))
 
 
 def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
@@ -254,7 +256,7 @@ def learn_old_row(ensemble: Ensemble, state: State, labels: LabelModel | None, w
             still, extra = np.zeros(drift.size), age * walked(drift, phi)
             if labels is None:
                 if is_moving(drift):
-                    # A row of noise variance v teaches what the row over sqrt(v) does with a noise variance of one.
+                    # A row of noise variance v is learned as the row over sqrt(v) is with a noise variance of one.
                     root = math.sqrt(1.0 + extra)
                     variance = drifting_row(belief, still, phi / root, work.y[0] / root, mean)
                     mean *= root

@@ -60,6 +60,14 @@ class Settings:
     """Whether the last refit of the warm-up adds seasonal lags to these."""
 
     def __post_init__(self) -> None:
+        self._check()
+        for name in ("switch_prob", "stacking_rate", "shutdown", "prior_var", "noise_var", "overdispersion"):
+            value = getattr(self, name)
+            if isinstance(value, int | np.number) and not isinstance(value, bool):
+                # Arrays made of other numbers would be compiled for anew, and refused in a model file.
+                object.__setattr__(self, name, float(value))
+
+    def _check(self) -> None:
         check_kernels(self.kernels)
         check_choice("features", self.features, METHODS)
         check_choice("weights", self.weights, RULES)
@@ -94,7 +102,7 @@ class Settings:
         if not self.noise_forgetting:
             raise InputError("noise_forgetting is empty; give None (fixed noise), a number in (0, 1], or several")
         for forgetting in self.noise_forgetting:
-            _check_rung(forgetting)
+            _check_noise_model(forgetting)
         if not self.sharpness:
             raise InputError("sharpness is empty; give 1.0 (probabilities as they are), or several such as (1.0, 2.0)")
         if self.overdispersion is not None:
@@ -181,18 +189,18 @@ def check_kernels(kernels: tuple[Kernel, ...]) -> None:
             )
 
 
-def _check_rung(rung: object) -> None:
+def _check_noise_model(entry: object) -> None:
     wanted = (
         "None, a number in (0, 1], or, inside a list, a pair (number in (0, 1), degrees of freedom), "
         "as in [None, (0.75, 5.0)]"
     )
-    if isinstance(rung, tuple):
-        if len(rung) != 2:
-            raise InputError(f"noise_forgetting contains {rung!r}; each entry must be {wanted}")
-        check_range("noise_forgetting", rung[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
-        check_range("noise_forgetting", rung[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
-    elif rung is not None:
-        check_range("noise_forgetting", rung, 0.0, 1.0, wanted, open_left=True)
+    if isinstance(entry, tuple):
+        if len(entry) != 2:
+            raise InputError(f"noise_forgetting contains {entry!r}; each entry must be {wanted}")
+        check_range("noise_forgetting", entry[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
+        check_range("noise_forgetting", entry[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
+    elif entry is not None:
+        check_range("noise_forgetting", entry, 0.0, 1.0, wanted, open_left=True)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

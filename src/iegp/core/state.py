@@ -115,8 +115,8 @@ class Ensemble(NamedTuple):
     nodes: Float = _NOTHING
     """(n_latents, draws): standard normal draws for Monte Carlo integration, if asked for."""
     glitch: float = np.inf
-    """A label farther from its prediction than this many standard deviations is a glitch, unless the row before has
-    one too: it is not learned."""
+    """A label farther from its prediction than this many standard deviations is a glitch or the beginning of a change;
+    see :mod:`iegp.core.glitches`."""
     lags: Lags = NO_LAGS
     """Labels of rows before that a row sees."""
     switch_prob: float = np.nan
@@ -236,10 +236,13 @@ class State(NamedTuple):
     log_weights: Float
     """(n_experts,)"""
     rows: Float
-    """(2,): rows seen so far, counted where they are learned, so that no interruption can come between; and whether
-    the label of the last one was far from its prediction."""
+    """(2,): rows seen so far, counted where they are learned, so that no interruption can come between; and how many
+    of the last ones, two at most, have labels far from their predictions."""
     recent: Float
     """(longest lag, V): the last labels as the numbers that later rows see, newest last; zeros before the first."""
+    far: Float
+    """(1 + D,): by how much changes have been more frequent than glitches among labels far from their predictions; and
+    the error of the last row if its label is the first such one, else zeros."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))
@@ -256,6 +259,7 @@ def copied(state: State) -> State:
         state.log_weights.copy(),
         state.rows.copy(),
         state.recent.copy(),
+        state.far.copy(),
     )
 
 
@@ -269,6 +273,7 @@ def restore(state: State, before: State) -> None:
     state.log_weights[:] = before.log_weights
     state.rows[:] = before.rows
     state.recent[:] = before.recent
+    state.far[:] = before.far
 
 
 @compiled

@@ -71,6 +71,16 @@ def learn_chunks(
             yield ens.completed(ensemble, *_learn_chunk(ensemble, state, part, 1), part.y, options)
 
 
+def learn_labelled(
+    ensemble: Ensemble, state: State, x: Float, labels: Weighted, options: ens.PassOptions, steps: Float | None
+) -> Iterator[Predictions]:
+    """A pass over standardised rows, with or without weights."""
+    if labels.weights is None:
+        return ens.learn_chunks(ensemble, state, x, labels.y, options, steps)
+    rows = WeightedRows(x, labels.y, np.ones(len(x)) if steps is None else steps, labels.weights)
+    return learn_chunks(ensemble, state, rows, options)
+
+
 def _learn_chunk(
     ensemble: Ensemble, state: State, rows: WeightedRows, n_threads: int
 ) -> tuple[Predictions, ens.ExpertPredictions]:

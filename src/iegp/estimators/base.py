@@ -205,6 +205,11 @@ class StreamEstimator(ModelEstimator):
             found[name] = found.get(name, 0.0) + share
         return found
 
+    @property
+    def has_encoded_columns(self) -> bool:
+        """Whether columns of X hold text, dates or objects, which become several inputs each."""
+        return self._encoder is not None
+
     def _own_names(self) -> list[str]:
         """Names of the columns of X beside the times."""
         return [name for place, name in enumerate(column_names(self)) if place != self._time_place]
@@ -227,7 +232,7 @@ class StreamEstimator(ModelEstimator):
 
     @one_writer
     def snapshot(self) -> Self:
-        """Copy the model for predicting only, for instance in one thread while another goes on learning.
+        """Copy the model for predicting only, for instance in one thread while another continues to learn.
 
         Take it in the thread that learns, between two calls. It costs a copy of the model's arrays.
 

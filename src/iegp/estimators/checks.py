@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from iegp.errors import InputError
 from iegp.labels import first_not_finite
-from iegp.preprocessing.tables import named_columns
+from iegp.preprocessing.tables import named_columns, with_nan
 from iegp.typing import Float
 
 
@@ -36,8 +36,8 @@ def check_x(estimator: BaseEstimator, X: Any, reset: bool = False, gaps: bool = 
     if not reset and _has_known_columns(estimator, X):
         rows = X
     else:
-        with named_cells(X, "X"), named_columns():
-            rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+        with named_columns():
+            rows = _as_floats(estimator, X, reset)
     if first_not_finite(rows) is not None:
         _check_finite(np.where(np.isnan(rows), 0.0, rows) if gaps else rows, _names(estimator))
     return np.asarray(rows)
@@ -64,8 +64,7 @@ def is_float_array(values: Any) -> bool:
 
 def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> Float:
     """Like :func:`check_x`, but NaN marks a missing entry; every row needs at least one that is there."""
-    with named_cells(X, "X"):
-        rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    rows = _as_floats(estimator, X, reset)
     if first_not_finite(rows) is None:
         return np.asarray(rows)
     is_missing = np.isnan(rows)
@@ -77,6 +76,25 @@ def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> 
             "the model is unchanged."
         )
     return np.asarray(rows)
+
+
+def _as_floats(estimator: BaseEstimator, X: Any, reset: bool) -> Float:
+    """Rows (n, d) of float64, NaN where a value is missing."""
+    with named_cells(X, "X"):
+        try:
+            rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+        except TypeError as error:
+            if not _is_about_na(error):
+                raise
+            rows = validate_data(
+                estimator, with_nan(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
+            )
+    return np.asarray(rows)
+
+
+def _is_about_na(error: Exception) -> bool:
+    """Whether pandas' NA could not be converted to a number."""
+    return isinstance(error, TypeError) and "NAType" in str(error)
 
 
 def check_level(level: object) -> None:
@@ -119,9 +137,8 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OverflowError, TypeError) as error:
-        # pandas' NA; of other objects scikit-learn wants NumPy's own error to pass.
-        is_na = isinstance(error, TypeError) and "NAType" in str(error)
-        wrong_cell = is_na or isinstance(error, OverflowError) or "could not convert" in str(error)
+        # Of objects other than NA scikit-learn wants NumPy's own error to pass.
+        wrong_cell = _is_about_na(error) or isinstance(error, OverflowError) or "could not convert" in str(error)
         cell = _first_bad_cell(values) if wrong_cell else None
         if cell is None:
             raise

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
 from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, SHARPNESS
+from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 
 
+@fill_docstrings(CONSTRUCTOR | LATENT_CONSTRUCTOR | CLASSIFIER_CONSTRUCTOR)
 class IEGPClassifier(LabelEstimator):
     """Gaussian-process classification that learns from a stream, row by row, and predicts class probabilities.
 
@@ -23,65 +26,32 @@ class IEGPClassifier(LabelEstimator):
 
     Parameters
     ----------
-    kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary
-        (``docs/explanation/labels.md``).
-    n_frequencies : int, default=100
-        Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
-    features : {"orthogonal", "random"}, default="orthogonal"
-        How frequencies are drawn; ``"random"`` is the paper's.
-    drift_var : float, sequence or None, default=None
-        Variance of the random walk of an expert's latent function (its log odds), per row, in ``drift_units``; 0 is a
-        static expert. With a sequence every kernel is combined with every drift. ``None`` is (0, 1e-3) in units of the
-        prior and (0, 1e-3, 1e-2, 1e-1) in units of the target.
-    drift_units : {"target", "prior"} or None, default=None
-        Whether ``drift_var`` is a variance of the log odds, or a share of each term's initial prior variance, per row.
-        ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.
-    drift_per : {"row", "time"}, default="row"
-        Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
-        median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
-        time do not drift apart. The learning methods need times: ``time=`` or ``time_column``.
-    time_column : str or int, default=None
-        With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
-        pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
-        input too, pass ``time=`` and keep it in X.
-    weights : {"stacking", "bayes", "switching", "exponentiated-gradient"}, default="stacking"
-        How experts are weighted: the best mixture, the posterior probability, a Markov chain over experts, or the best
-        mixture by exponentiated gradients.
-    switch_prob, stacking_rate, shutdown
-        As for :class:`IEGPRegressor`; ``stacking_rate`` is 0.2 by default.
-    prior_var : "evidence" or float, default="evidence"
-        Variance of an expert's latent function; by Laplace evidence on the warm-up rows, between 1e-4 and 1e4.
-    sharpness : float or sequence, default=(1.0, 1.5, 3.0)
-        Powers to which an expert's class probabilities are raised, each a further expert that costs almost nothing; a
-        mixture of calibrated probabilities is underconfident without them. 1 leaves them as they are (the paper).
+    {kernels}
+    {n_frequencies}
+    {features}
+    {drift_var}
+    {drift_units}
+    {drift_per}
+    {time_column}
+    {weights}
+    {switch_prob}
+    {stacking_rate}
+    {shutdown}
+    {prior_var}
+    {sharpness}
     link : {"logit", "probit"}, default="logit"
         From latent function to probability, for two classes; more classes use softmax.
-    integration : {"quadrature", "probit", "monte-carlo"}, default="quadrature"
-        How probabilities are integrated over the latent function: by quadrature, by the paper's probit approximation,
-        or by 256 fixed draws.
+    {integration}
     likelihood : str or Likelihood, default=None
         A user-defined likelihood of classes (:mod:`iegp.likelihoods`), or its name if it is registered, in place of
         ``link``.
-    warmup : int, default=1000
-        Rows from which scaling and hyperparameters are found; they are refitted at 32, 64, 128, ... rows on the way.
-    learn_warmup : bool, default=True
-        Whether :meth:`warm_up` also learns its rows (the paper does not).
-    delay : int, default=0
-        How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
-        up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
-    lags : int, sequence of int, "auto" or None, default=None
-        Labels of earlier rows as further inputs, as indicators of their classes: a number asks for so many of the
-        newest that are known when a row is predicted, a sequence such as (1, 2, 24) names them by how many rows they
-        are back (more than ``delay``). ``"auto"`` is 3, and seasonal lags that are found in the warm-up rows
-        (``lags_``). Terms of kernels see lags unless they say ``lags=False``. ``None`` is 3 for the default model
-        (``kernels=None`` with stacking weights), else 0.
-    standardize : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 by the warm-up rows.
-    random_state : int, RandomState or None, default=None
-        Seed of the frequencies. Nothing is drawn at random after the first row.
-    n_jobs : int or None, default=None
-        Threads over which kernels are spread when many rows are learned at once; results do not depend on it.
+    {warmup}
+    {learn_warmup}
+    {delay}
+    {lags}
+    {standardize}
+    {random_state}
+    {n_jobs}
 
     Attributes
     ----------

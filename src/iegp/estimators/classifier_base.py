@@ -11,19 +11,28 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
 from iegp.estimators.defaults import CLASSES
+from iegp.estimators.shared_docs import METHODS
 from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels, weighted
 from iegp.typing import Float
 
+DOCS = METHODS | entries("""
+y : array-like (n,)
+    Labels, such as text, integers or booleans.
+classes : sequence of labels, default=None
+    As in :meth:`partial_fit`.
+""")
 LINKS = ("logit", "probit")
 
 
+@fill_docstrings(DOCS)
 class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Base of the classifiers."""
 
@@ -42,18 +51,11 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Labels, such as text, integers or booleans.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._fit(X, y, None, time)
 
@@ -73,26 +75,17 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Labels, such as text, integers or booleans.
+        {X}
+        {y}
         classes : sequence of labels, default=None
             All classes that may occur; ``None`` takes the labels of y. Later calls cannot change them.
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             a float64 array (n,) of class *numbers* (indices into ``classes_``).
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
-            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {time}
+        {sample_weight}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._partial_fit(X, y, classes, check_input, time, sample_weight)
 
@@ -113,20 +106,12 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Labels, such as text, integers or booleans.
-        classes : sequence of labels, default=None
-            As in :meth:`partial_fit`.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
-            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {X}
+        {y}
+        {classes}
+        {check_input}
+        {time}
+        {sample_weight}
 
         Returns
         -------
@@ -168,20 +153,12 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Labels, such as text, integers or booleans.
-        classes : sequence of labels, default=None
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {classes}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._warm_up(X, y, classes, time)
 
@@ -190,18 +167,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Labels:
         """Predict the most probable class of each row. Changes nothing.
 
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {prediction_parameters}
 
         Returns
         -------
@@ -216,18 +182,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the probability of every class, each row as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {prediction_parameters}
 
         Returns
         -------
@@ -242,18 +197,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
 
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {prediction_parameters}
 
         Returns
         -------

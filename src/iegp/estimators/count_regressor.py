@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core import model as online
 from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
@@ -21,11 +22,25 @@ from iegp.errors import InputError
 from iegp.estimators import parameters
 from iegp.estimators.defaults import COUNT_STACKING_RATE, COUNTS, N_FREQUENCIES
 from iegp.estimators.regressor_base import NumberEstimator
+from iegp.estimators.shared_docs import CONSTRUCTOR, LATENT_CONSTRUCTOR, METHODS
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.labels import CountLabels, Labels, as_exposure
 from iegp.typing import Float
 
+DOCS = (
+    CONSTRUCTOR
+    | LATENT_CONSTRUCTOR
+    | METHODS
+    | entries("""
+y : array-like (n,)
+    Counts, or other numbers that the likelihood allows.
+exposure : array-like (n,), default=None
+    Exposure of each row; ``None`` is 1.
+""")
+)
 
+
+@fill_docstrings(DOCS)
 class IEGPCountRegressor(NumberEstimator):
     """Gaussian-process regression of counts that learns from a stream, row by row, and predicts distributions.
 
@@ -36,20 +51,21 @@ class IEGPCountRegressor(NumberEstimator):
 
     Parameters
     ----------
-    kernels : list of kernels, default=None
-        From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
+    {kernels}
     n_frequencies : int, default=75
         Random frequencies per expert.
-    features : {"orthogonal", "random"}, default="orthogonal"
-        How frequencies are drawn; ``"random"`` is the paper's.
+    {features}
     drift_var : float, sequence or None, default=None
         Variance of the random walk of an expert's log rate, per row, in ``drift_units``; 0 is a static expert. ``None``
         is (0, 1e-4, 1e-3) in units of the prior and (0, 1e-3, 1e-2) in units of the log rate.
-    drift_units : {"target", "prior"} or None, default=None
-        Whether ``drift_var`` is a variance of the log rate, or a share of each term's initial prior variance, per row.
-        ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.
-    drift_per, time_column, weights, switch_prob, stacking_rate, shutdown
-        As for :class:`IEGPRegressor`.
+    {drift_units}
+    {drift_per}
+    {time_column}
+    {weights}
+    {switch_prob}
+    stacking_rate : float, default=0.1
+        With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
+    {shutdown}
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
     overdispersion : "evidence" or float, default="evidence"
@@ -61,8 +77,14 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
-        As for :class:`IEGPRegressor` (the counts themselves are never scaled; as lags they enter as log(1 + y)).
+    {warmup}
+    {learn_warmup}
+    {delay}
+    {lags}
+    standardize : bool, default=True
+        Whether columns are brought to mean 0 and variance 1 by the warm-up rows; counts are never scaled.
+    {random_state}
+    {n_jobs}
 
     Examples
     --------
@@ -137,20 +159,12 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Counts, or other numbers that the likelihood allows.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {exposure}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._fit(X, y, exposure, time)
 
@@ -167,26 +181,16 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Counts, or other numbers that the likelihood allows.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
+        {X}
+        {y}
+        {exposure}
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             and exposure float64 arrays (n,).
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
-            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {time}
+        {sample_weight}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._partial_fit(X, y, exposure, check_input, time, sample_weight)
 
@@ -206,22 +210,14 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Counts, or other numbers that the likelihood allows.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
+        {X}
+        {y}
+        {exposure}
         level : float, default=0.95
             Probability of the central interval. Its ends are whole numbers, so that it covers at least as much.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
-            Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {check_input}
+        {time}
+        {sample_weight}
 
         Returns
         -------
@@ -240,20 +236,12 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,)
-            Counts, or other numbers that the likelihood allows.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {exposure}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._warm_up(X, y, exposure, time)
 
@@ -293,20 +281,13 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
+        {X}
+        {exposure}
         return_std : bool, default=False
             Also return the standard deviation of the count.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {check_input}
+        {time_to_predict}
+        {horizon}
 
         Returns
         -------
@@ -329,18 +310,11 @@ class IEGPCountRegressor(NumberEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        exposure : array-like (n,), default=None
-            Exposure of each row; ``None`` is 1.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {X}
+        {exposure}
+        {check_input}
+        {time_to_predict}
+        {horizon}
 
         Returns
         -------

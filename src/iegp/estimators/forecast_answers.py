@@ -5,12 +5,14 @@ All of it is of constant size: the last ``horizon`` origins, one width per horiz
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from iegp.core.compute.tolerances import DEPENDENCE_ORIGINS, INTERVAL_STEP, LARGEST_NORMAL_SCORE, MOST_WIDENING
+from iegp.storage.schema import LARGEST_FLOAT, Field, Rule
 from iegp.typing import Float
 
 FIELDS = ("mean", "lower", "upper", "score", "y", "width")
@@ -94,6 +96,33 @@ def drawn(answers: Answers, n: int, horizon: int, generator: np.random.Generator
     return np.asarray(ndtr(generator.standard_normal((n, horizon)) @ root.T))
 
 
-def schema_shapes(horizon: int) -> dict[str, Any]:
-    """Shapes of the arrays."""
-    return {"open": (horizon, horizon, len(FIELDS)), "width": (horizon,), "moments": (horizon, horizon)}
+def answers_schema(horizon: int, n_seen: int) -> dict[str, Field]:
+    """What :class:`Answers` must be after ``n_seen`` rows; early in a series answers may still be missing."""
+    origin, ahead = np.indices((horizon, horizon))
+    is_known = (origin + ahead < horizon - 1)[..., None] & (np.arange(len(FIELDS)) != WIDTH)
+    is_settled = n_seen > 3 * horizon
+
+    def are_known(table: NDArray[np.floating]) -> NDArray[np.bool_]:
+        told = np.isfinite(table) == (is_known | (np.arange(len(FIELDS)) == WIDTH))
+        return np.asarray(told | (not is_settled))
+
+    least, most = np.full(len(FIELDS), -LARGEST_FLOAT), np.full(len(FIELDS), LARGEST_FLOAT)
+    least[[SCORE, WIDTH]], most[[SCORE, WIDTH]] = (-_FARTHEST, 1.0 / MOST_WIDENING), (_FARTHEST, MOST_WIDENING)
+    return {
+        "open": Field((horizon, horizon, len(FIELDS)), least, most, gaps=True, rules=(Rule("be known", are_known),)),
+        "width": Field((horizon,), 1.0 / MOST_WIDENING, MOST_WIDENING),
+        "moments": Field((horizon, horizon), rules=(Rule("be second moments", _are_moments),)),
+    }
+
+
+# Rounding of the largest score.
+_FARTHEST = LARGEST_NORMAL_SCORE * (1.0 + 1e-6)
+
+
+def _are_moments(moments: NDArray[np.floating]) -> bool:
+    """Symmetric, and no dependence beyond one."""
+    squares = np.diag(moments)
+    if not np.all((squares > 0.0) & (squares <= _FARTHEST**2)):
+        return False
+    dependence = moments / np.sqrt(np.outer(squares, squares))
+    return bool(np.all(np.abs(dependence) <= 1.0 + 1e-6) and np.allclose(dependence, dependence.T, rtol=0.0, atol=1e-6))

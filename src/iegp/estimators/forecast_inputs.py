@@ -1,6 +1,6 @@
 """Inputs of a forecast: what is known at the origin, and what is known of the target beforehand.
 
-Values are taken relative to the newest known one, and so is what the models learn: a series that wanders looks the same
+Values are taken relative to the newest known one, and so is what the models learn: a series looks the same
 at every level.
 """
 

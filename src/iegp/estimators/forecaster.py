@@ -14,35 +14,49 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
-from iegp.core.compute.tolerances import LARGEST_IN_SERIES, MAX_LAG
+from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
+from iegp.estimators import forecast_checks as checks
 from iegp.estimators import forecast_inputs as inputs
-from iegp.estimators import parameters
+from iegp.estimators import forecast_storage, parameters
 from iegp.estimators.checks import check_level, unchanged_on_error
 from iegp.estimators.defaults import FORECAST, FORECAST_LAGS, forecast_kernels
 from iegp.estimators.forecast_answers import (
     FIELDS,
     LABEL,
     MEAN,
-    Answers,
     arrive,
     drawn,
     no_answers,
     normal_scores,
-    schema_shapes,
     widened,
 )
 from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
+from iegp.estimators.shared_docs import METHODS
 from iegp.estimators.storage import naming_file
 from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
-from iegp.storage.schema import ANY_NUMBER, Field, check_arrays, count, part_of, prefixed
-from iegp.typing import Arrays, Float
+from iegp.typing import Float
+
+DOCS = entries("""
+y : array-like (n,)
+    The next values.
+X : array-like (n, d), default=None
+    As in :meth:`fit`.
+time : array-like (n,), default=None
+    As in :meth:`fit`.
+horizon : int, default=None
+    As in :meth:`predict`.
+""") | {
+    "X_to_predict": "X : array-like (horizon, d), default=None\n    As in :meth:`predict`.",
+    "returns_self": METHODS["returns_self"],
+}
 
 
 class _Rows(NamedTuple):
@@ -54,6 +68,7 @@ class _Rows(NamedTuple):
     time: Float | None
 
 
+@fill_docstrings(DOCS)
 class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     """Forecasts of a series, one to ``horizon`` rows ahead, that learn from every new row.
 
@@ -137,10 +152,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         time : array-like (n,), default=None
             Times of the rows, increasing: datetimes, or seconds since 1970. Time of day and day of week become inputs.
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         with unchanged_on_error(self):
             self._begin(X, time)
@@ -153,17 +165,11 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        y : array-like (n,)
-            The next values.
-        X : array-like (n, d), default=None
-            As in :meth:`fit`.
-        time : array-like (n,), default=None
-            As in :meth:`fit`.
+        {y}
+        {X}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         self.prequential(y, X, time)
         return self
@@ -176,12 +182,9 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        y : array-like (n,)
-            The next values.
-        X : array-like (n, d), default=None
-            As in :meth:`fit`.
-        time : array-like (n,), default=None
-            As in :meth:`fit`.
+        {y}
+        {X}
+        {time}
 
         Returns
         -------
@@ -220,10 +223,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         q : float or array-like (k,)
             Probabilities strictly between 0 and 1.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
 
         Returns
         -------
@@ -242,10 +243,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         level : float, default=None
             Probability of the interval; ``None`` is that of the constructor.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
 
         Returns
         -------
@@ -273,10 +272,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         ----------
         n : int
             How many.
-        horizon : int, default=None
-            As in :meth:`predict`.
-        X : array-like (horizon, d), default=None
-            As in :meth:`predict`.
+        {horizon}
+        {X_to_predict}
         random_state : int, RandomState or None, default=None
             Seed; ``None`` is that of the constructor.
 
@@ -319,7 +316,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             own["regressor"] = parameters.to_config(self.regressor.get_params(deep=False))
         own["random_state"] = self.random_state if isinstance(self.random_state, int) else None
         header: dict[str, Any] = {"estimator": type(self).__name__, "iegp": version("iegp"), "parameters": own}
-        header["forecast"], arrays = self._stored() if self.__sklearn_is_fitted__() else (None, {})
+        header["forecast"], arrays = forecast_storage.to_parts(self) if self.__sklearn_is_fitted__() else (None, {})
         model_file.write(path, header, arrays)
 
     @classmethod
@@ -340,7 +337,10 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         if header.get("estimator") != cls.__name__:
             raise ModelFileError(f"{os.fspath(path)} holds no forecaster; try iegp.load")
         with naming_file(path):
-            return cls._from_parts(header, arrays)
+            forecaster = cls(**forecast_storage.parameters_from(header))
+            if header["forecast"] is not None:
+                forecast_storage.restore(forecaster, header["forecast"], arrays)
+            return forecaster
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
@@ -351,9 +351,9 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         """Start anew; arguments of the constructor are read here."""
         check_whole("horizon", self.horizon, 1)
         check_level(self.level)
-        self._lookback = Lookback(_offsets("lags", self.lags, FORECAST_LAGS, 1), _lengths(self.season))
+        self._lookback = Lookback(checks.offsets("lags", self.lags, FORECAST_LAGS, 1), checks.lengths(self.season))
         template = self._template()
-        self._n_columns = 0 if X is None else _n_columns(X)
+        self._n_columns = 0 if X is None else checks.n_columns(X)
         self._n_seen, self._recent, self._answers = 0, np.empty(0), no_answers(self.horizon)
         # The newest time and the least distance between two.
         self._clock = None if time is None else np.array([-np.inf, np.inf])
@@ -412,6 +412,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         calendar = np.empty((len(rows.X), 0)) if rows.time is None else inputs.of_calendar(rows.time)
         return np.hstack([phase, calendar, rows.X])
 
+    def _n_inputs(self, ahead: int) -> int:
+        """Number of inputs of the model that forecasts so many rows ahead."""
+        known = self._known(np.zeros(1), np.zeros(0, dtype=np.int64), ahead)
+        times = None if self._clock is None else np.zeros(0)
+        beforehand = self._beforehand(_Rows(np.zeros(0), np.zeros((0, self._n_columns)), times), 0)
+        return int(known.shape[1] + beforehand.shape[1])
+
     def _distributions(self, horizon: int | None, X: ArrayLike | None) -> Iterator[tuple[float, Any, float]]:
         """For each horizon: the newest value, the distribution of the change from it, and the factor of its width."""
         check_is_fitted(self)
@@ -432,13 +439,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     # -- checks ----------------------------------------------------------------------------------------------------
 
     def _checked(self, y: ArrayLike, X: ArrayLike | None, time: ArrayLike | None) -> _Rows:
-        values = _numbers("y", y)
+        values = checks.numbers("y", y)
         if values.ndim != 1 or not len(values):
             raise InputError(f"y has shape {values.shape}; pass one series (n,) with at least one row")
         return _Rows(values, self._checked_x(X, len(values)), self._checked_time(time, len(values)))
 
     def _checked_x(self, X: ArrayLike | None, n: int) -> Float:
-        columns = np.empty((n, 0)) if X is None else _numbers("X", X)
+        columns = np.empty((n, 0)) if X is None else checks.numbers("X", X)
         if columns.shape != (n, self._n_columns):
             found = "no X" if X is None else f"X of shape {columns.shape}"
             raise InputError(
@@ -456,7 +463,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         times = as_times(time)
         if times.shape != (n,):
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
-        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~np.isfinite(times))
+        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
         if len(bad):
             raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")
         return times
@@ -469,61 +476,6 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def _coming_times(self, n: int) -> Float | None:
         return None if self._clock is None else self._clock[0] + self._clock[1] * np.arange(1, n + 1)
 
-    def _stored(self) -> tuple[dict[str, Any], Arrays]:
-        arrays = {"recent": self._recent, **self._answers._asdict()}
-        if self._clock is not None:
-            arrays["clock"] = self._clock
-        headers = []
-        for k, model in enumerate(self.models_):
-            own, its = model.to_parts()
-            headers.append(own)
-            arrays |= prefixed(f"model{k}", its)
-        lookback = {name: list(value) for name, value in self._lookback._asdict().items()}
-        return {"n_seen": self._n_seen, "n_columns": self._n_columns, "lookback": lookback, "models": headers}, arrays
-
-    @classmethod
-    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        own = dict(header["parameters"])
-        if own["regressor"] is not None:
-            own["regressor"] = IEGPRegressor(**parameters.from_config(own["regressor"]))
-        for name in ("lags", "season"):
-            own[name] = tuple(own[name]) if isinstance(own[name], list) else own[name]
-        forecaster = cls(**own)
-        if header["forecast"] is not None:
-            forecaster._restore(header["forecast"], arrays)
-        return forecaster
-
-    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        horizon = len(header["models"])
-        if horizon != self.horizon:
-            raise ModelFileError(f"there are {horizon} models for horizon={self.horizon}")
-        self._n_seen, self._n_columns = count("n_seen", header["n_seen"]), count("n_columns", header["n_columns"])
-        lags, season = (_offsets(name, header["lookback"][name], 0, 1) for name in ("lags", "season"))
-        self._lookback = Lookback(lags, season)
-        n_recent = min(self._n_seen, horizon + self._lookback.n_rows + 1)
-        schema = {name: Field(shape, **ANY_NUMBER) for name, shape in schema_shapes(horizon).items()}
-        schema |= {
-            "recent": Field((n_recent,)),
-            "width": Field((horizon,), 1e-9, 1e9),
-            "moments": Field((horizon,) * 2),
-        }
-        schema |= {"clock": Field((2,))} if "clock" in arrays else {}
-        check_arrays(schema, arrays)
-        self._recent, self._clock = arrays["recent"], arrays.get("clock")
-        self._answers = Answers(*(arrays[name] for name in Answers._fields))
-        models = []
-        for k, own in enumerate(header["models"]):
-            model = IEGPRegressor(**parameters.from_config(own["parameters"]))
-            model.restore(own, part_of(arrays, f"model{k}"))
-            models.append(model)
-        self.models_ = models
-
-
-def _n_columns(X: ArrayLike) -> int:
-    if np.ndim(X) != 2:
-        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
-    return int(np.shape(X)[1])
-
 
 def _begun(model: IEGPRegressor) -> bool:
     return hasattr(model, "model_")
@@ -533,33 +485,3 @@ def _quantile(last: float, dist: Any, width: float, q: Float) -> Float:
     """(k,): quantiles of one row, whose distribution is widened around its mean."""
     mean = dist.mean[0]
     return np.asarray(last + mean + width * (dist.quantile(q)[:, 0] - mean))
-
-
-def _numbers(name: str, values: ArrayLike) -> Float:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not made of numbers ({error}); the forecaster is unchanged") from error
-    bad = np.argwhere(~(np.abs(array) <= LARGEST_IN_SERIES))
-    if len(bad):
-        where = ", column ".join(map(str, bad[0]))
-        raise InputError(
-            f"{name} is {array[tuple(bad[0])]} at row {where}; fill gaps (for example by interpolation) before "
-            "rows get here. The forecaster is unchanged."
-        )
-    return array
-
-
-def _lengths(season: Any) -> tuple[int, ...]:
-    return _offsets("season", (season,) if isinstance(season, int | np.integer) else season, 0, 2)
-
-
-def _offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
-    """Different whole numbers in order; a number stands for 1 up to it."""
-    value = default if value is None else value
-    several = tuple(range(1, value + 1)) if isinstance(value, int | np.integer) else tuple(value)
-    for number in several:
-        check_whole(name, number, least)
-        if number > MAX_LAG:
-            raise InputError(f"{name}={value!r}: {number} is more than {MAX_LAG} rows, which would be kept in memory")
-    return tuple(sorted({int(number) for number in several}))

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.core import functions
+from iegp.estimators.shared_docs import METHODS
 from iegp.typing import Float
 
 
+@fill_docstrings(METHODS)
 class FunctionSamples:
     """Functions drawn from a regressor by :meth:`IEGPRegressor.sample_functions`; call it with rows.
 
@@ -33,8 +36,7 @@ class FunctionSamples:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
 
         Returns
         -------
@@ -48,8 +50,7 @@ class FunctionSamples:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
         random_state : int, numpy.random.Generator or None, default=None
             Seed or generator of the noise.
 
@@ -62,7 +63,7 @@ class FunctionSamples:
         return self._in_user_units(values + self._draws.noise(values.shape[1], np.random.default_rng(random_state)))
 
     def _values(self, X: ArrayLike) -> Float:
-        rows = self._model.rows_of_functions(X)
+        rows = self._model._rows_of_functions(X)
         model = self._model.model_
         return self._draws.values(model.scaling.standardise_x(rows, model.fills_gaps))
 

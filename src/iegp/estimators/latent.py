@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.features import fourier_rows
 from iegp.core.kernels import RBF, Kernel
@@ -25,6 +26,7 @@ from iegp.estimators import parameters
 from iegp.estimators.base import ModelEstimator
 from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
 from iegp.estimators.initial_map import initial_map
+from iegp.estimators.shared_docs import METHODS
 from iegp.storage import latent_state
 from iegp.typing import Float, Int
 
@@ -33,7 +35,22 @@ from iegp.typing import Float, Int
 # lower that error further, but only by placing every row at the position of a row of the warm-up.
 LATENT_KERNELS = tuple(RBF(2.0 ** (k / 4.0)) for k in range(-6, -3))
 
+DOCS = entries("""
+X : array-like (n, d)
+    Rows; NaN marks a missing entry.
+y : object, default=None
+    Ignored.
+""") | {
+    "returns_self": METHODS["returns_self"],
+    "returns_positions": """\
+Returns
+-------
+ndarray (n, n_components)
+    Positions by the expert with the largest weight after the last row.""",
+}
 
+
+@fill_docstrings(DOCS)
 class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):  # type: ignore[misc]
     """A map of high-dimensional rows that keeps learning from a stream.
 
@@ -69,8 +86,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     shutdown : float, default=0.0
         For ``weights="bayes"``: an expert with a smaller weight is dropped for good.
     drift_var : float, default=0.0
-        Variance by which every coefficient of an expert walks per row, in units of the scaled rows; above zero the map
-        follows data that drift (the paper's Remark 4).
+        Variance of the random walk of every coefficient of an expert, per row, in units of the scaled rows; above zero
+        the map follows data that drift (the paper's Remark 4).
     forgetting : float, default=1.0
         Factor per row by which earlier rows count less; below one the map follows data that drift. Not both.
     weigh_warmup : bool, default=False
@@ -198,15 +215,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         del y
         self._restart(X)
@@ -220,15 +232,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         del y
         self._continue(X)
@@ -239,15 +246,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
-        Returns
-        -------
-        ndarray (n, n_components)
-            Positions by the expert with the largest weight after the last row.
+        {returns_positions}
         """
         del y
         return self._own_rows(self._restart(X))
@@ -257,15 +259,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
-        y : object, default=None
-            Ignored.
+        {X}
+        {y}
 
-        Returns
-        -------
-        ndarray (n, n_components)
-            Positions by the expert with the largest weight after the last row.
+        {returns_positions}
         """
         del y
         n_before = self.model_.n_seen if self.__sklearn_is_fitted__() else 0
@@ -281,8 +278,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
+        {X}
 
         Returns
         -------
@@ -321,13 +317,13 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         m = model.best_expert
         phi = fourier_rows(positions, model.experts.frequencies[m])
         scale = model.scaling.scale[0]
-        walk = model.settings.drift_var / model.experts.noise_var[m]
+        drift = model.settings.drift_var / model.experts.noise_var[m]
         by_inverse = phi @ model.experts.inverse[m]
-        mean: Float = (phi if walk > 0.0 else by_inverse) @ model.experts.cross[m] * scale + model.scaling.mean
+        mean: Float = (phi if drift > 0.0 else by_inverse) @ model.experts.cross[m] * scale + model.scaling.mean
         if not return_std:
             return mean
-        # Features have norm one, so that a walk adds the same everywhere.
-        spread = np.sum(by_inverse * phi, axis=1) / model.settings.forgetting + walk
+        # Features have norm one, so that the drift adds the same everywhere.
+        spread = np.sum(by_inverse * phi, axis=1) / model.settings.forgetting + drift
         std = scale * np.sqrt(model.experts.noise_var[m] * (1.0 + np.maximum(spread, 0.0)))
         return mean, np.repeat(std[:, None], mean.shape[1], axis=1)
 
@@ -338,8 +334,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows; NaN marks a missing entry.
+        {X}
 
         Returns
         -------

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.base import Checked
 from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, SHARPNESS
+from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 from iegp.labels import ClassLabels
 
 
+@fill_docstrings(CONSTRUCTOR | LATENT_CONSTRUCTOR | CLASSIFIER_CONSTRUCTOR)
 class IEGPOrdinalClassifier(LabelEstimator):
     """Gaussian-process classification of *ordered* classes (grades, levels, ratings) that learns from a stream.
 
@@ -29,16 +32,29 @@ class IEGPOrdinalClassifier(LabelEstimator):
         The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
         otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
         scorers that take probabilities expect sorted classes: number the levels for them.
-    kernels, n_frequencies, features, drift_var, drift_units, drift_per, time_column
-        As for :class:`IEGPClassifier`.
-    weights, switch_prob, stacking_rate, shutdown, prior_var
-        As for :class:`IEGPClassifier`.
-    sharpness
-        As for :class:`IEGPClassifier`.
+    {kernels}
+    {n_frequencies}
+    {features}
+    {drift_var}
+    {drift_units}
+    {drift_per}
+    {time_column}
+    {weights}
+    {switch_prob}
+    {stacking_rate}
+    {shutdown}
+    {prior_var}
+    {sharpness}
     link : {"logit", "probit"}, default="logit"
         Distribution function that turns cut-points into probabilities: logistic or normal.
-    integration, warmup, learn_warmup, delay, lags, standardize, random_state, n_jobs
-        As for :class:`IEGPClassifier`.
+    {integration}
+    {warmup}
+    {learn_warmup}
+    {delay}
+    {lags}
+    {standardize}
+    {random_state}
+    {n_jobs}
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
     drift_units = parameters.get("drift_units")
     drift_units = default.drift_units if drift_units is None else drift_units
     drift_var = parameters["drift_var"]
-    drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _ladder(drift_var)
+    drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _as_tuple(drift_var)
     kernels = parameters["kernels"]
     return Settings(
         kernels=_default_kernels(default, lags, drift_var) if kernels is None else _kernels(kernels),
@@ -38,14 +38,14 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         shutdown=_plain(parameters["shutdown"]),
         prior_var=_variance("prior_var", parameters["prior_var"]),
         noise_var=_variance("noise_var", parameters.get("noise_var", 1.0)),
-        noise_forgetting=_ladder(parameters.get("noise_forgetting")),
+        noise_forgetting=_as_tuple(parameters.get("noise_forgetting")),
         warmup=_plain(parameters["warmup"]),
         learn_warmup=_flag("learn_warmup", parameters["learn_warmup"]),
         standardize=_flag("standardize", parameters["standardize"]),
         seed=_seed(parameters["random_state"]),
         likelihood=likelihood,
         integration=parameters.get("integration", "quadrature"),
-        sharpness=_ladder(parameters.get("sharpness", 1.0)),
+        sharpness=_as_tuple(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
         drift_units=drift_units,
         robust=_robust(parameters.get("robust", False), parameters["weights"]),
@@ -81,7 +81,7 @@ def _kernels(kernels: Any) -> tuple[Kernel, ...]:
     return tuple(kernels)
 
 
-def _ladder(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     """One value or several; an entry may itself be a pair."""
     return tuple(map(_plain, value)) if _is_several(value) else (_plain(value),)
 
@@ -131,7 +131,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
-    """Those that can be used with these lags; a static model has no level that wanders."""
+    """Those that can be used with these lags; a static model has no drifting level."""
     kernels = default.kernels
     if not lags:
         kernels = tuple(k for k in kernels if all(term.lags != "only" for term in k.terms))
@@ -160,7 +160,7 @@ def _conformal(kind: Any, levels: Any) -> tuple[float, ...]:
         raise InputError(f"conformal={kind!r} is not known; use 'online', or None for the intervals of the ensemble")
     if kind is None:
         return ()
-    several = _ladder(levels)
+    several = _as_tuple(levels)
     if not several or not all(isinstance(level, int | float) for level in several):
         raise InputError(f"conformal_levels={levels!r} must be a number such as 0.95, or several")
     return tuple(sorted(map(float, several)))

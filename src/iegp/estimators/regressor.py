@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.changes import Change
 from iegp.core.editing.merge import merged, unlearned
-from iegp.core.editing.to_drifting import gone_live
+from iegp.core.editing.to_drifting import to_drifting
 from iegp.core.kernels import Kernel
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import NoiseSetting, check_whole
@@ -32,13 +33,27 @@ from iegp.estimators.defaults import (
 )
 from iegp.estimators.function_samples import FunctionSamples
 from iegp.estimators.regressor_base import NumberEstimator
+from iegp.estimators.shared_docs import CONSTRUCTOR, METHODS
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.fleet import Fleet
 from iegp.labels import Labels, NumberLabels
 from iegp.preprocessing.encoder import Column
 from iegp.typing import Float
 
+DOCS = (
+    CONSTRUCTOR
+    | METHODS
+    | entries("""
+y : array-like (n,) or (n, D)
+    Targets: one number per row, or D of them.
+sample_weight : array-like (n,), default=None
+    How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
+    and scores are for weight 1, lags see all labels. Not with ``delay``.
+""")
+)
 
+
+@fill_docstrings(DOCS)
 class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     """Gaussian-process regression that learns from a stream, row by row, and predicts distributions.
 
@@ -55,8 +70,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         it. ``None`` is the default dictionary (``docs/default-model.md``).
     n_frequencies : int, default=75
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
-    features : {"orthogonal", "random"}, default="orthogonal"
-        How frequencies are drawn; ``"random"`` is the paper's.
+    {features}
     drift_var : float, sequence or None, default=None
         Variance of the random walk of an expert's parameters, per row, in ``drift_units``; 0 is a static expert. With a
         sequence every kernel is combined with every drift. ``None`` is (0, 1e-4, 5e-3) in units of the prior and
@@ -65,24 +79,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Whether ``drift_var`` is a variance of the standardised target, or a share of each term's initial prior
         variance, per row. ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else
         ``"target"``.
-    drift_per : {"row", "time"}, default="row"
-        Whether experts drift with every row, or with the time that elapses between rows: then ``drift_var`` is per
-        median gap of the warm-up rows (without a warm-up, per unit of time), gaps widen intervals, and rows at the same
-        time do not drift apart. The learning methods need times: ``time=`` or ``time_column``.
-    time_column : str or int, default=None
-        With ``drift_per="time"``: the column of X, by name or place, that holds the times (numbers, or datetimes of a
-        pandas frame). It is no input of the kernels, and ``columns`` of a kernel count the others; to use it as an
-        input too, pass ``time=`` and keep it in X.
-    weights : {"stacking", "bayes", "switching", "exponentiated-gradient"}, default="stacking"
-        How experts are weighted: the best mixture, the posterior probability, a Markov chain over experts, or the best
-        mixture by exponentiated gradients.
-    switch_prob : float or matrix, default=0.01
-        Only with ``weights="switching"``: probability of leaving the active expert at each row, or the matrix of
-        probabilities from expert i (row) to expert j (column).
+    {drift_per}
+    {time_column}
+    {weights}
+    {switch_prob}
     stacking_rate : float, default=0.05
         With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
-    shutdown : float, default=1e-16
-        Only with ``weights="bayes"``: an expert with a smaller weight is dropped for good and costs nothing.
+    {shutdown}
     prior_var, noise_var : "evidence" or float, default="evidence"
         Variance of an expert's function and of the noise, in units of the standardised target; ``"evidence"`` fits them
         to the warm-up rows.
@@ -97,14 +100,12 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
     robust : bool, default=None
         Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
-        predicted and scored but not learned, unless the row before has one too, which is a change. ``None`` is true
-        with ``weights="stacking"`` and false with the paper's weights. With a ``delay`` the answer that was
-        given is judged.
-    learn_warmup : bool, default=True
-        Whether :meth:`warm_up` also learns its rows (the paper does not).
-    delay : int, default=0
-        How many later rows are predicted before the label of a row is known: row t is predicted from the labels of rows
-        up to t - 1 - delay. A target k rows ahead is a delay of k - 1.
+        predicted and scored but not learned, unless the row before has one too, which is a change. Where such labels
+        have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
+        false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
+        evidence finds are bounded too.
+    {learn_warmup}
+    {delay}
     lags : int, sequence of int, "auto" or None, default=None
         Labels of earlier rows as further inputs: a number asks for so many of the newest that are known when a row is
         predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
@@ -120,11 +121,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         refused.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
-    random_state : int, RandomState or None, default=None
-        Seed of the frequencies. Nothing is drawn at random after the first row.
-    n_jobs : int or None, default=None
-        Threads over which kernels are spread when many rows are learned at once; -1 uses all cores. Results do not
-        depend on it.
+    {random_state}
+    {n_jobs}
 
     Attributes
     ----------
@@ -220,18 +218,11 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,) or (n, D)
-            Targets: one number per row, or D of them.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._fit(X, y, None, time)
 
@@ -249,24 +240,15 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,) or (n, D)
-            Targets: one number per row, or D of them.
+        {X}
+        {y}
         check_input : bool, default=True
             ``False`` skips all checks, on a model that has learned before: X is a C-contiguous float64 array (n, d), y
             a float64 array (n,) or (n, D), all finite.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
-            and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {time}
+        {sample_weight}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._partial_fit(X, y, None, check_input, time, sample_weight)
 
@@ -287,20 +269,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,) or (n, D)
-            Targets: one number per row, or D of them.
+        {X}
+        {y}
         level : float, default=0.95
             Probability of the central interval; with ``conformal="online"`` one of ``conformal_levels``.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
-        sample_weight : array-like (n,), default=None
-            How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
-            and scores are for weight 1, lags see all labels. Not with ``delay``.
+        {check_input}
+        {time}
+        {sample_weight}
 
         Returns
         -------
@@ -329,18 +304,11 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        y : array-like (n,) or (n, D)
-            Targets: one number per row, or D of them.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row came, numbers or datetimes that never go backwards; ``None`` if
-            ``time_column`` names them.
+        {X}
+        {y}
+        {time}
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         return self._warm_up(X, y, None, time)
 
@@ -363,10 +331,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         since : IEGPRegressor, default=None
             The model that both were copied from, as it was then: the rows it had learned count once.
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         self._check_learns()
         self._check_relative(other, "the other model")
@@ -390,10 +355,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         y : array-like (n,) or (n, D)
             Their targets.
 
-        Returns
-        -------
-        self
-            This model.
+        {returns_self}
         """
         model = self._fitted()
         rows, labels, _ = self._continue(X, y, None, check_input=True)
@@ -440,10 +402,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         live = type(self)(**(self.get_params(deep=False) | changes))
         # Settings are those the model was started with; parameters may have been set since.
         wanted = live.settings(model.n_outputs)
-        ladders = {name: getattr(wanted, name) for name in changes}
+        changed = {name: getattr(wanted, name) for name in changes}
         for name in ("labels_", "_time_place", "_sources", "_encoder"):
             setattr(live, name, getattr(self, name))
-        live.adopt(gone_live(model, replace(model.settings, **ladders)), getattr(self, "feature_names_in_", None))
+        live.adopt(to_drifting(model, replace(model.settings, **changed)), getattr(self, "feature_names_in_", None))
         return live
 
     @classmethod
@@ -538,18 +500,12 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
         return_std : bool, default=False
             Also return the standard deviation *of y*, observation noise included.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {check_input}
+        {time_to_predict}
+        {horizon}
         return_cov : bool, default=False
             Also return the covariance between the targets of all rows, with the squares of the standard deviations on
             its diagonal. Not together with ``return_std`` or times.
@@ -571,7 +527,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         if noise and return_std:
             mean, var = dist.moments()
             return mean, np.sqrt(var)
-        rows = self.rows_of_functions(X, check_input, time)
+        rows = self._rows_of_functions(X, check_input, time)
         if return_std:
             return dist.mean, self._shaped(online.function_std(self.model_, rows, horizon))
         return dist.mean, self._shaped(online.covariance(self.model_, rows, horizon, noise))
@@ -581,18 +537,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
-            it, or the column that ``time_column`` names.
-        horizon : int, default=None
-            Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
-            row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
+        {prediction_parameters}
 
         Returns
         -------
@@ -631,12 +576,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
         level : float, default=0.95
             Probability of the interval; with ``conformal="online"`` one of ``conformal_levels``.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
+        {check_input}
         time : array-like (n,), default=None
             As in :meth:`predict`.
         horizon : int, default=None
@@ -704,8 +647,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
+        {X}
         n_samples : int, default=1
             Number of draws.
         random_state : int, numpy.random.Generator or None, default=0
@@ -722,23 +664,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
-        """Check rows for joint predictions.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows: numbers, text, dates; NaN or None where a value is missing.
-        check_input : bool, default=True
-            As in :meth:`partial_fit`.
-        time : array-like (n,), default=None
-            Not allowed here.
-
-        Returns
-        -------
-        ndarray (n, d)
-            The rows.
-        """
+    def _rows_of_functions(self, X: ArrayLike, check_input: bool = True, time: ArrayLike | None = None) -> Float:
+        """Rows (n, d) that are predicted together, and so have no times."""
         rows, times = self._rows_to_predict(X, check_input, time)
         if times is not None:
             raise InputError(

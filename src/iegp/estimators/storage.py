@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     if header.get("estimator") == "stream":
         raise ModelFileError(
             f"{os.fspath(path)} is a run of `iegp stream`, which knows more than an estimator (names, categories); "
-            "use `iegp predict`, or go on with `iegp stream --resume`"
+            "use `iegp predict`, or continue with `iegp stream --resume`"
         )
     if header.get("estimator") == "Fleet":
         raise ModelFileError(f"{os.fspath(path)} holds a fleet, not a single model; use iegp.Fleet.load")

@@ -6,7 +6,7 @@ Models are ours, River's, or scikit-learn's with ``partial_fit``, alone or at th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -128,9 +128,15 @@ def _learner(model: Any, y: NDArray[Any]) -> _Numbers | _Classes:
             f"{type(model).__name__} learns neither row by row (partial_fit) nor as River's models do (learn_one); "
             "pass a model that does"
         )
-    if hasattr(model, "predict_proba_one") if hasattr(model, "learn_one") else is_classifier(model):
+    if hasattr(_river_step(model), "predict_proba_one") if hasattr(model, "learn_one") else is_classifier(model):
         return _Classes(model, np.unique(y))
     return _Numbers(model)
+
+
+def _river_step(model: Any) -> Any:
+    """The model that predicts: the last step of a pipeline of River, which has the methods of every kind of model."""
+    steps = getattr(model, "steps", None)
+    return _river_step(list(steps.values())[-1]) if isinstance(steps, Mapping) and steps else model
 
 
 class _Numbers:

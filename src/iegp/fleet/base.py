@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.model import Online, followed
 from iegp.core.predictive.mixture import Mixture
@@ -16,6 +17,7 @@ from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
 from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.shared_docs import FLEET
 from iegp.fleet.template import Template, take
 from iegp.typing import Arrays, Float, Int
 
@@ -29,6 +31,7 @@ class Moments(NamedTuple):
     std: Float
 
 
+@fill_docstrings(FLEET)
 class FleetBase:
     """One model per key. A subclass holds the states and implements :meth:`predict_dist`."""
 
@@ -59,12 +62,10 @@ class FleetBase:
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. A key that is not in the fleet is predicted by the template.
+        {keys_to_predict}
         X : array-like (n, d)
             Rows; a :class:`TorchFleet` takes tensors, too.
-        return_std : bool, default=False
-            Also return the standard deviation *of y*, observation noise included.
+        {return_std}
 
         Returns
         -------
@@ -83,10 +84,8 @@ class FleetBase:
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. A key that is not in the fleet is predicted by the template.
-        X : array-like (n, d)
-            Rows.
+        {keys_to_predict}
+        {X}
 
         Returns
         -------
@@ -102,6 +101,7 @@ class FleetBase:
         return check_labels(y, n_rows, self._model.n_outputs, self.single_output)
 
 
+@fill_docstrings(FLEET)
 class LocalFleet(FleetBase):
     """A fleet whose states are in this process: key number ``slot`` has the state number ``slot``.
 
@@ -253,8 +253,7 @@ class LocalFleet(FleetBase):
 
         Parameters
         ----------
-        path : str or path
-            The file; an existing one is replaced.
+        {path}
         """
         fleet_file.write(path, self._model, self._header(), self._pieces(), self._more_arrays())
 

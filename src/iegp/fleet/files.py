@@ -72,7 +72,7 @@ def _what_else(header: dict[str, Any]) -> str:
         return "holds no fleet but a single model; use iegp.load"
     return (
         f"is the model of a run of {_command(header)}, which Python does not load; use `iegp predict`, `iegp inspect`, "
-        "or go on with `iegp stream --resume`"
+        "or continue with `iegp stream --resume`"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core import ensemble as ens
 from iegp.core import keyed
@@ -18,6 +19,7 @@ from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
+from iegp.core.followers import Followers
 from iegp.core.model import Online, to_user_mixture
 from iegp.core.predictions import Predictions, allocate_predictions, in_user_units, some_rows
 from iegp.core.predictive.components import Components
@@ -29,6 +31,7 @@ from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.pages import Pages
 from iegp.fleet.routing import Task, route, run_tasks
 from iegp.fleet.run import FleetRun
+from iegp.fleet.shared_docs import FLEET
 from iegp.fleet.template import Template
 from iegp.typing import Arrays, Float, Int
 
@@ -36,6 +39,7 @@ from iegp.typing import Arrays, Float, Int
 CALL_ROWS = 65536
 
 
+@fill_docstrings(FLEET)
 class Fleet(LocalFleet):
     """Many independent models with the same dictionary of experts, one per key: a sensor, a customer, a machine.
 
@@ -48,8 +52,7 @@ class Fleet(LocalFleet):
     ----------
     template : IEGPRegressor
         A model past its warm-up, and the state in which every key starts; it is not changed.
-    keys : iterable of str or int, default=()
-        Keys to start with; others are added with their first row.
+    {keys_to_start_with}
     dtype : {"float64", "float32"}, default="float64"
         How beliefs are stored between calls. float32 halves the memory; computations stay in float64, and beliefs are
         rounded once per call, to seven digits (``docs/scale.md`` has the effect on predictions).
@@ -146,19 +149,12 @@ class Fleet(LocalFleet):
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. New keys start from the template.
-        X : array-like (n, d)
-            Rows.
-        y : array-like (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which cost extra; ``None`` computes none.
+        {keys}
+        {X}
+        {y}
+        {level}
 
-        Returns
-        -------
-        FleetRun
-            One prediction per row, in the order of the rows.
+        {returns_run}
         """
         check_level(level)
         if self._model.conformal is not None and level is not None:
@@ -205,7 +201,7 @@ class Fleet(LocalFleet):
         edges = np.flatnonzero(np.diff(slots, prepend=-1, append=-1))
         parts = [some_rows(out, 0, 0)] if not len(slots) else []
         for a, b in pairwise(edges.tolist()):
-            followers = ens.Followers(self._conformal[slots[a]])
+            followers = Followers(self._conformal[slots[a]])
             components = Components(*(array[a:b] for array in mixture))
             parts.append(followers.follow(some_rows(out, a, b), components, y[a:b], level))
             assert followers.conformal is not None
@@ -252,10 +248,8 @@ class Fleet(LocalFleet):
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. A key that is not in the fleet is predicted by the template.
-        X : array-like (n, d)
-            Rows.
+        {keys_to_predict}
+        {X}
         level : float, default=0.95
             Probability of the interval; one that the template keeps, if it has ``conformal="online"``.
 

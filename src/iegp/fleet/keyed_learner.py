@@ -1,6 +1,6 @@
 """One model per key in a stream of records: first one model for all rows, then a fleet of its copies.
 
-All rows teach one shared model until nothing is left to decide about it: its warm-up is over, and with it the last
+One shared model learns all rows until nothing is left to decide about it: its warm-up is over, and with it the last
 refit of scaling and hyperparameters, and no column can come any more. From then on it is the template of a fleet: every
 key starts from what the shared model knows and learns its own rows alone.
 
@@ -47,14 +47,14 @@ class _Template:
 
 @dataclass(frozen=True)
 class Fleets:
-    """How a learner of all rows becomes one of models by key; ``tell`` hears of a fleet when it starts."""
+    """How a learner of all rows becomes one of models by key; ``on_start`` is called with a fleet when it starts."""
 
-    tell: Callable[[Fleet], None] = lambda _: None
+    on_start: Callable[[Fleet], None] = lambda _: None
 
     def begin(self, shared: Learner) -> KeyedLearner:
         if shared.model.settings.lags:
             shared.model = online.bringing_lags(shared.model)
-        return KeyedLearner(shared, None, self.tell)
+        return KeyedLearner(shared, None, self.on_start)
 
     def restore(self, shared: Learner, config: dict[str, Any] | None, arrays: Arrays) -> KeyedLearner:
         """Out of a checkpoint; an error where its parts do not fit together."""
@@ -64,7 +64,7 @@ class Fleets:
             fleet = Fleet.from_parts(shared.model, config, arrays, shared.n_threads)
             if not fleet.single_output or not all(isinstance(key, str) for key in fleet.keys):
                 raise ValueError("the fleet is none of a stream")
-        learner = KeyedLearner(shared, fleet, self.tell, recent)
+        learner = KeyedLearner(shared, fleet, self.on_start, recent)
         if fleet is None and learner.rows_to_share <= 0:
             raise ValueError("the models of the keys are missing")
         has_lags = bool(shared.model.settings.lags)
@@ -80,7 +80,7 @@ class KeyedLearner:
         self,
         shared: Learner,
         fleet: Fleet | None,
-        tell: Callable[[Fleet], None],
+        on_start: Callable[[Fleet], None],
         recent: Mapping[str, tuple[float, ...]] | None = None,
     ) -> None:
         self.shared = shared
@@ -90,7 +90,7 @@ class KeyedLearner:
         of all, so that memory stays bounded by them."""
         self.clocks = shared.clocks
         """How far the models of keys have come that were asked rows; None: that of all rows, where all others begin."""
-        self._tell = tell
+        self._on_start = on_start
 
     @property
     def model(self) -> Online:
@@ -108,7 +108,7 @@ class KeyedLearner:
 
     @property
     def rows_to_share(self) -> int:
-        """Rows that still teach all keys."""
+        """Rows that the shared model still learns."""
         settings = self.model.settings
         # A warm-up counts labels, which come late with a delay.
         n_shared = settings.warmup + settings.delay if settings.warmup else _SHARED_ROWS
@@ -263,7 +263,7 @@ class KeyedLearner:
         if self.model.rows_bring_lags:
             self.shared.model = online.without_brought_lags(self.model, _labels(()))
         self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads)
-        self._tell(self.fleet)
+        self._on_start(self.fleet)
 
     def _begin_models(self, keys: tuple[str, ...]) -> None:
         """Models of keys whose labels were seen before there were models by key."""

@@ -19,15 +19,15 @@ class Template(Protocol):
     single_output_: bool
 
 
-class Taken(NamedTuple):
-    """What is taken from it; the model is still the estimator's own."""
+class TemplateParts(NamedTuple):
+    """The parts of a template that are used; the model is still that of the estimator."""
 
     model: Online
     single_output: bool
     feature_names: tuple[str, ...] | None
 
 
-def take(template: Template, what: str, instead: str, is_plain: bool = True) -> Taken:
+def take(template: Template, what: str, instead: str, is_plain: bool = True) -> TemplateParts:
     """Check that ``what`` can be made from this; ``instead`` says what to do where it cannot.
 
     ``is_plain`` refuses what only some engines have: a delay, and intervals that keep their level.
@@ -60,17 +60,17 @@ def take(template: Template, what: str, instead: str, is_plain: bool = True) -> 
             "and hyperparameters are not settled; call warm_up(X, y), or let it learn the remaining rows"
         )
     names = getattr(template, "feature_names_in_", None)
-    return Taken(model, template.single_output_, None if names is None else tuple(map(str, names)))
+    return TemplateParts(model, template.single_output_, None if names is None else tuple(map(str, names)))
 
 
-class Shell:
+class UnfittedCopy:
     """An estimator without what it has learned: its parameters, and the names and shapes it knows."""
 
     def __init__(self, template: Template) -> None:
         self._estimator: Any = copy(template)
         del self._estimator.model_
 
-    def filled(self, model: Online, state: State) -> Any:
+    def with_state(self, model: Online, state: State) -> Any:
         """An estimator of the template's class that has learned this."""
         estimator = copy(self._estimator)
         estimator.model_ = replace(model, state=state)

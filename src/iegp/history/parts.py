@@ -130,7 +130,9 @@ def _schema(path: str) -> Any:
     try:
         return pa.parquet.read_schema(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error!s:.200})") from error
+        raise InputError(
+            f"{path} cannot be read as Parquet ({error!s:.200}); histories are read from Parquet files only"
+        ) from error
 
 
 def columns_among(schema: Any, target: str, features: Sequence[str] | None, where: str) -> Columns:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.core import ensemble as ens
 from iegp.core.compute.threads import n_threads_from
 from iegp.core.compute.tolerances import CHUNK_ROWS, PREDICT_ROWS
@@ -27,11 +28,13 @@ from iegp.core.state import State, active_experts
 from iegp.errors import InputError
 from iegp.fleet.checks import check_labels, check_level, check_rows
 from iegp.fleet.run import FleetRun
-from iegp.fleet.template import Shell, Template, take
+from iegp.fleet.shared_docs import FLEET
+from iegp.fleet.template import Template, UnfittedCopy, take
 from iegp.parallel.worker_pool import WorkerPool
 from iegp.typing import Float
 
 
+@fill_docstrings(FLEET)
 class ProcessEnsemble:
     """One model with its experts divided among worker processes: the methods of ``TorchEnsemble``, without a GPU.
 
@@ -73,7 +76,7 @@ class ProcessEnsemble:
                 "whole ensemble has judged it; use robust=False, or spread it over threads with n_jobs instead"
             )
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
-        self._shell = Shell(template)
+        self._unfitted = UnfittedCopy(template)
         # Concurrent calls would receive each other's predictions.
         self._one_at_a_time = Lock()
         state = taken.model.state
@@ -115,17 +118,11 @@ class ProcessEnsemble:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows.
-        y : array-like (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which cost extra; ``None`` computes none.
+        {X}
+        {y}
+        {level}
 
-        Returns
-        -------
-        FleetRun
-            One prediction per row, in the order of the rows.
+        {returns_run}
         """
         check_level(level)
         rows = check_rows(X, self._model.n_columns, self._feature_names)
@@ -164,15 +161,10 @@ class ProcessEnsemble:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows.
-        return_std : bool, default=False
-            Also return the standard deviation *of y*, observation noise included.
+        {X}
+        {return_std}
 
-        Returns
-        -------
-        ndarray, or a pair of them
-            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
+        {returns_means}
         """
         dist = self.predict_dist(X)
         return (dist.mean, dist.std) if return_std else dist.mean
@@ -182,13 +174,9 @@ class ProcessEnsemble:
 
         Parameters
         ----------
-        X : array-like (n, d)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        Mixture
-            One distribution per row, in the units of y.
+        {returns_mixture}
         """
         rows = check_rows(X, self._model.n_columns, self._feature_names)
         self._pool.check_open()
@@ -225,7 +213,7 @@ class ProcessEnsemble:
         with self._one_at_a_time, delayed_interrupts():
             state = State(*beliefs, *(array.copy() for array in mine[2:]))
             self._pool.gather(layout, state)
-        return self._shell.filled(self._model, state)
+        return self._unfitted.with_state(self._model, state)
 
     def close(self) -> None:
         """Stop the workers. Their state is lost: call :meth:`to_model` first to keep it."""

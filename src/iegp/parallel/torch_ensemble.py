@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.predictive.mixture import Mixture
 from iegp.fleet.pytorch.features import features
 from iegp.fleet.pytorch.fleet import TorchFleet
 from iegp.fleet.run import FleetRun
-from iegp.fleet.template import Shell, Template
+from iegp.fleet.shared_docs import TORCH
+from iegp.fleet.template import Template, UnfittedCopy
 from iegp.typing import Float
 
 # Rows per product of features: enough to fill a GPU, half a gigabyte at a thousand features.
@@ -35,6 +37,7 @@ class Gram(NamedTuple):
     n_rows: int
 
 
+@fill_docstrings(TORCH)
 class TorchEnsemble:
     """One model with any number of experts on a device: a :class:`iegp.fleet.TorchFleet` with a single key.
 
@@ -45,10 +48,8 @@ class TorchEnsemble:
     ----------
     template : IEGPRegressor
         A model past its warm-up, the state to start from; it is not changed.
-    dtype : {"float64", "float32"}, default="float64"
-        How beliefs are stored and computed. Noise and weights are float64.
-    device : str, default="cuda"
-        Device of the states, in PyTorch's notation: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+    {dtype}
+    {device}
 
     Examples
     --------
@@ -69,7 +70,7 @@ class TorchEnsemble:
 
     def __init__(self, template: Template, *, dtype: str = "float64", device: str = "cuda") -> None:
         self.fleet = TorchFleet(template, [self.KEY], dtype=dtype, device=device)
-        self._shell = Shell(template)
+        self._unfitted = UnfittedCopy(template)
 
     @one_writer
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
@@ -77,17 +78,11 @@ class TorchEnsemble:
 
         Parameters
         ----------
-        X : array-like or tensor (n, d)
-            Rows.
-        y : array-like or tensor (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which are computed on the CPU; ``None`` computes none.
+        {X}
+        {y}
+        {level}
 
-        Returns
-        -------
-        FleetRun
-            One prediction per row, in the order of the rows.
+        {returns_run}
         """
         return self.fleet.learn(self.KEY, X, y, level)
 
@@ -96,15 +91,10 @@ class TorchEnsemble:
 
         Parameters
         ----------
-        X : array-like or tensor (n, d)
-            Rows.
-        return_std : bool, default=False
-            Also return the standard deviation *of y*, observation noise included.
+        {X}
+        {return_std}
 
-        Returns
-        -------
-        ndarray, or a pair of them
-            Predictive means in the shape and units of y, and standard deviations if ``return_std``.
+        {returns_means}
         """
         return self.fleet.predict(self.KEY, X, True) if return_std else self.fleet.predict(self.KEY, X)
 
@@ -113,13 +103,9 @@ class TorchEnsemble:
 
         Parameters
         ----------
-        X : array-like or tensor (n, d)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        Mixture
-            One distribution per row, in the units of y.
+        {returns_mixture}
         """
         return self.fleet.predict_dist(self.KEY, X)
 
@@ -143,7 +129,7 @@ class TorchEnsemble:
             Fitted model, with the parameters of the template.
         """
         model = self.fleet.online(self.KEY)
-        return self._shell.filled(model, model.state)
+        return self._unfitted.with_state(model, model.state)
 
     def gram(self, X: Any, y: Any, into: Gram | None = None) -> Gram:
         """Sum products of features and labels over rows for every kernel, without learning the rows.
@@ -152,10 +138,8 @@ class TorchEnsemble:
 
         Parameters
         ----------
-        X : array-like or tensor (n, d)
-            Rows.
-        y : array-like or tensor (n,) or (n, D)
-            Targets, in the shape that the template has learned.
+        {X}
+        {y}
         into : Gram or None, default=None
             Earlier sums to add to, in place; ``None`` starts from zero.
 

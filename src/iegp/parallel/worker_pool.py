@@ -32,7 +32,7 @@ from iegp.typing import Bool, Float, Int
 SECONDS_TO_END = 2.0
 ADVICE = (
     "What experts had learned is lost, and this ensemble with it: start a new one from the last model you saved "
-    "(ensemble.to_model().save(path) now and then, ProcessEnsemble(iegp.load(path)) to go on)"
+    "(ensemble.to_model().save(path) now and then, ProcessEnsemble(iegp.load(path)) to continue)"
 )
 
 

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from iegp.evaluate.comparison import Comparison
 from iegp.plots.stream import INK, MARK
+from iegp.typing import Float
+
+# Panels side by side; more go below.
+_MOST_WIDE = 3
 
 
-def plot_comparison(comparison: Comparison, score: str = "nmse") -> Figure:
+class Scores(Protocol):
+    """What is drawn of a :class:`iegp.comparison.Comparison`."""
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+
+    @property
+    def streams(self) -> list[str]:
+        """Names of the streams."""
+
+    def values(self, model: str, stream: str, score: str) -> Float:
+        """One score of all seeds."""
+
+
+def plot_comparison(comparison: Scores, score: str = "nmse") -> Figure:
     """Draw one score of a comparison.
 
     Parameters
@@ -25,9 +45,14 @@ def plot_comparison(comparison: Comparison, score: str = "nmse") -> Figure:
         A panel for each stream: a dot for each seed, a line at the median, the lowest median in red.
     """
     models, streams = comparison.models, comparison.streams
-    figure = Figure(figsize=(3.2 * len(streams) + 1.2, 0.38 * len(models) + 1.3), layout="constrained")
-    panels = np.atleast_1d(figure.subplots(1, len(streams), sharey=True))
-    for panel, stream in zip(panels, streams, strict=True):
+    n_wide = min(len(streams), _MOST_WIDE)
+    n_high = -(-len(streams) // n_wide)
+    size = (3.2 * n_wide + 1.2, (0.38 * len(models) + 1.3) * n_high)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(n_high, n_wide, sharey=True, squeeze=False).ravel()
+    for panel in panels[len(streams) :]:
+        panel.remove()
+    for panel, stream in zip(panels, streams, strict=False):
         values = [comparison.values(model, stream, score) for model in models]
         medians = [float(np.median(own)) for own in values]
         for place, (own, median) in enumerate(zip(values, medians, strict=True)):

@@ -113,8 +113,9 @@ class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray (n, n_settled_ + n_late)
-            Encoded rows; a category that is not known is zero in all columns of its own.
+        ndarray (n, number of columns)
+            Encoded rows: the columns settled by ``fit`` and ``n_late`` more. A category that is not known is
+            zero in all columns of its own.
         """
         check_is_fitted(self)
         encoder = self.encoder_

@@ -55,6 +55,15 @@ def as_objects(X: Any) -> NDArray[Any] | None:
     return values if isinstance(X, np.ndarray) else np.array(X, dtype=object)
 
 
+def with_nan(X: Any) -> Any:
+    """A frame of pandas, or an array of objects, with NaN in place of pandas' NA, which NumPy cannot convert."""
+    if hasattr(X, "isna"):
+        return X.mask(X.isna(), np.nan)
+    values = np.array(X, dtype=object)
+    values[np.vectorize(_is_na, otypes=[bool])(values)] = np.nan
+    return values
+
+
 def check_records(estimator: Any, X: Any, kinds: Mapping[str, str], reset: bool = False) -> Batch:
     """Rows with text, dates and gaps, as records; ``kinds`` are those of the columns that had a value before."""
     if not is_frame(X):
@@ -176,7 +185,7 @@ def _value(value: Any) -> float | datetime | str | None:
     """One value as a number, a date, text, or None for a gap."""
     if value is None or isinstance(value, str):
         return value
-    if type(value).__name__ in ("NAType", "NaTType"):
+    if _is_na(value):
         return None
     if isinstance(value, Real | np.bool_) or type(value).__name__ == "Decimal":
         number = float(value)
@@ -186,6 +195,10 @@ def _value(value: Any) -> float | datetime | str | None:
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day)
     return value if isinstance(value, datetime) or value is None else str(value)
+
+
+def _is_na(value: Any) -> bool:
+    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _refuse_infinity(values: Float, where: str) -> None:

@@ -79,7 +79,7 @@ class CsvSource(TextSource):
         self._header = header_names(text, self._delimiter, self._label)
         self._cutter.record_ends = csv_record_ends(self._delimiter)
         if self._goal is not None and self._cutter.feed.size is None:
-            # what went through a pipe is gone: only the counting goes on
+            # what went through a pipe is gone: only the counting continues
             self._cutter.place, self._n_records = Place(self._goal.offset, self._goal.line), self._goal.record
         return True
 

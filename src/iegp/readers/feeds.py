@@ -69,7 +69,7 @@ class PlainFile(Feed):
 
 
 class GzipFile(Feed):
-    """A compressed file. Offsets count decompressed bytes, so going on somewhere means reading all before it again."""
+    """A compressed file. Offsets count decompressed bytes, so resuming somewhere means reading all before it again."""
 
     def __init__(self, path: Path, offset: int) -> None:
         self._file = path.open("rb")
@@ -175,7 +175,7 @@ class Pipe(Feed):
 
 
 def _check_boundary(path: Path, offset: int) -> None:
-    """A record to go on with starts after a line end, or the file is not the one that was being read."""
+    """A record to resume at starts after a line end, or the file is not the one that was being read."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < offset:
@@ -184,7 +184,7 @@ def _check_boundary(path: Path, offset: int) -> None:
         before = file.read(1)
     if 0 < offset < size and before != b"\n":
         raise InputError(
-            f"{str(path)!r} has no line end before byte {offset}, where reading is to go on: it was changed since."
+            f"{str(path)!r} has no line end before byte {offset}, where reading is to resume: it was changed since."
             " Restore the file, or start anew without the old position."
         )
 

@@ -18,7 +18,7 @@ class FileSequence(Source):
     """Records of files of one format with the same columns.
 
     Offsets, lines and numbers of records count on from file to file. Where each file begins is part of the schema, so
-    that reading goes on in the middle of one without looking at those before.
+    that reading resumes in the middle of one without looking at those before.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import stat
@@ -90,6 +91,19 @@ def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
     return (path,)
 
 
+def would_be_read(source: str, file: str) -> bool:
+    """Whether a file is one of a source, or would be if it were there: in its folder, or matched by its pattern."""
+    if source == "-":
+        return False
+    folder, name = os.path.split(os.path.realpath(file))
+    if os.path.isdir(source):
+        return folder == os.path.realpath(source) and _has_known_suffix(name) and not name.startswith(".")
+    if any(sign in source for sign in "*?[") and not os.path.exists(source):
+        parts, wanted = (os.path.abspath(path).split(os.sep) for path in (file, source))
+        return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    return os.path.realpath(source) == os.path.realpath(file)
+
+
 def _has_known_suffix(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(tuple(_SUFFIXES))
 
@@ -114,7 +128,7 @@ def open_source(
         a pattern or several files, which are read in order as one.
     format : ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``; by default the suffix says it.
     follow : at the end of the file wait for more, for ever.
-    position, schema : where to go on, and what was decided about the columns; from ``Records`` and
+    position, schema : where to resume, and what was decided about the columns; from ``Records`` and
         :meth:`Source.schema`. A pipe cannot go back: there the position only continues the counting.
     keep_text : columns to read as text whatever they look like (ids, times, classes).
     drop : columns to leave out.

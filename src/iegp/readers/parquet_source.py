@@ -81,7 +81,11 @@ def _is_time(kind: pa.DataType) -> bool:
 def _numbers(column: pa.Array) -> tuple[NDArray[Any], dict[int, Fault]]:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    if pa.types.is_float16(column.type):
+        # Which PyArrow 15 does not cast.
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    else:
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     refused = ~np.isfinite(values) & column.is_valid().to_numpy(zero_copy_only=False)
     return values, {int(i): Fault(None, str(values[i]), _NOT_FINITE) for i in np.flatnonzero(refused)}
 
@@ -199,7 +203,7 @@ class ParquetSource(Source):
         except _DAMAGED as error:
             raise InputError(
                 f"{str(self._path)!r} is damaged after row {self._at.record} ({excerpt(str(error))})."
-                " Everything before it was read. Restore the file and go on from there."
+                " Everything before it was read. Restore the file and resume."
             ) from error
         return self._records(batch, values)
 

@@ -155,7 +155,7 @@ class TextSource(Source):
         offset, line = self._cutter.place
         return InputError(
             f"{self._label}: {error}. Everything before byte {offset} (line {line}) was read."
-            " Restore the file and go on from there."
+            " Restore the file and resume."
         )
 
     def _nothing(self) -> Records:

@@ -12,12 +12,14 @@ import numpy as np
 
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.report import svg
-from iegp.report.about import About
+from iegp.report.about import About, Timing
 from iegp.report.blocks import Cell, Chart, Head, Key, Panel, Panels, Section, Table
 from iegp.report.chart import chart
-from iegp.report.page import Top, document
-from iegp.report.scales import Axis, fitted, linear, percentages
+from iegp.report.clock import Clock, date_and_time
+from iegp.report.page import Top, document, written
+from iegp.report.scales import Axis, fitted, linear, percentages, with_times
 from iegp.report.text import number, percent
+from iegp.report.verdict import of_hundred
 from iegp.storage.model_file import replace_atomically
 from iegp.typing import Float
 
@@ -36,29 +38,32 @@ class SeriesForecast(NamedTuple):
     run: ForecastRun
     season: int
     """Of the naive forecast to compare with; 1 for none."""
+    time: Float | None = None
+    """(n + horizon,): seconds since 1970 of the rows and of those that are forecast, where they are known."""
 
     @property
     def naive(self) -> dict[str, Float]:
         """Errors (horizon,) of naive forecasts."""
         found = {"last value": self.run.naive_mae()}
-        return found | ({"seasonal naive": self.run.naive_mae(self.season)} if self.season > 1 else {})
+        return found | ({"value a season ago": self.run.naive_mae(self.season)} if self.season > 1 else {})
 
     @property
     def verdict(self) -> str:
         """One sentence on errors and intervals of all origins."""
-        run, level = self.run, f"{100 * self.run.level:g} %"
+        run, level = self.run, f"{100 * self.run.level:g}"
         if not np.any(run.is_scored):
             return "The series is too short for a score: it needs more than three horizons of rows."
         error, covered = float(np.mean(run.mae)), run.coverage
-        share, least = percent(float(np.mean(covered))), int(np.argmin(covered))
+        least = int(np.argmin(covered))
         name, best = min(((name, float(np.mean(mae))) for name, mae in self.naive.items()), key=lambda pair: pair[1])
         beside = ""
         if np.isfinite(best) and best > 0.0:
-            side = "below" if error < best else "above"
-            beside = f", {percent(abs(1.0 - error / best), 0)} {side} {name} ({number(best)})"
+            side = "better" if error < best else "worse"
+            beside = f", {percent(abs(1.0 - error / best), 0)} {side} than repeating the {name} ({number(best)})"
+        inside = f"{of_hundred(float(np.mean(covered)))} of 100 values fell in the predicted range"
         return (
-            f"Mean absolute error {number(error)}{beside}; the {level} intervals held {share} of the labels, "
-            f"at least {percent(float(covered[least]))} at every horizon (row {least + 1})."
+            f"Forecasts were off by {number(error)} on average{beside}; {inside}, where {level} were promised "
+            f"({percent(float(covered[least]))} for row {least + 1} ahead, the lowest)."
         )
 
 
@@ -73,19 +78,28 @@ def render_forecast_report(source: str, target: str, found: Sequence[SeriesForec
     """Render the page as the text of an HTML file."""
     about = About(f"Forecast of {target}", source, target, "forecast", "", 0, versions={"iegp": version("iegp")})
     facts = [("Source", source), ("Target", target), ("Series", f"{len(found):,}")]
-    sections = [_series(place, series, target) for place, series in enumerate(found)]
-    return document(about, Top(found[0].verdict if len(found) == 1 else "", facts, []), sections)
+    facts += [("Forecast", f"{len(found[0].mean):,} rows ahead"), ("Written", written(Timing.now()))]
+    is_one = len(found) == 1
+    sections = [_series(_heading(place, series, target, is_one), series, target) for place, series in enumerate(found)]
+    return document(about, Top(found[0].verdict if is_one else "", facts, []), sections)
 
 
-def _series(place: int, series: SeriesForecast, target: str) -> Section:
+def _heading(place: int, series: SeriesForecast, target: str, is_one: bool) -> Section:
+    """An empty section; the verdict on a single series is at the top of the page."""
     name = series.name or target
-    made = Section(f"series-{place}", name, series.verdict, link=name)
-    fan = Panel("Newest forecast", "Rows before the origin, and what is expected after it.", [_fan(series, target)])
+    how = "Every forecast was made from the rows before it." if is_one else series.verdict
+    return Section(f"series-{place}", name, how, link=name)
+
+
+def _series(made: Section, series: SeriesForecast, target: str) -> Section:
+    fan = Panel("Newest forecast", "The last known values, and what is expected after them.", [_fan(series, target)])
     if not np.any(series.run.is_scored):
         return made.holding(fan)
-    errors = Panel("Error by horizon", "Mean absolute error over all origins; lower is better.", [_errors(series)])
+    errors = Panel(
+        "Error by horizon", "Mean absolute error of all earlier forecasts; lower is better.", [_errors(series)]
+    )
     inside = Panel(
-        "Coverage by horizon", "Share of labels inside their interval, over all origins.", [_coverage(series)]
+        "Coverage by horizon", "Share of values inside their interval, in all earlier forecasts.", [_coverage(series)]
     )
     return made.holding(fan, Panels([errors, inside]), _table(series))
 
@@ -98,7 +112,9 @@ def _fan(series: SeriesForecast, target: str) -> Chart:
     mean, lower, upper = (np.concatenate([known[-1:], ends]) for ends in (series.mean, series.lower, series.upper))
     every = np.concatenate([known, lower, upper])
     margin = 0.04 * float(np.ptp(every))
-    x = fitted(before[0], after[-1], "rows after the origin")
+    x = fitted(before[0], after[-1], "rows after the last known one")
+    if series.time is not None:
+        x = with_times(x, Clock(np.concatenate([before, after[1:]]), series.time[-len(known) - horizon :]))
     y = fitted(float(every.min()) - margin, float(every.max()) + margin, target)
     marks = [
         svg.area(x, y, after, lower, upper, "band"),
@@ -136,10 +152,16 @@ def _coverage(series: SeriesForecast) -> Chart:
 
 def _table(series: SeriesForecast) -> Table:
     naive = series.naive
-    heads = [Head(text) for text in ("rows ahead", "forecast", "lower", "upper", "error", *naive, "inside")]
-    columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
-    lines = [
-        [str(k + 1), *(number(float(values[k])) for values in columns), percent(float(series.run.coverage[k]))]
-        for k in range(len(series.mean))
+    heads = [Head("rows ahead", is_minor=series.time is not None)]
+    heads += [] if series.time is None else [Head("time", is_number=False)]
+    heads += [Head(text) for text in ("forecast", "lower", "upper")]
+    heads += [
+        Head(text, is_minor=True) for text in ("mean absolute error", *(f"of the {name}" for name in naive), "inside")
     ]
+    columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
+    lines = []
+    for k in range(len(series.mean)):
+        time = [] if series.time is None else [date_and_time(float(series.time[k - len(series.mean)]))]
+        numbers = [number(float(values[k])) for values in columns]
+        lines.append([str(k + 1), *time, *numbers, percent(float(series.run.coverage[k]))])
     return Table(heads, [[Cell(text) for text in line] for line in lines], _SHOWN)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from iegp.report.about import About
+from iegp.report.about import About, Timing
 from iegp.report.blocks import Heading, Panel, Panels, Section, Settings, Text
 from iegp.report.cards import Card, cards
 from iegp.report.clock import clock_of, date_and_time
@@ -37,7 +37,7 @@ LIVE_POLICY = f"{POLICY}; connect-src 'self'"
 
 
 class Snapshot(NamedTuple):
-    """What a page shows of a run: plain data that stay as they are while the run goes on."""
+    """What a page shows of a run: plain data, which do not change while the run continues."""
 
     results: Results
     about: About
@@ -59,7 +59,7 @@ def render_report(digest: Digest, about: About) -> str:
 
 
 def render(shown: Snapshot, live: bool = False) -> str:
-    """Render a page; with ``live`` it replaces itself while the run goes on."""
+    """Render a page; with ``live`` it replaces itself while the run continues."""
     results, about, by_key = shown
     tiles = cards(results, target_and_unit(about)[1], None if by_key is None else by_key.n_keys)
     top = Top(verdict(results, about), _facts(results, about), tiles)
@@ -127,8 +127,13 @@ def _facts(results: Results, about: About) -> list[tuple[str, str]]:
         speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
         facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
     if timing is not None:
-        facts.append(("Written", f"{date_and_time(timing.written)} UTC"))
-    return facts
+        facts.append(("Written", written(timing)))
+    return [(name, text) for name, text in facts if text]
+
+
+def written(timing: Timing) -> str:
+    """When a page was written, in words."""
+    return f"{date_and_time(timing.written)} UTC"
 
 
 def _configuration(about: About) -> Section:

@@ -50,9 +50,11 @@ MISTAKES = Section(
 
 def predictions_of_classes(results: Results, target: str, changes: Sequence[Change] = ()) -> Section:
     if results.n_rows < 2:
-        return PREDICTIONS.holding(nothing("No rows have come yet." if not results.n_rows else "One row has come."))
+        return PREDICTIONS.holding(
+            nothing("No rows have arrived yet." if not results.n_rows else "One row has arrived.")
+        )
     if not results.n_labelled:
-        return PREDICTIONS.holding(nothing("No labels have come yet."), _mix(results))
+        return PREDICTIONS.holding(nothing("No labels have arrived yet."), _mix(results))
     certainty = _certainty(results, target, changes)
     return PREDICTIONS.holding(certainty, Text(shown_rows(results), "note"), _mix(results))
 
@@ -109,7 +111,7 @@ def _windows(row: Int, shares_: Float) -> tuple[Float, Float]:
 def mistakes(results: Results) -> Section:
     total = int(results.confusion.sum())
     if total == 0:
-        return MISTAKES.holding(nothing("No labels have come yet."))
+        return MISTAKES.holding(nothing("No labels have arrived yet."))
     if np.count_nonzero(results.confusion.sum(axis=1)) == 1 and results.n_classes == 1:
         return MISTAKES.holding(nothing("All labels so far are of one class: none can be confused with another."))
     if results.n_classes > MOST_CROSSED:

@@ -83,7 +83,7 @@ def _faint(mean: Float) -> str:
 def _note(results: Results) -> Text:
     parts = [shown_rows(results)]
     if results.n_labelled == 0:
-        parts.append("No labels have come yet, so there are no dots.")
+        parts.append("No labels have arrived yet, so there are no dots.")
     return Text(" ".join(parts), "note")
 
 
@@ -96,7 +96,7 @@ def shown_rows(results: Results) -> str:
 
 
 def _too_few(n: int) -> str:
-    return "No rows have come yet." if n == 0 else "One row has come; a figure needs at least two."
+    return "No rows have arrived yet." if n == 0 else "One row has arrived; a figure needs at least two."
 
 
 def residuals(results: Results, target: str) -> Section:

@@ -31,7 +31,7 @@ CHANGES = Section(
 def surprises(results: Results) -> Section:
     found = results.surprises
     if not found:
-        return SURPRISES.holding(nothing("Too few labels have come yet."))
+        return SURPRISES.holding(nothing("Too few labels have arrived yet."))
     columns = _identity(found)
     columns += _number_columns(found) if results.is_number else _class_columns(results, found)
     heads, cells = [head for head, _ in columns], [own for _, own in columns]

@@ -64,7 +64,7 @@ def naive_names(results: Results) -> tuple[str, str]:
 
 def _why_not(results: Results) -> str:
     if results.n_labelled == 0:
-        return "No labels have come yet, so nothing can be scored."
+        return "No labels have arrived yet, so nothing can be scored."
     return f"Only {rows_(results.n_labelled)} with a label: scores begin when there is something to compare with."
 
 

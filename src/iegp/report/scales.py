@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from iegp.report.clock import clock_of, date_and_time, time_ticks
+from iegp.report.clock import Clock, clock_of, date_and_time, time_ticks
 from iegp.report.text import minus, power_of_ten
 from iegp.stream.digest import Results
 from iegp.typing import Float
@@ -78,7 +78,11 @@ def row_axis(last: float, first: float = 0.0) -> Axis:
 
 def run_axis(results: Results, first: float = 0.0) -> Axis:
     """Make an axis of the rows from ``first`` to the last; its ticks are times, where rows have times."""
-    rows, clock = row_axis(last_row(results), first), clock_of(results)
+    return with_times(row_axis(last_row(results), first), clock_of(results))
+
+
+def with_times(rows: Axis, clock: Clock | None) -> Axis:
+    """Put times at the ticks of an axis of rows, where rows have times."""
     if clock is None:
         return rows
     low, high = clock.time_at(rows.low), clock.time_at(rows.high)

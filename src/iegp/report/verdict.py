@@ -32,7 +32,7 @@ def target_and_unit(about: About) -> tuple[str, str]:
 def verdict(results: Results, about: About) -> str:
     """Say how good the answers were that the run gave."""
     if results.n_labelled == 0:
-        return "No labels have come yet, so nothing can be said about the predictions."
+        return "No labels have arrived yet, so nothing can be said about the predictions."
     if results.n_scored < FEWEST_ROWS:
         return f"Only {rows(results.n_scored)} could be scored so far: too few for a verdict."
     parts = _of_numbers(results, about) if results.is_number else _of_classes(results, about)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from iegp.typing import Arrays
 
 Conversion = Callable[[dict[str, Any], Arrays], tuple[dict[str, Any], Arrays]]
@@ -36,5 +38,16 @@ def _plans_say_how_text_is_read(header: dict[str, Any], arrays: Arrays) -> tuple
     return header | {"plan": reading | header["plan"]}, arrays
 
 
-CONVERSIONS: dict[int, Conversion] = {4: _plans_say_how_text_is_read}
+def _states_know_glitches_from_changes(header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """States before format 6 did not count how often labels far out were glitches or changes."""
+    states = [name.removesuffix("noise_scale") for name in arrays if name.endswith("noise_scale")]
+    far = {
+        f"{state}far": np.zeros((*arrays[f"{state}rows"].shape[:-1], 1 + arrays[f"{state}noise_scale"].shape[-1]))
+        for state in states
+        if f"{state}rows" in arrays
+    }
+    return header, arrays | far
+
+
+CONVERSIONS: dict[int, Conversion] = {4: _plans_say_how_text_is_read, 5: _states_know_glitches_from_changes}
 """By the format that they start from; where there is none, nothing that is read has changed."""

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from iegp.core import changes
 from iegp.core.compute.tolerances import (
+    CALIBRATED_ROWS,
     CHANGE_THRESHOLD,
     FARTHEST_LINEAR,
     FARTHEST_SCORE,
     FARTHEST_WATCHED,
+    LARGEST_BALANCE,
     LARGEST_DEBT,
     LARGEST_FREQUENCY,
+    LARGEST_ROOT,
     LARGEST_SQUARE,
     LONGEST_GAP,
     MAX_LAG,
@@ -170,7 +173,7 @@ def _steps_of(arrays: Arrays) -> float:
     return float(steps) if steps > 0.0 else 0.0
 
 
-ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 1.0), whole=True)
+ROWS = Field((2,), 0.0, (schema.LARGEST_COUNT, 2.0), whole=True)
 
 
 def _scaling(settings: Settings, own: Sizes) -> dict[str, Field]:
@@ -291,7 +294,14 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
         "log_weights": Field((*front, own.n_experts), -np.inf, 1e-6, rules=(schema.LOG_WEIGHTS,)),
         "rows": ROWS._replace(shape=(*front, 2)),
         "recent": Field((*front, own.lags.n_recent, own.lags.table.shape[1]), -FARTHEST_LINEAR, FARTHEST_LINEAR),
+        "far": _far(own.n_latents, front),
     }
+
+
+def _far(n_outputs: int, front: tuple[int, ...]) -> Field:
+    """The balance of changes and glitches, and the error of the last row."""
+    largest = np.concatenate([[LARGEST_BALANCE], np.full(n_outputs, LARGEST_ROOT)])
+    return Field((*front, 1 + n_outputs), -largest, largest)
 
 
 def _noise_shape(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
@@ -399,7 +409,7 @@ def conformal_schema(settings: Settings, n_outputs: int, n_waiting: int, n_keys:
 def changes_schema(n_outputs: int, n_waiting: int, n_rows: float) -> dict[str, Field]:
     """What is remembered to notice changes (:class:`iegp.core.changes.Changes`)."""
     far = FARTHEST_WATCHED
-    low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, 0.0, 0.0)
+    low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, -CALIBRATED_ROWS, 0.0)
     high = (far, 4.0 * far**2, 4.0 * far**2, far, LARGEST_FLOAT, LARGEST_FLOAT, schema.LARGEST_COUNT, ROWS_AFTER_CHANGE)
     rows = Rule("have rows in order", lambda log: bool(np.all(np.diff(log[:, 0]) >= 0.0)))
     kinds = len(changes.KINDS) - 1.0

@@ -27,7 +27,7 @@ from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import Field, check_arrays, count, flag, part_of, with_floats
+from iegp.storage.schema import Field, check_arrays, count, flag, part_of
 from iegp.typing import Arrays
 
 # The rest of an ensemble follows from the settings.
@@ -87,7 +87,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
     """The model that :func:`take` took, to the bit; a :class:`ModelFileError` where the parts do not fit together."""
     _require_likelihood(config)
     try:
-        settings = Settings.from_config(with_floats(config["settings"], ("stacking_rate", "shutdown")))
+        settings = Settings.from_config(config["settings"])
         if "likelihood" not in config["settings"]:
             arrays = _with_later_arrays(arrays)
         arrays = {"state.recent": NO_LAGS.table} | _with_basis(settings, _one_after_another(arrays))
@@ -192,11 +192,14 @@ def _waiting(model: Online, sizes: Sizes, arrays: Arrays) -> Waiting:
 
 def _clock(model: Online, arrays: Arrays) -> Clock:
     """When rows came."""
-    n_held = len(model.kept_x) + (0 if model.waiting is None else len(model.waiting.x))
+    n_kept = len(model.kept_x)
+    n_held = n_kept + (0 if model.waiting is None else len(model.waiting.x))
     check_arrays(ensemble_schema.clock_schema(n_held), arrays)
     first, last, unit = arrays["clock.times"].tolist()
     clock = Clock(first, last, unit, arrays["clock.held"])
-    if math.isnan(first) != math.isnan(last) or first > last or np.any(clock.held[:1] < first):
+    # Rows that are kept were learned, up to the last; those that wait came after it.
+    in_order = np.all(clock.held[:n_kept] >= first) and np.all(clock.held[:n_kept] <= last)
+    if math.isnan(first) != math.isnan(last) or first > last or not in_order or np.any(clock.held[n_kept:] < last):
         raise ValueError("the times of rows are not in order")
     return clock
 
@@ -276,7 +279,7 @@ def _check_header(model: Online) -> None:
     for kernel in model.experts.kernels:
         for term in kernel.terms:
             if isinstance(term, Stationary):
-                term.scales(len(term.places(model.inputs)))  # complains if there are not as many as columns
+                term.scales(len(term.places(model.inputs)))  # raises an error if there are not as many as columns
             if len(kernel.terms) > 1 and term.prior_var is None:
                 raise ValueError(f"the term {term} of a sum has no prior variance")
     if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):

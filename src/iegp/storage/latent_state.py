@@ -100,9 +100,9 @@ def _check_header(settings: LatentSettings) -> None:
     flag("chain", settings.chain)
     flag("weigh_warmup", settings.weigh_warmup)
     count("the seed", settings.seed, high=math.inf)
-    settings.transitions()  # complains if they are none
+    settings.transitions()  # raises an error if they are none
     for kernel in settings.kernels:
-        kernel.scales(settings.n_components)  # complains if there are not as many
+        kernel.scales(settings.n_components)  # raises an error if there are not as many
 
 
 def _memory(settings: LatentSettings, arrays: Arrays) -> Memory:

@@ -1,4 +1,4 @@
-"""Locks that end with the process that holds them: the kernel releases them, however it dies.
+"""Locks that end with the process that holds them: the operating system releases them, however the process ends.
 
 A lock belongs to an open file (``flock``), so that it works between processes and between two openings in one process.
 Where there are none (Windows, some network drives), runs are not kept apart and temporary files are not removed.
@@ -48,7 +48,7 @@ def only_run(model: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed before it is released: whoever waits for it in between finds out and makes another.
+        # Removed before it is released: a process that waits for it in between notices that and makes another.
         with contextlib.suppress(OSError):
             path.unlink()
         os.close(descriptor)

@@ -68,7 +68,7 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 5
+FORMAT = 6
 _KEY = "iegp"
 # From this format on the checksum is of the header too.
 _WHOLE_FILE = 4
@@ -82,7 +82,18 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) 
 
 def signed(header: dict[str, Any], arrays: Arrays) -> str:
     """The header as JSON, with the checksum of all of it and of the arrays; another one in it is replaced."""
-    return json.dumps(header | {"sha256": _digest(arrays, header)}, allow_nan=True, sort_keys=True)
+    return _json(header | {"sha256": _digest(arrays, header)})
+
+
+def _json(header: dict[str, Any]) -> str:
+    return json.dumps(header, allow_nan=True, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Parameters may be numbers of NumPy, as a grid search gives them."""
+    if isinstance(value, np.number | np.bool_):
+        return value.item()
+    raise TypeError(f"{value!r:.100} cannot be written to a model file")
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -111,7 +122,7 @@ def _digest(arrays: Arrays, header: dict[str, Any] | None) -> str:
     digest = hashlib.sha256()
     if header is not None:
         entries = {name: value for name, value in header.items() if name != "sha256"}
-        digest.update(json.dumps(entries, allow_nan=True, sort_keys=True).encode())
+        digest.update(_json(entries).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(raw(arrays[name]))

@@ -1,4 +1,4 @@
-"""The main job: a stream of records in, an answer to each, a model that can stop anywhere and go on.
+"""The main job: a stream of records in, an answer to each, a model that can stop anywhere and resume.
 
 A row changes its container four times on its way from a file to a belief: bytes cut into records
 (:class:`~iegp.readers.record_cutter.Span`), columns (:class:`~iegp.readers.Records`), rows of numbers

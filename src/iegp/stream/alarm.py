@@ -41,8 +41,8 @@ class Alarm:
         self._told_at = -float("inf")
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def tell(self, changes: Sequence[Change]) -> None:
-        """Tell of changes; the command waits until it may be started again."""
+    def report(self, changes: Sequence[Change]) -> None:
+        """Report changes; the command waits until it may be started again."""
         lines = [alarm_line(change) for change in changes]
         if self.path is not None and lines:
             with naming(self.path), open(self.path, "ab") as file:
@@ -54,13 +54,13 @@ class Alarm:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Start the command if there is something to tell and enough time has passed."""
+        """Start the command if there is something to report and enough time has passed."""
         self._started = [process for process in self._started if process.poll() is None]
         if self._untold and time.monotonic() - self._told_at >= self.seconds:
             self._start()
 
     def close(self) -> None:
-        """Tell what is left."""
+        """Report what is left."""
         if self._untold:
             self._start()
 

@@ -1,4 +1,4 @@
-"""A run as one file: the model, where the input goes on, where the output ends. Replaced atomically, as a whole.
+"""A run as one file: the model, where the input continues, where the output ends. Replaced atomically, as a whole.
 
 It is a model file like any other (safetensors with a JSON header and a checksum), so loading executes nothing and reads
 no more than the file holds.
@@ -20,7 +20,8 @@ from iegp.errors import IegpError, ModelFileError
 from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
 from iegp.storage.schema import count, flag
-from iegp.stream.job import KIND, Job
+from iegp.stream.job import Job
+from iegp.stream.job_storage import KIND
 from iegp.stream.learner import ByKey
 from iegp.typing import Arrays
 
@@ -106,7 +107,7 @@ def _describe_other(header: dict[str, Any]) -> str:
     else:
         kind, remedy = (
             "the model of an estimator (or of `iegp fit-history`)",
-            "use iegp.load in Python to predict and go on",
+            "use iegp.load in Python to predict and continue",
         )
     return f"is {kind}, not of a run of `iegp stream`, so it knows no columns of files; {remedy}"
 

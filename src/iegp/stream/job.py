@@ -8,32 +8,30 @@ by key each row has a key; a late label belongs to the key of its row, even if i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.core.changes import KINDS, Change
+from iegp.core.changes import Change
 from iegp.core.compute.tolerances import MOST_CHANGES
-from iegp.core.likelihoods import named
 from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import NUMBER, Column, Encoder, Problem
 from iegp.preprocessing.time_features import TREND
 from iegp.readers import Batch, is_missing, object_array
-from iegp.storage import ensemble_state as snapshot
-from iegp.storage.schema import count, flag, part_of, prefixed
+from iegp.storage.schema import flag
+from iegp.stream import job_storage
 from iegp.stream.answers import NUMBERS, Answers
+from iegp.stream.counters import Counters
 from iegp.stream.digest import Digest
 from iegp.stream.learner import Answered, AnyLearner, ByKey, Learner
-from iegp.stream.pending import Clock, Pending, Waiting
+from iegp.stream.pending import Pending, Waiting
 from iegp.stream.plan import Plan, many_classes
 from iegp.typing import Arrays, Bool, Float, Int
 
-KIND = "stream"
 # Rows that are absorbed at once; what a run answers depends on it in the last digits, so it is fixed.
 BLOCK = 1024
 # Of models by key: a key has few rows among so many, and each time its state has to be fetched from memory.
@@ -45,23 +43,6 @@ _LATE_WITH_DELAY = (
     "a label that comes after its row, in a stream whose --delay says when labels come: leave --delay out"
 )
 LEARN, ASK, LATE, DUPLICATE, UNKNOWN = "learn", "ask", "late", "duplicate", "unknown"
-
-
-@dataclass
-class Counters:
-    """Counts of rows and records by what was done with them."""
-
-    rows: int = 0
-    """Rows answered."""
-    learned: int = 0
-    late: int = 0
-    duplicates: int = 0
-    unknown_ids: int = 0
-    bad: int = 0
-    changes: int = 0
-    """Changes of the stream that were noticed."""
-    unnamed: int = 0
-    """Rows without a label and without a name by which it could come later."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +94,7 @@ class Job:
         self.n_threads = 1
 
     def start_from(self, model: Online) -> None:
-        """Go on with a model of numbers that has learned rows of the columns of the plan, in their order."""
+        """Continue with a model of numbers that has learned rows of the columns of the plan, in their order."""
         self.encoder.n_open = 0
         self.encoder.begin([Column(NUMBER, name) for name in self.plan.features or ()])
         self.learner = Learner(self.plan, replace(model, fills_gaps=True), (), self.n_threads)
@@ -352,7 +333,7 @@ class Job:
             self.counters.late += n
             for name, label, place in zip(ids, labels, waiting, strict=True):
                 assert place is not None
-                yield self._teach(name, label, place)
+                yield self._learn_late(name, label, place)
             return
         rows = np.arange(self.counters.rows, self.counters.rows + n)
         self.counters.rows += n
@@ -409,7 +390,7 @@ class Job:
                 place.proba, place.classes = tuple(answers.predictions.proba[index].tolist()), answers.classes
                 place.naive = naive[index]
 
-    def _teach(self, name: str, label: Any, waiting: Waiting) -> Answers:
+    def _learn_late(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """Learn a late label with the features its row was predicted with; the answer is the one given, now scored."""
         learner, x = self._learner(), self.encoder.widened(waiting.x)
         predictions = learner.learn_asked(waiting, x, label)
@@ -433,121 +414,13 @@ class Job:
 
     def to_parts(self) -> tuple[dict[str, Any], Arrays]:
         """Header of a model file, and its arrays."""
-        learner = self.learner
-        online, arrays = (None, {}) if learner is None else snapshot.take(learner.model)
-        by_key, states = (None, {}) if learner is None else learner.to_parts()
-        experts = None if learner is None else learner.model.experts
-        pending, waiting = self.pending.to_parts(len(self.encoder.columns), experts)
-        header = {
-            "estimator": KIND,
-            "iegp": version("iegp"),
-            "online": online,
-            "settings": self.settings.to_config(),
-            "plan": self.plan.to_config(),
-            "given_columns": self.given_columns,
-            "classes": [] if learner is None else list(learner.classes),
-            "encoder": self.encoder.to_config(),
-            "pending": pending,
-            "clocks": [] if learner is None else [[key, *clock.to_config()] for key, clock in learner.clocks.items()],
-            "counters": asdict(self.counters),
-            "changes": [[*change[:1], _known(change.time), *change[2:]] for change in self.changes],
-            "digest": self.digest.config(),
-        }
-        parts: dict[str, Arrays] = {
-            "by_key": states,
-            "digest": self.digest.arrays(),
-            "pending": waiting,
-            "encoder": {"sums": self.encoder.sums, "counts": self.encoder.counts},
-        }
-        for name, part in parts.items():
-            arrays |= prefixed(name, part)
-        return header if by_key is None else header | {"by_key": by_key}, arrays
+        return job_storage.to_parts(self)
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: Arrays, n_threads: int = 1, by_key: ByKey | None = None) -> Job:
         """The inverse of :meth:`to_parts`, to the bit; an error where parts are damaged or do not fit together."""
-        plan = Plan.from_config(header["plan"])
-        job = cls(
-            plan, Settings.from_config(header["settings"]), flag("given_columns", header["given_columns"]), by_key
-        )
+        settings = Settings.from_config(header["settings"])
+        job = cls(Plan.from_config(header["plan"]), settings, flag("given_columns", header["given_columns"]), by_key)
         job.n_threads = n_threads
-        job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
-        model = None if header["online"] is None else snapshot.restore(header["online"], arrays)
-        job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
-        job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
-        job.changes = [_change(entry, job.counters.rows) for entry in header.get("changes", [])]
-        job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
-        job.digest.check_naive(arrays["pending.naive"])
-        if model is not None:
-            job._restore_learner(model, header, arrays)
+        job_storage.restore(job, header, arrays)
         return job
-
-    def _restore_learner(self, model: Online, header: dict[str, Any], arrays: Arrays) -> None:
-        plan = self.plan
-        classes = tuple(str(label) for label in header["classes"])
-        self._check_rows(model)
-        self._check_labels(model, classes)
-        learner = Learner(plan, model, classes, self.n_threads)
-        self.learner = learner
-        if plan.key is not None and self.by_key is not None:
-            if any(waiting.key is None for waiting in self.pending.rows.values()):
-                raise ValueError("a row that waits has no key")
-            self.learner = self.by_key.restore(learner, header.get("by_key"), part_of(arrays, "by_key"))
-        self._restore_clocks(header["clocks"])
-
-    def _restore_clocks(self, config: list[Any]) -> None:
-        clocks = self._learner().clocks
-        for key, *counts in config:
-            if not isinstance(key, str | None) or (key is not None and self.plan.key is None):
-                raise ValueError(f"rows are counted for {key!r:.60}, which is no key")
-            clocks[key] = Clock.from_config(counts)
-        for waiting in self.pending.rows.values():
-            if waiting.place >= clocks.get(waiting.key, clocks[None]).rows:
-                raise ValueError("a row that waits has not come yet")
-
-    def _check_rows(self, model: Online) -> None:
-        """Rows and columns are counted in several places, which must agree: others would follow."""
-        n_rows, n_experts, waiting = self.counters.rows, model.experts.ensemble.n_experts, self.pending.rows.values()
-        if self.digest.last_row >= n_rows or any(row.row >= n_rows for row in waiting):
-            raise ValueError(f"rows are known beyond the {n_rows} that were answered")
-        if self.digest.n_experts not in (None, n_experts):
-            raise ValueError(f"{n_experts} experts in the model, {self.digest.n_experts} in the digest")
-        if model.n_columns != len(self.encoder.columns):
-            raise ValueError(f"{model.n_columns} columns in the model, {len(self.encoder.columns)} in the encoder")
-        if any(len(row.x) != model.n_columns for row in waiting):
-            raise ValueError("the rows that wait have other columns than the model")
-
-    def _check_labels(self, model: Online, classes: tuple[str, ...]) -> None:
-        plan = self.plan
-        if task_of(model.settings.likelihood) != plan.task:
-            raise ValueError(f"a model with the likelihood {model.settings.likelihood!r} is none of a {plan.task}")
-        if len(set(classes)) != len(classes):
-            raise ValueError("a class is there twice")
-        if plan.has_classes and len(classes) > model.n_outputs:
-            raise ValueError(f"{len(classes)} classes for {model.n_outputs} outputs")
-        if (self.digest.task, self.pending.at_most) != (plan.task, plan.max_pending) or plan.time != self.encoder.time:
-            raise ValueError("its parts belong to different runs")
-        if self.digest.delay != model.settings.delay:
-            raise ValueError(f"labels come {model.settings.delay} rows late, in the digest {self.digest.delay}")
-
-
-def _known(time: float) -> float | None:
-    return None if time != time else time
-
-
-def _change(entry: Any, n_rows: int) -> Change:
-    """A change out of a header, if it is one."""
-    row, time, kind, strength = entry
-    if kind not in KINDS or not isinstance(strength, float) or not isinstance(time, float | None):
-        raise ValueError(f"{entry!r:.100} is no change")
-    return Change(count("the row of a change", row, high=n_rows), np.nan if time is None else time, kind, strength)
-
-
-def task_of(likelihood: str) -> str:
-    """The task whose labels a likelihood is for."""
-    if likelihood == "gaussian":
-        return "regression"
-    own = named(likelihood)
-    if not own.has_classes:
-        return "count"
-    return "ordinal" if own.is_ordinal else "classification"

@@ -32,7 +32,7 @@ _HEAD = struct.Struct("<IQI")
 # A longer record was never written: batches are bounded.
 _LONGEST = 1 << 30
 _READ = 1 << 26
-# Between writing and flushing to disk; 0: flushed before it goes on.
+# Between writing and flushing to disk; 0: flushed before the run continues.
 SYNC_SECONDS = 1.0
 
 
@@ -136,7 +136,7 @@ class Journal:
         return b"".join(pieces)
 
     def clear(self) -> None:
-        """A checkpoint holds everything: start over. Numbers go on, so that an old record is known as such."""
+        """A checkpoint holds everything: start over. Numbers continue, so that an old record is known as such."""
         self._cut(0)
 
     def _cut(self, position: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iegp.core.likelihoods import named
 from iegp.errors import InputError
 from iegp.readers import Batch, NumberStyle, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
@@ -265,8 +266,8 @@ def _why_many(labels: NDArray[Any], limit: int) -> str:
     if flags is not None:
         return f"more than {limit} classes, and they look like numbers: {flags} reads them as such"
     return (
-        f"more than {limit} classes; if the column names rows (ids), or holds numbers with units or thousands "
-        "separators, it is no target as it is; if these are classes, say --classes-limit"
+        f"more than {limit} classes; a column of ids cannot be a target, and numbers with units must be cleaned "
+        "first; if these are classes, raise --classes-limit"
     )
 
 
@@ -343,3 +344,13 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:20])
     return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
+
+
+def task_of(likelihood: str) -> str:
+    """The task whose labels a likelihood is for."""
+    if likelihood == "gaussian":
+        return "regression"
+    own = named(likelihood)
+    if not own.has_classes:
+        return "count"
+    return "ordinal" if own.is_ordinal else "classification"

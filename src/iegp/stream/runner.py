@@ -27,7 +27,8 @@ from iegp.stream.alarm import Alarm
 from iegp.stream.answer_writer import AnswerFile, Output
 from iegp.stream.answers import Answers
 from iegp.stream.checkpoint import RunState, Storable
-from iegp.stream.job import Counters, OnBad
+from iegp.stream.counters import Counters
+from iegp.stream.job import OnBad
 from iegp.stream.journal import Journal
 
 
@@ -218,7 +219,7 @@ class Runner:
             batch, end, bad = block.part(0, n_usable), block.position_before(n_usable), []
         journal = self.files.journal if source.is_live else None
         if journal is not None:
-            # A followed file can be read again: if the run ends at a record of the batch, it goes on there.
+            # A followed file can be read again: if the run ends at a record of the batch, it resumes there.
             places = [] if source.size is None else [block.position_before(i) for i in range(len(batch))]
             journal.append(_to_journal(batch, bad, end) | {"places": places} | self._new_schema(source))
             self.run_state.sequence = journal.sequence
@@ -259,7 +260,7 @@ class Runner:
 
     def _answer(self, answers: Answers) -> None:
         if self.files.alarm is not None:
-            self.files.alarm.tell(answers.changes)
+            self.files.alarm.report(answers.changes)
         if self.files.answers is not None and not self._is_silent:
             with self.answering():
                 self.files.answers.write(answers)

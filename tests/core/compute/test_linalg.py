@@ -54,6 +54,14 @@ def test_gram_matrices_fill_the_promised_triangle(m, k, seed):
     assert_allclose(np.triu(out), np.triu(base - a.T @ a), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 5, 23, 24, 25, 49, 100])
+def test_the_lower_triangle_of_a_product_in_panels(n):
+    rng = np.random.default_rng(n)
+    a, b, out = rng.normal(size=(n, 7)), rng.normal(size=(n, 7)), np.full((n, n), np.nan)
+    linalg.lower_matmul_transposed(a, b, out)
+    assert_allclose(np.tril(out), np.tril(a @ b.T), rtol=1e-12, atol=1e-13)
+
+
 @fast
 @given(sizes, sizes, seeds)
 def test_triangular_solves_and_products_read_one_triangle(n, m, seed):

@@ -144,7 +144,7 @@ def test_pieces_run_once_and_in_the_order_of_rows(n_threads):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("bad_task", range(5))
-def test_a_failing_piece_is_raised_and_nobody_waits_for_ever(n_threads, bad_task):
+def test_a_failing_piece_is_raised_and_no_thread_waits_for_ever(n_threads, bad_task):
     def work(piece):
         if piece.task == bad_task:
             raise ValueError(f"expert {piece.task}")
@@ -159,7 +159,7 @@ def test_n_jobs_follows_the_convention():
         assert threads.n_threads_from(n_jobs) == wanted
 
 
-def test_a_thread_that_cannot_start_leaves_nobody_waiting(monkeypatch):
+def test_a_thread_that_cannot_start_leaves_no_other_waiting(monkeypatch):
     """The second list cannot be handed out; the first waits for rows of a task that nobody will begin."""
     real, calls = threads.ThreadPoolExecutor.submit, []
 

@@ -43,6 +43,28 @@ def test_a_sweep_of_a_kernel_shares_features_and_skips_the_inactive(drift):
         assert_array_equal(array, kept)
 
 
+@pytest.mark.parametrize("steps", [1.0, 2.5])
+def test_a_row_that_is_learned_after_its_prediction_is_a_sweep_of_it(steps):
+    """The prediction changes no belief; what it leaves for learning gives what predicting and learning at once does."""
+    ensemble = build(Kind(n_kernels=2, n_frequencies=7, n_outputs=2, drifts=(0.0, 1e-3, 0.2)))
+    active = Active(*(np.arange(6) != 4 for _ in range(2)))
+    x, y = stream(40, n_outputs=2)
+    in_turn, at_a_time = ens.start(ensemble), ens.start(ensemble)
+    for t in range(len(x)):
+        rows = sweep.Rows(x[t : t + 1], y[t : t + 1], np.array([steps]))
+        one, other = (sweep.workspace_for(ensemble, active, rows, 0) for _ in range(2))
+        before = in_turn.copy()
+        seen = sweep.predict_row(ensemble, in_turn, one)
+        for array, kept in zip(in_turn, before, strict=True):
+            assert_array_equal(array, kept)
+        sweep.sweep_rows(ensemble, at_a_time, None, other)
+        assert_close(one.means, other.means, 1e-11)
+        assert_close(one.variances, other.variances, 1e-11)
+        sweep.learn_row(ensemble, in_turn, one, seen)
+    assert_close(in_turn.matrix, at_a_time.matrix, 1e-11)
+    assert_close(in_turn.vector, at_a_time.vector, 1e-11)
+
+
 def test_a_sweep_of_rows_is_a_sweep_of_every_kernel():
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 1))

@@ -128,7 +128,7 @@ def test_weights_count_the_warm_up_rows():
     assert_allclose(np.exp(run(rows).log_weights), 0.5)
 
 
-def test_a_slow_walk_is_none():
+def test_a_slow_drift_is_none():
     rows = sheet()[0]
     walking, still = run(rows, drift_var=1e-13), run(rows)
     assert_allclose(walking.memory.positions, still.memory.positions, atol=1e-5)
@@ -136,7 +136,7 @@ def test_a_slow_walk_is_none():
     assert np.abs(other.memory.positions - still.memory.positions).max() > 1e-2
 
 
-def test_a_walk_follows_rows_that_change():
+def test_a_drifting_map_follows_rows_that_change():
     """From row 300 on the sheet is another one: its rows are more probable under coefficients that walk."""
     rows = np.concatenate([sheet(300)[0], sheet(300, seed=5)[0]])
     shape = {"kernels": (RBF(1.0),), "n_frequencies": 20, "warmup": 100}
@@ -145,7 +145,7 @@ def test_a_walk_follows_rows_that_change():
     assert latent.log_densities(walking, new).mean() > latent.log_densities(still, new).mean() + 1.0
 
 
-def test_a_walk_stays_positive_over_many_rows():
+def test_a_drifting_map_stays_positive_over_many_rows():
     model = run(sheet(4000)[0], drift_var=1e-6, n_frequencies=25)
     for inverse in model.experts.inverse:
         assert np.linalg.eigvalsh(inverse).min() > 0.0

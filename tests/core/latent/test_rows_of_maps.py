@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import latent as oracle
 
+from iegp.core.compute.symmetric import symmetric_times
 from iegp.core.latent.blocks import (
     Belief,
     RowBlock,
@@ -26,7 +27,6 @@ from iegp.core.latent.row import (
     locate,
     make_workspace,
     symmetric_products,
-    symmetric_times,
 )
 
 NOISE, PRIOR, LATENT = 0.02, 1.5, 4.0
@@ -217,7 +217,7 @@ def make_walking(**shape):
 
 
 @pytest.mark.parametrize(("size", "holes"), [(1, True), (1, False), (7, False), (40, False)])
-def test_blocks_of_a_walk_are_row_by_row(size, holes):
+def test_blocks_of_a_drifting_map_are_row_by_row(size, holes):
     belief, problem, twin, x, y, n = make_walking()
     problem = problem._replace(n_steps=300)
     positions = np.vstack([x[:n], np.full((40, 2), np.nan)])
@@ -248,7 +248,7 @@ def test_blocks_of_a_walk_are_row_by_row(size, holes):
         refresh_walking(belief)
 
 
-def test_a_walk_is_placed_as_it_is_learned():
+def test_a_drifting_map_is_placed_as_it_is_learned():
     belief, problem, _, x, y, n = make_walking()
     rows = np.ascontiguousarray(y[n : n + 1])
     block = RowBlock(rows, rows @ rows.T, np.array([[0, 1, 2]]))

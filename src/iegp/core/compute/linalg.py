@@ -49,6 +49,18 @@ if _compile.COMPILED:
         )  # fmt: skip
 
     @compiled
+    def lower_matmul_transposed(a: Float, b: Float, out: Float) -> None:
+        """Compute the lower triangle of ``out = a @ b.T``, in panels; what lies above it is undefined."""
+        n, k = a.shape
+        for begin in range(0, n, PANEL_UNKNOWNS):
+            rows = min(PANEL_UNKNOWNS, n - begin)
+            _dgemm(
+                char(_T), char(_N), integer(begin + rows), integer(rows), integer(k), double(1.0), b.ctypes.data,
+                integer(k), a.ctypes.data + 8 * begin * k, integer(k), double(0.0), out.ctypes.data + 8 * begin * n,
+                integer(n),
+            )  # fmt: skip
+
+    @compiled
     def add_transposed_matmul(a: Float, b: Float, out: Float) -> None:
         """``out += a.T @ b``."""
         k, m, n = a.shape[0], a.shape[1], b.shape[1]
@@ -89,10 +101,8 @@ if _compile.COMPILED:
         """``b = b @ inv(upper)`` in place."""
         m, n = b.shape
         if m < FEW_SIDES:
-            _dtrsm(
-                char(_L), char(_L), char(_N), char(_N), integer(n), integer(m), double(1.0), upper.ctypes.data,
-                integer(n), b.ctypes.data, integer(n),
-            )  # fmt: skip
+            for t in range(m):
+                forward_column(upper, b[t])
             return
         for start in range(0, m, PANEL_SIDES):
             sides = min(PANEL_SIDES, m - start)
@@ -202,6 +212,9 @@ else:
         np.matmul(a, b, out=out)
 
     def matmul_transposed(a: Float, b: Float, out: Float) -> None:
+        np.matmul(a, b.T, out=out)
+
+    def lower_matmul_transposed(a: Float, b: Float, out: Float) -> None:
         np.matmul(a, b.T, out=out)
 
     def add_transposed_matmul(a: Float, b: Float, out: Float) -> None:

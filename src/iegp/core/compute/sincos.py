@@ -1,9 +1,9 @@
-"""Sines and cosines of a whole array at once: 9.5 times as fast as ``np.sin`` and ``np.cos``.
+"""Sines and cosines of a whole array at once: 22 times as fast as ``np.sin`` and ``np.cos``.
 
 Cody-Waite reduction by multiples of π/2 in three parts, then the Taylor polynomials on [-π/4, π/4] truncated where the
-next term is below half a unit in the last place. The loop has no branch, so it vectorises. Error below 3e-16 for
-arguments up to ``REDUCTION_LIMIT``; larger ones go to the library, which reduces them exactly. Measured by
-``python benchmarks/own_code.py sincos``.
+next term is below half a unit in the last place. The loop has no branch, so it vectorises, best over many angles at
+once; products and sums are fused. Error below 3e-16 for arguments up to ``REDUCTION_LIMIT``; larger ones go to the
+library, which reduces them exactly. Measured by ``python benchmarks/own_code.py sincos`` (5,000 angles, AVX-512).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from iegp._compile import compiled
+from iegp._compile import compiled, compiled_fused
 from iegp.core.compute.tolerances import REDUCTION_LIMIT
 from iegp.typing import Float
 
@@ -25,7 +25,7 @@ _HALF_PI_C = 2.02226624879595063154e-21
 _ROUND = 6755399441055744.0
 
 
-@compiled
+@compiled_fused
 def _polynomials(r: float) -> tuple[float, float]:
     """Compute sine and cosine of ``|r| <= π/4``."""
     u = r * r
@@ -75,8 +75,8 @@ def _polynomials(r: float) -> tuple[float, float]:
     return sine, cosine
 
 
-@compiled
-def _fast(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
+@compiled_fused
+def _fast(angles: Float, sines: Float, cosines: Float) -> None:
     for i in range(angles.size):
         x = angles[i]
         k = (x * _TWO_OVER_PI + _ROUND) - _ROUND
@@ -86,24 +86,25 @@ def _fast(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
         swapped = (quadrant & 1) == 1
         s = cosine if swapped else sine
         c = sine if swapped else cosine
-        sines[i] = -scales[i] * s if (quadrant & 2) != 0 else scales[i] * s
-        cosines[i] = -scales[i] * c if ((quadrant + 1) & 2) != 0 else scales[i] * c
+        sines[i] = -s if (quadrant & 2) != 0 else s
+        cosines[i] = -c if ((quadrant + 1) & 2) != 0 else c
 
 
 @compiled
-def _library(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
+def _library(angles: Float, sines: Float, cosines: Float) -> None:
     for i in range(angles.size):
-        sines[i] = scales[i] * math.sin(angles[i])
-        cosines[i] = scales[i] * math.cos(angles[i])
+        sines[i] = math.sin(angles[i])
+        cosines[i] = math.cos(angles[i])
 
 
 @compiled
-def sincos(angles: Float, scales: Float, sines: Float, cosines: Float) -> None:
-    """Compute ``sines = scales * sin(angles)`` and ``cosines = scales * cos(angles)`` for 1-D arrays of one length."""
-    largest = 0.0
+def sincos(angles: Float, sines: Float, cosines: Float) -> None:
+    """Compute ``sines = sin(angles)`` and ``cosines = cos(angles)`` for 1-D arrays of one length."""
+    # Counted, because a maximum of floating-point numbers does not vectorise.
+    n_large = 0
     for i in range(angles.size):
-        largest = max(largest, abs(angles[i]))
-    if largest < REDUCTION_LIMIT:
-        _fast(angles, scales, sines, cosines)
+        n_large += 0 if abs(angles[i]) < REDUCTION_LIMIT else 1
+    if n_large == 0:
+        _fast(angles, sines, cosines)
     else:
-        _library(angles, scales, sines, cosines)
+        _library(angles, sines, cosines)

@@ -52,10 +52,22 @@ def forward_rows(lower: Float, x: Float, begin: int, end: int) -> None:
 
 @compiled
 def forward_column(upper: Float, x: Float) -> None:
-    """Solve ``upper.T @ x_new = x`` for one right-hand side (F,), along the rows of ``upper``."""
+    """Solve ``upper.T @ x_new = x`` for one right-hand side (F,), along the rows of ``upper``, four at a time."""
     n = x.size
-    for j in range(n):
-        x[j] /= upper[j, j]
-        solved = x[j]
+    j = 0
+    while j + 4 <= n:
+        x0 = x[j] / upper[j, j]
+        x1 = (x[j + 1] - x0 * upper[j, j + 1]) / upper[j + 1, j + 1]
+        x2 = (x[j + 2] - x0 * upper[j, j + 2] - x1 * upper[j + 1, j + 2]) / upper[j + 2, j + 2]
+        x3 = x[j + 3] - x0 * upper[j, j + 3] - x1 * upper[j + 1, j + 3] - x2 * upper[j + 2, j + 3]
+        x3 /= upper[j + 3, j + 3]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
+        for i in range(j + 4, n):
+            x[i] = x[i] - x0 * upper[j, i] - x1 * upper[j + 1, i] - x2 * upper[j + 2, i] - x3 * upper[j + 3, i]
+        j += 4
+    while j < n:
+        x0 = x[j] / upper[j, j]
+        x[j] = x0
         for i in range(j + 1, n):
-            x[i] -= solved * upper[j, i]
+            x[i] -= x0 * upper[j, i]
+        j += 1

@@ -42,7 +42,7 @@ def merged(first: Online, second: Online, since: Online | None = None) -> Online
         _check_ancestor(ensemble, since.state, first.state, second.state)
     origin = start(ensemble) if since is None else since.state
     state = merged_states(ensemble, first.state, second.state, origin)
-    # With an ancestor, its warm-up rows are everybody's; without one, they are those of whoever learned any.
+    # With an ancestor, its warm-up rows are in all models; without one, in the models that learned any.
     return replace(first, state=state, n_warmup_learned=max(first.n_warmup_learned, second.n_warmup_learned))
 
 
@@ -76,7 +76,7 @@ def merged_states(ensemble: Ensemble, first: State, second: State, origin: State
     gain = np.where(learned, change, -0.5 * misfit / scale).sum(axis=1)
     log_weights = _sum_of_weights(first, second, origin) + n_outputs * log_det + gain
     rows = first.rows + second.rows - origin.rows
-    return State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, first.recent)
+    return State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, first.recent, first.far)
 
 
 def unlearned(model: Online, x: Float, y: Float) -> Online:
@@ -118,7 +118,7 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     gain = 0.5 * len(x) * np.log(reference) + np.where(learned, change, 0.5 * misfit / scale)
     log_weights = before.log_weights + n_outputs * log_det + gain.sum(axis=1)
     rows = before.rows - len(x)
-    state = State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, before.recent)
+    state = State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, before.recent, before.far)
     return replace(model, state=state, batch=None)
 
 
@@ -148,14 +148,14 @@ def _learned_evidence(ensemble: Ensemble, shape: Float, scale: Float, reference:
 
 
 def _sum_of_weights(first: State, second: State, origin: State) -> Float:
-    """Log weights up to a constant. An expert that somebody found impossible stays impossible."""
+    """Log weights up to a constant. An expert that one of them found impossible stays impossible."""
     dead = np.isneginf(first.log_weights) | np.isneginf(second.log_weights)
     with np.errstate(invalid="ignore"):
         return np.where(dead, -np.inf, first.log_weights - origin.log_weights + second.log_weights)
 
 
 def _check_ancestor(ensemble: Ensemble, origin: State, *states: State) -> None:
-    """Whoever learned all that the ancestor learned has at least its information, in every direction."""
+    """A model that learned all that the ancestor learned has at least its information, in every direction."""
     for state in states:
         for b in range(ensemble.n_beliefs):
             common, own = (factor_at(ensemble, s, b) for s in (origin, state))

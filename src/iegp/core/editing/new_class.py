@@ -1,4 +1,4 @@
-"""A class that was not declared: the model goes on with one class more, which starts from the prior.
+"""A class that was not declared: the model gains a class, which starts from the prior.
 
 Softmax sees only differences between latent functions. So a binary model, whose one latent function f is the log odds
 of class 1 over class 0, becomes a model with the two latent functions -f/2 and f/2: means halved, and each with half
@@ -55,7 +55,8 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
         nodes=_one_more_row(ensemble.nodes),
     )
     scale = np.ones((ensemble.n_experts, 2))
-    return grown, state._replace(matrix=matrix, vector=np.concatenate([-half, half], axis=1), noise_scale=scale)
+    vector = np.concatenate([-half, half], axis=1)
+    return grown, state._replace(matrix=matrix, vector=vector, noise_scale=scale, far=np.zeros(3))
 
 
 def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
@@ -70,6 +71,7 @@ def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:
     return grown, state._replace(
         vector=np.concatenate([state.vector, new], axis=1),
         noise_scale=np.concatenate([state.noise_scale, np.ones((ensemble.n_experts, 1))], axis=1),
+        far=np.append(state.far, 0.0),
     )
 
 

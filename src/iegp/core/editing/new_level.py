@@ -1,7 +1,7 @@
-"""A level between, below or above ordered classes that was not declared: the model goes on with one cut-point more.
+"""A level between, below or above ordered classes that was not declared: the model gains a cut-point.
 
 The latent function and everything learned about it stay. Only a piece of the line is given to the new level. Between
-two others it lies around the cut-point where they were hard to tell apart, wide enough to become the most probable one
+two others it lies around the cut-point, where they were equally probable, wide enough to become the most probable one
 there, but no neighbour gives away more than half. At either end it begins where the prior would have one row of all
 those seen. Cut-points move no more after the warm-up; the function does.
 """

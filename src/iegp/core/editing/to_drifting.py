@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from iegp.core import ensemble as ens
 from iegp.core.compute.tolerances import EVEN_SHARE
 from iegp.core.expert import noise
-from iegp.core.fitting.experts import with_other_ladders
+from iegp.core.fitting.experts import with_other_drifts
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.model import Online
 from iegp.core.settings import Settings
@@ -23,7 +23,7 @@ from iegp.errors import InputError
 from iegp.typing import Float
 
 
-def gone_live(model: Online, settings: Settings) -> Online:
+def to_drifting(model: Online, settings: Settings) -> Online:
     """A model with the drifts, weights and noise models of ``settings`` that knows what ``model`` has learned.
 
     ``model`` must be static and past its warm-up; it is not changed. ``settings`` must share its kernels.
@@ -46,9 +46,9 @@ def gone_live(model: Online, settings: Settings) -> Online:
     if np.any(ensemble.drift > 0.0):
         raise InputError(
             f"cannot go live: some experts drift already (drift_var={model.settings.drift_var}). Go live from a model "
-            "with drift_var=0.0, or go on with this one"
+            "with drift_var=0.0, or continue with this one"
         )
-    experts = with_other_ladders(settings, model.experts, model.inputs, _noise_of_kernels(model))
+    experts = with_other_drifts(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
     return replace(model, settings=settings, experts=experts, state=state, batch=None)
 

@@ -21,6 +21,8 @@ import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.linalg import matmul, solve_from_right
+from iegp.core.compute.symmetric import symmetric_times
+from iegp.core.compute.tolerances import FEW_SIDES
 from iegp.typing import Float
 
 
@@ -128,14 +130,22 @@ def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
 
 
 @compiled
-def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float) -> None:
-    """The same for a random-walk expert, the steps of the walk up to each row (n,) included (eq:p_theta_pre)."""
+def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float) -> Float:
+    """The same for a random-walk expert, the steps of the walk up to each row (n,) included (eq:p_theta_pre).
+
+    Returns ``phi S`` (n, F), which learning needs too.
+    """
     variances = ahead.variances
     weighted = np.empty_like(phi)
-    matmul(phi, belief.matrix, weighted)
+    if phi.shape[0] < FEW_SIDES:
+        for t in range(phi.shape[0]):
+            symmetric_times(belief.matrix, phi[t], weighted[t])
+    else:
+        matmul(phi, belief.matrix, weighted)
     matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
         variances[t] = 1.0 + steps[t] * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
+    return weighted
 
 
 @compiled
@@ -176,32 +186,53 @@ def drifting_row(belief: Belief, drift: Float, phi: Float, y: Float, mean: Float
 
     ``drift`` is what the walk since the row before adds (:func:`walk_over`).
     """
-    covariance, vector = belief
-    n, n_outputs = vector.shape
-    gain = np.empty(n)
+    n, n_outputs = belief.vector.shape
+    weighted = np.empty(n)
+    symmetric_times(belief.matrix, phi, weighted)
     latent = 0.0
     for i in range(n):
-        covariance[i, i] += drift[i]
-        total = 0.0
-        for j in range(n):
-            total += covariance[i, j] * phi[j]
-        gain[i] = total
-        latent += total * phi[i]
-    variance = 1.0 + max(latent, walked(drift, phi))
+        latent += weighted[i] * phi[i]
+    variance = 1.0 + walked(drift, phi) + max(0.0, latent)
     for d in range(n_outputs):
         total = 0.0
         for i in range(n):
-            total += phi[i] * vector[i, d]
+            total += phi[i] * belief.vector[i, d]
         mean[d] = total
-        step = (y[d] - total) / variance
+    learn_predicted(belief, drift, Predicted(phi, weighted, mean, variance), y)
+    return variance
+
+
+class Predicted(NamedTuple):
+    """One row as a drifting belief predicted it."""
+
+    phi: Float
+    """(F,)"""
+    weighted: Float
+    """(F,): ``S phi`` before the walk."""
+    mean: Float
+    """(D,)"""
+    variance: float
+    """Over the noise variance, after the walk."""
+
+
+@compiled_fast_sums
+def learn_predicted(belief: Belief, drift: Float, row: Predicted, y: Float) -> None:
+    """Walk, then learn a row that was predicted from this belief."""
+    covariance, vector = belief
+    n, n_outputs = vector.shape
+    gain = np.empty(n)
+    for i in range(n):
+        covariance[i, i] += drift[i]
+        gain[i] = row.weighted[i] + drift[i] * row.phi[i]
+    for d in range(n_outputs):
+        step = (y[d] - row.mean[d]) / row.variance
         for i in range(n):
             vector[i, d] += step * gain[i]
     # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
-    scale = 1.0 / math.sqrt(variance)
+    scale = 1.0 / math.sqrt(row.variance)
     for i in range(n):
         gain[i] *= scale
     for i in range(n):
         g = gain[i]
         for j in range(n):
             covariance[i, j] -= g * gain[j]
-    return variance

@@ -1,4 +1,4 @@
-"""Learning a history: rows absorbed in large blocks when nobody needs their predictions.
+"""Learning a history: rows absorbed in large blocks when their predictions are not needed.
 
 For experts that can be merged (static, Gaussian, Bayes weights) a block changes three things: the factor ``[R z]``,
 its determinant, and the sum of squared normalised innovations; the last two give the marginal likelihood.

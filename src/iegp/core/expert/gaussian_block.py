@@ -22,8 +22,8 @@ from iegp.core.compute.linalg import (
     cholesky_upper,
     gram_of_columns,
     gram_of_rows,
+    lower_matmul_transposed,
     matmul,
-    matmul_transposed,
     multiply_uppers,
     solve_from_right,
     solve_lower,
@@ -143,7 +143,7 @@ def latent_covariance(covariance: Float, drift: Float, phi: Float, steps: Float,
         elapsed += steps[s]
         for i in range(phi.shape[1]):
             cross[s, i] += elapsed * drift[i] * phi[s, i]
-    matmul_transposed(phi, cross, joint)
+    lower_matmul_transposed(phi, cross, joint)
 
 
 @compiled

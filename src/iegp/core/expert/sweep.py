@@ -18,9 +18,11 @@ from iegp.core.expert.belief import (
     Ahead,
     Belief,
     Block,
+    Predicted,
     Trail,
     drifting_row,
     is_moving,
+    learn_predicted,
     no_trail,
     predict_drifting,
     predict_static,
@@ -260,6 +262,50 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
                     predict_drifting(belief, drift, phi, own, steps)
                 else:
                     predict_static(belief, phi, own)
+
+
+class Seen(NamedTuple):
+    """What the prediction of one row found out that learning it needs again; one belief after another."""
+
+    phi: Float
+    """(sum of F over beliefs,)"""
+    weighted: Float
+    """(sum of F over beliefs,): see :class:`iegp.core.expert.belief.Predicted`; undefined for static beliefs."""
+
+
+@compiled
+def predict_row(ensemble: Ensemble, state: State, row: Workspace) -> Seen:
+    """Predict the only row of a workspace with every active belief; nothing else is changed."""
+    layout = ensemble.layout
+    seen = Seen(np.empty(layout.features[-1]), np.empty(layout.features[-1]))
+    for kernel in range(layout.beliefs.size - 1):
+        phi = kernel_features(ensemble, kernel, row.x)
+        for b in range(layout.beliefs[kernel], layout.beliefs[kernel + 1]):
+            if row.active.beliefs[b]:
+                first, end = layout.features[b], layout.features[b + 1]
+                seen.phi[first:end] = phi[0]
+                belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
+                own = Ahead(row.means[b], row.variances[b])
+                if is_moving(drift):
+                    seen.weighted[first:end] = predict_drifting(belief, drift, phi, own, row.steps)[0]
+                else:
+                    predict_static(belief, phi, own)
+    return seen
+
+
+@compiled
+def learn_row(ensemble: Ensemble, state: State, row: Workspace, seen: Seen) -> None:
+    """Learn the row that :func:`predict_row` predicted from this state, with every active belief."""
+    layout = ensemble.layout
+    for b in range(row.active.beliefs.size):
+        if row.active.beliefs[b]:
+            first, end = layout.features[b], layout.features[b + 1]
+            belief, drift, phi = belief_at(layout, state, b), drift_at(ensemble, b), seen.phi[first:end]
+            if is_moving(drift):
+                predicted = Predicted(phi, seen.weighted[first:end], row.means[b, 0], row.variances[b, 0])
+                learn_predicted(belief, walk_over(drift, row.steps[0]), predicted, row.y[0])
+            else:
+                row.variances[b, 0] = static_row(belief, phi, row.y[0], row.means[b, 0])
 
 
 def sweep_blocks(

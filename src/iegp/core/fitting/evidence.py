@@ -179,7 +179,10 @@ def term_rows(phi: Float, y: Float, term_of: Int) -> TermRows:
     return TermRows(phi.T @ phi, phi.T @ y, (y**2).sum(axis=0), len(y), term_of)
 
 
-def explained(rows: TermRows, ratios: Float) -> tuple[float, Float, Float, Float]:
+Explained = tuple[float, Float, Float, Float]
+
+
+def explained(rows: TermRows, ratios: Float) -> Explained:
     """``log det(A)``, the misfit (D,), and the slopes of both in the logs of the ratios: (n_terms,), (n_terms, D)."""
     root = np.sqrt(ratios)[rows.term_of]
     whole = root[:, None] * rows.gram * root
@@ -195,9 +198,9 @@ def explained(rows: TermRows, ratios: Float) -> tuple[float, Float, Float, Float
     return log_det, misfit, (1.0 - np.diagonal(inverse)) @ own, -(own.T @ mean**2)
 
 
-def term_evidence(rows: TermRows, ratios: Float, noise_var: Float) -> tuple[float, Float, Float]:
+def term_evidence(rows: TermRows, found: Explained, noise_var: Float) -> tuple[float, Float, Float]:
     """Log evidence, and its slopes in the logs of the ratios (n_terms,) and of the noise (D,)."""
-    log_det, misfit, d_log_det, d_misfit = explained(rows, ratios)
+    log_det, misfit, d_log_det, d_misfit = found
     n, n_outputs = rows.n_rows, len(rows.squares)
     value = -0.5 * float(n_outputs * log_det + np.sum(n * np.log(2.0 * np.pi * noise_var) + misfit / noise_var))
     return value, -0.5 * (n_outputs * d_log_det + d_misfit @ (1.0 / noise_var)), 0.5 * (misfit / noise_var - n)
@@ -211,18 +214,19 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
     free = np.isnan(prior_vars)
     is_noise_searched = noise_var is None and (rows.n_rows < MANY_ROWS or not free.all())
 
-    def unpack(parameters: Float) -> tuple[Float, Float]:
+    def unpack(parameters: Float) -> tuple[Float, Float, Explained]:
         ratios = np.empty(len(free))
         ratios[free] = np.exp(parameters[: free.sum()])
         if noise_var is not None or is_noise_searched:
             level = float(np.exp(parameters[-1])) if noise_var is None else noise_var
             ratios[~free] = prior_vars[~free] / level
-            return ratios, np.full(len(rows.squares), level)
-        return ratios, best_noise(explained(rows, ratios)[1], rows.n_rows)
+            return ratios, np.full(len(rows.squares), level), explained(rows, ratios)
+        found = explained(rows, ratios)
+        return ratios, best_noise(found[1], rows.n_rows), found
 
     def objective(parameters: Float) -> tuple[float, Float]:
-        ratios, noise = unpack(parameters)
-        value, slopes, d_noise = term_evidence(rows, ratios, noise)
+        ratios, noise, known = unpack(parameters)
+        value, slopes, d_noise = term_evidence(rows, known, noise)
         penalty, d_penalty, d_noise_penalty = _penalty(np.log(ratios[free]), noise, rows.n_rows)
         # A given prior variance is a ratio that falls as the noise rises.
         last = [d_noise_penalty - (d_noise.sum() - slopes[~free].sum())] if is_noise_searched else []
@@ -231,14 +235,14 @@ def fit_terms(rows: TermRows, prior_vars: Float, noise_var: float | None = None)
     ratio_bounds, noise_bounds = np.log([MIN_PRIOR_RATIO, MAX_PRIOR_RATIO]), np.log([MIN_NOISE_VAR, MAX_NOISE_VAR])
     bounds = [ratio_bounds] * int(free.sum()) + [noise_bounds] * is_noise_searched
     if not bounds:
-        ratios, noise = unpack(np.empty(0))
-        return Fit(ratios, noise, term_evidence(rows, ratios, noise)[0])
+        ratios, noise, known = unpack(np.empty(0))
+        return Fit(ratios, noise, term_evidence(rows, known, noise)[0])
     found = [
         minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": EVIDENCE_STEPS})
         for start in _starts(int(free.sum()), is_noise_searched)
     ]
-    ratios, noise = unpack(min(found, key=lambda one: float(one.fun)).x)
-    return Fit(ratios, noise, term_evidence(rows, ratios, noise)[0])
+    ratios, noise, known = unpack(min(found, key=lambda one: float(one.fun)).x)
+    return Fit(ratios, noise, term_evidence(rows, known, noise)[0])
 
 
 def _starts(n_free: int, with_noise: bool) -> list[Float]:

@@ -14,6 +14,8 @@ from iegp.core.compute.tolerances import (
     DEFAULT_PRIOR_VAR,
     GLITCH,
     LEAST_TERM_SHARE,
+    MAX_DRIFTING_RATIO,
+    MAX_PRIOR_VAR,
     START_LATENT_VAR,
 )
 from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
@@ -89,7 +91,7 @@ def fit_experts(settings: Settings, inputs: Inputs, x: Float, y: Float, n_output
         return _assemble(settings, kernels, fits, inputs)
 
 
-def with_other_ladders(settings: Settings, experts: Experts, inputs: Inputs, noise_var: Float) -> Experts:
+def with_other_drifts(settings: Settings, experts: Experts, inputs: Inputs, noise_var: Float) -> Experts:
     """Gaussian experts with the same kernels, features and prior, and the drifts and noise models of ``settings``.
 
     ``noise_var`` (n_kernels, D) is where the noise starts.
@@ -119,16 +121,25 @@ def _fit(settings: Settings, kernel: Kernel, phi: Float, term_of: Int, y: Float,
     """Maximum evidence: exact for Gaussian labels, Laplace's for others."""
     given = _given_prior_vars(settings, kernel)
     if settings.likelihood == "gaussian":
-        if len(given) == 1:
-            prior_var = None if np.isnan(given[0]) else float(given[0])
-            exact = evidence.fit(evidence.spectrum(phi, y), prior_var, settings.noise_var)
-        else:
-            exact = evidence.fit_terms(evidence.term_rows(phi, y, term_of), given, settings.noise_var)
+        search = _gaussian_search(settings, phi, term_of, y)
+        exact = search(given)
+        if settings.robust:
+            bounded = np.isnan(given) & (exact.prior_ratios * exact.noise_var.mean() > MAX_PRIOR_VAR)
+            exact = search(np.where(bounded, MAX_PRIOR_VAR, given)) if bounded.any() else exact
         return _Fit(_with_floor(exact.prior_ratios, given), exact.noise_var, np.empty(0))
     likelihood = named(settings.likelihood)
     link = likelihood.link_from(y, n_outputs, settings.overdispersion)
     found = laplace_evidence.fit(y, phi, term_of, link, given)
     return _latent_fit(likelihood, _with_floor(found.prior_vars, given), found.link, n_outputs)
+
+
+def _gaussian_search(settings: Settings, phi: Float, term_of: Int, y: Float) -> Callable[[Float], evidence.Fit]:
+    """The search for hyperparameters of Gaussian labels, by the prior variances that are given: NaN where none is."""
+    if term_of.max() > 0:
+        rows = evidence.term_rows(phi, y, term_of)
+        return lambda given: evidence.fit_terms(rows, given, settings.noise_var)
+    spectrum = evidence.spectrum(phi, y)
+    return lambda given: evidence.fit(spectrum, None if np.isnan(given[0]) else float(given[0]), settings.noise_var)
 
 
 def _with_floor(variances: Float, given: Float) -> Float:
@@ -257,10 +268,12 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     kernels = tuple(_with_prior_vars(kernel, fit) for kernel, fit in zip(kernels, fits, strict=True))
     n_drifts, noise_var = len(settings.drift_var), np.stack([fit.noise_var for fit in fits])
     bases = [term_bases(settings, kernel, number, inputs) for number, kernel in enumerate(kernels)]
-    drift = [
-        _drifts(settings, kernel, fit, term_of_features(own)).ravel()
+    drifts = [
+        _drifts(settings, kernel, fit, term_of_features(own))
         for kernel, fit, own in zip(kernels, fits, bases, strict=True)
     ]
+    prior_ratio = np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts)
+    is_drifting = np.concatenate([own.any(axis=1) for own in drifts])
     noise = np.array([noise_numbers(value) for value in settings.noise_forgetting], dtype=np.float64)
     sharpness = np.ones(len(noise))
     if settings.likelihood != "gaussian":
@@ -273,8 +286,8 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
     ensemble = Ensemble(
         basis=joined([_with_shares(kernel, own) for kernel, own in zip(kernels, bases, strict=True)]),
         layout=layout_for(settings, kernels, inputs),
-        drift=np.concatenate(drift),
-        prior_ratio=np.repeat([fit.prior_ratios.sum() for fit in fits], n_drifts),
+        drift=np.concatenate([own.ravel() for own in drifts]),
+        prior_ratio=np.where(is_drifting, np.minimum(prior_ratio, MAX_DRIFTING_RATIO), prior_ratio),
         noise_var=np.repeat(noise_var, n_drifts, axis=0),
         forgetting=noise[:, 0].copy(),
         tails=noise[:, 1].copy(),

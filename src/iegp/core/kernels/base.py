@@ -157,30 +157,9 @@ class Sum(Kernel):
         return self.parts
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the kernel matrix between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Standardised rows.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Sum of the terms' values, each times its ``prior_var`` (1 where it has none).
-        """
         return np.asarray(sum((1.0 if t.prior_var is None else t.prior_var) * t(x, x2) for t in self.terms))
 
     def to_config(self) -> dict[str, Any]:
-        """Return plain data from which :func:`kernel_from_config` makes an equal kernel.
-
-        Returns
-        -------
-        dict
-            The terms, each as its own plain data.
-        """
         return {"sum": [term.to_config() for term in self.terms]}
 
 

@@ -37,7 +37,7 @@ class HSGP(Stationary):
         Features per column; with ``None`` all columns together have as many as random features would, ``2
         n_frequencies``, and each at least one.
     boundary : float, default=3.0
-        Largest absolute value of a standardised column that the term tells apart; farther ones count as this one.
+        Largest absolute value of a standardised column that the term distinguishes; farther ones count as this one.
     nu : {None, 0.5, 1.5, 2.5}, default=None
         Smoothness of a Matérn kernel; ``None`` is RBF.
 
@@ -78,23 +78,9 @@ class HSGP(Stationary):
                 "the standardised inputs"
             )
         self._set("boundary", float(self.boundary))
-        self._of_one_column()  # complains about nu
+        self._of_one_column()  # raises an error for an unknown nu
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the matrix of the kernel that the features approximate, between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Standardised rows; they are clipped to the boundary.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         inside = [np.clip(rows, -self.boundary, self.boundary) for rows in (x, x if x2 is None else x2)]
         return super().__call__(*inside)
 
@@ -143,22 +129,6 @@ class HSGP(Stationary):
         return np.asarray(constant * (2.0 * nu + frequencies**2) ** -(nu + 0.5))
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: ``n_functions`` for every column.
-
-        Parameters
-        ----------
-        n_frequencies : int
-            The model's number of frequencies; used if ``n_functions`` is ``None``.
-        n_columns : int
-            Number of columns that the term sees.
-
-        Returns
-        -------
-        n_waves : int
-            Zero.
-        n_affine : int
-            Number of features.
-        """
         n_functions = self.n_functions or max(1, 2 * n_frequencies // n_columns)
         if n_functions * n_columns > MAX_LINEAR_COLUMNS:
             raise InputError(
@@ -169,18 +139,6 @@ class HSGP(Stationary):
         return 0, n_functions * n_columns
 
     def basis(self, draw: Draw) -> Basis:
-        """Make the features of this term; nothing is drawn.
-
-        Parameters
-        ----------
-        draw : Draw
-            The columns.
-
-        Returns
-        -------
-        Basis
-            Sines of the columns, column by column.
-        """
         n, scales = draw.n_columns, self.scales(draw.n_columns)
         width = self.half_width(scales)
         n_functions = self.n_features(draw.n_frequencies, n)[1] // n

@@ -33,20 +33,6 @@ class Linear(Term):
     """
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the kernel matrix between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Standardised rows.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Scalar products, divided by the number of columns.
-        """
         return np.asarray(x @ (x if x2 is None else x2).T / x.shape[1])
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
@@ -65,7 +51,7 @@ class Linear(Term):
 
 @dataclass(frozen=True, repr=False)
 class Constant(Term):
-    """A constant; with a drift of its own, a level that wanders.
+    """A constant; with a drift of its own, a drifting level.
 
     Parameters
     ----------
@@ -80,20 +66,6 @@ class Constant(Term):
     """
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the kernel matrix between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows; only their number matters.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Ones.
-        """
         return np.ones((len(x), len(x if x2 is None else x2)))
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
@@ -160,20 +132,6 @@ class Periodic(Term):
         return np.asarray(series[: used + 1] / series[: used + 1].sum())
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the kernel matrix between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Rows, in the columns' own units.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         turn = np.sin(np.pi / self.period * (x[:, None, :] - (x if x2 is None else x2)[None, :, :]))
         return np.asarray(np.exp(-2.0 * (turn / self.length_scale) ** 2).mean(axis=2))
 

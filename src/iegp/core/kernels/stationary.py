@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.features import Basis, waves
 from iegp.core.frequencies import draw_frequencies
 from iegp.core.kernels.base import Draw, Term
@@ -22,6 +23,14 @@ from iegp.typing import Float
 
 FITTED = ("evidence", "per-dimension")
 WORDS = (*FITTED, "dimension")
+
+DOCS = entries("""
+length_scale : float, sequence of float, or str, default=1.0
+    One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
+    ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
+stretch : float, default=1.0
+    Positive factor on the length scale.
+""") | {"of_terms": "prior_var, drift_var, columns, lags : optional\n    As in :class:`Term`."}
 
 LengthScale = float | Sequence[float] | str
 
@@ -120,20 +129,6 @@ class Stationary(Term):
         return np.broadcast_to(values, (n_columns,)).copy()
 
     def __call__(self, x: Float, x2: Float | None = None) -> Float:
-        """Compute the kernel matrix between two sets of rows.
-
-        Parameters
-        ----------
-        x : ndarray (n, d)
-            Standardised rows.
-        x2 : ndarray (m, d), optional
-            Other rows; ``x`` itself by default.
-
-        Returns
-        -------
-        ndarray (n, m)
-            Kernel values, between 0 and 1.
-        """
         scale = self.scales(x.shape[1])
         return self.value(x / scale, (x if x2 is None else x2) / scale)
 
@@ -234,38 +229,10 @@ class Stationary(Term):
         return np.ones(n)
 
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
-        """Count the features: as many waves as there are frequencies, nothing affine.
-
-        Parameters
-        ----------
-        n_frequencies : int
-            The model's number of frequencies.
-        n_columns : int
-            Number of columns that the term sees.
-
-        Returns
-        -------
-        n_waves : int
-            ``n_frequencies``.
-        n_affine : int
-            Zero.
-        """
         del n_columns
         return n_frequencies, 0
 
     def basis(self, draw: Draw) -> Basis:
-        """Draw random Fourier features of this term.
-
-        Parameters
-        ----------
-        draw : Draw
-            Columns, number of frequencies, and where random numbers come from.
-
-        Returns
-        -------
-        Basis
-            Waves with amplitude ``1 / sqrt(n_frequencies)``, so that features have norm one.
-        """
         base = draw_frequencies(self, draw.n_frequencies, draw.n_columns, draw.method, draw.seed, draw.keys)
         return waves(np.ascontiguousarray(base / self.scales(draw.n_columns)))
 
@@ -279,19 +246,16 @@ class Stationary(Term):
         return type(self).__name__
 
 
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False)
 class RBF(Stationary):
     """Gaussian kernel ``exp(-|x - x'|² / (2 length_scale²))``; its frequencies are Gaussian.
 
     Parameters
     ----------
-    length_scale : float, sequence of float, or str, default=1.0
-        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    prior_var, drift_var, columns, lags : optional
-        As in :class:`Term`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
+    {length_scale}
+    {of_terms}
+    {stretch}
 
     Examples
     --------
@@ -312,21 +276,18 @@ class RBF(Stationary):
         return np.asarray(np.sqrt(2.0 * special.gammaincinv(0.5 * n_columns, uniform)))
 
 
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False)
 class Matern(Stationary):
     """Matérn kernel: functions rougher than those of RBF; its frequencies are Student-t.
 
     Parameters
     ----------
-    length_scale : float, sequence of float, or str, default=1.0
-        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
+    {length_scale}
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
-    prior_var, drift_var, columns, lags : optional
-        As in :class:`Term`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
+    {of_terms}
+    {stretch}
 
     Examples
     --------
@@ -371,19 +332,16 @@ class Matern(Stationary):
         return f"Matern-{self.nu:g}"
 
 
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False)
 class Laplace(Stationary):
     """Laplace kernel, product form ``exp(-sum |x_i - x'_i| / length_scale_i)``; its frequencies are Cauchy.
 
     Parameters
     ----------
-    length_scale : float, sequence of float, or str, default=1.0
-        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    prior_var, drift_var, columns, lags : optional
-        As in :class:`Term`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
+    {length_scale}
+    {of_terms}
+    {stretch}
     """
 
     is_product: ClassVar[bool] = True
@@ -395,19 +353,16 @@ class Laplace(Stationary):
         return np.asarray(np.tan(0.5 * np.pi * special.erf(normal / np.sqrt(2.0))))
 
 
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False)
 class Cauchy(Stationary):
     """Cauchy kernel, product form ``prod 1 / (1 + (x_i - x'_i)² / length_scale_i²)``; its frequencies are Laplace.
 
     Parameters
     ----------
-    length_scale : float, sequence of float, or str, default=1.0
-        One positive number or one per column, in units of the standardised inputs; or ``"evidence"``,
-        ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
-    prior_var, drift_var, columns, lags : optional
-        As in :class:`Term`.
-    stretch : float, default=1.0
-        Positive factor on the length scale.
+    {length_scale}
+    {of_terms}
+    {stretch}
     """
 
     is_product: ClassVar[bool] = True

@@ -4,7 +4,7 @@ The rows themselves enter through ``Y_b B'`` and ``Y_b Y_b'``, two matrix produc
 summed over the rows before the block. Inside the block each row still sees all rows before it:
 ``B_t y_t = B y_t + sum_s phi_s (y_s' y_t)``. Positions, the inverse and ``Theta Theta'`` follow row by row in O(F²).
 
-Coefficients that walk (Remark 4) have no such sums: there ``cross`` holds ``Theta`` itself, and ``gram`` stays as the
+Coefficients that drift (Remark 4) have no such sums: there ``cross`` holds ``Theta`` itself, and ``gram`` stays as the
 warm-up left it.
 """
 
@@ -23,7 +23,8 @@ from iegp.core.compute.linalg import (
     matmul_transposed,
     solve_upper_transposed,
 )
-from iegp.core.latent.row import Row, RowProblem, Workspace, locate, make_workspace, symmetric_times
+from iegp.core.compute.symmetric import symmetric_times
+from iegp.core.latent.row import Row, RowProblem, Workspace, locate, make_workspace
 from iegp.typing import Bool, Float, Int
 
 
@@ -33,7 +34,7 @@ class Belief(NamedTuple):
     gram: Float
     """(F, F), ``Phi'Phi``."""
     cross: Float
-    """(F, D), ``B = Phi'Y``; ``Theta`` where coefficients walk."""
+    """(F, D), ``B = Phi'Y``; ``Theta`` where coefficients drift."""
     inverse: Float
     """(F, F), ``(Phi'Phi + (noise_var / prior_var) I)^-1``."""
     second: Float
@@ -72,7 +73,7 @@ def _square(theta: Float, second: Float) -> None:
 
 @compiled
 def refresh_walking(belief: Belief) -> None:
-    """The same where coefficients walk: the inverse has no other definition, but it is symmetric."""
+    """The same where coefficients drift: the inverse has no other definition, but it is symmetric."""
     n = len(belief.inverse)
     for i in range(n):
         for j in range(i):
@@ -199,7 +200,7 @@ def learn_block(
 def learn_walking_block(
     belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, first: int, log_scores: Float
 ) -> None:
-    """The same for coefficients that walk before every row: ``inverse`` gains ``walk`` on its diagonal.
+    """The same for coefficients that drift before every row: ``inverse`` gains ``walk`` on its diagonal.
 
     A row with misfit e changes ``Theta`` by ``gain e'``, and so ``Theta y_s`` of each later row by ``gain e'y_s``,
     where ``e'y_s = y'y_s - phi' Theta y_s``. The misfits themselves, and ``Theta``, follow at the end of the block.

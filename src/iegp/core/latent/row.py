@@ -14,6 +14,7 @@ import numpy as np
 
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.sincos import sincos
+from iegp.core.compute.symmetric import symmetric_times
 from iegp.core.compute.tolerances import DAMPING, DAMPING_DOWN, DAMPING_UP, LEAST_PIVOT
 from iegp.typing import Float
 
@@ -36,7 +37,7 @@ class RowProblem(NamedTuple):
     forgetting: float
     """What is left of the weight of earlier rows when a row is learned."""
     walk: float = 0.0
-    """Variance by which a coefficient walks per row, over the noise variance."""
+    """Variance of the random walk of a coefficient per row, over the noise variance."""
     shortest_step: float = 0.0
     """A position has converged, and takes no more steps, when the next one is no longer than this; 0 takes all."""
 
@@ -49,29 +50,9 @@ def _dot(a: Float, b: Float) -> float:
     return total
 
 
-@compiled
-def symmetric_times(matrix: Float, vector: Float, out: Float) -> None:
-    """Compute ``out = matrix @ vector`` for a symmetric matrix of even size.
-
-    Rows are added to ``out`` four at a time: no sum runs along a row, so the loop vectorises as it is written, and it
-    takes half the time of a library call for a hundred features.
-    """
-    n = vector.size
-    for j in range(n):
-        out[j] = 0.0
-    for i in range(0, n - 3, 4):
-        a, b, c, d = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
-        for j in range(n):
-            out[j] += a * matrix[i, j] + b * matrix[i + 1, j] + c * matrix[i + 2, j] + d * matrix[i + 3, j]
-    if n % 4 == 2:
-        a, b = vector[n - 2], vector[n - 1]
-        for j in range(n):
-            out[j] += a * matrix[n - 2, j] + b * matrix[n - 1, j]
-
-
 @compiled_fast_sums
 def _three_times(matrix: Float, vectors: Float, first: int, out: Float) -> None:
-    """Do the same for three vectors, rows ``first`` and on: the matrix is read once instead of three times."""
+    """Three products, with rows ``first`` and on of ``vectors``: the matrix is read once instead of three times."""
     n = len(matrix)
     f, g, h = first, first + 1, first + 2
     for j in range(n):
@@ -106,7 +87,10 @@ def features_at(x: Float, frequencies: Float, angles: Float, phi: Float) -> None
         for c in range(d):
             angle += frequencies[i, c] * x[c]
         angles[i] = angle
-    sincos(angles, np.full(n, 1.0 / math.sqrt(n)), phi[:n], phi[n:])
+    sincos(angles, phi[:n], phi[n:])
+    scale = 1.0 / math.sqrt(n)
+    for i in range(2 * n):
+        phi[i] *= scale
 
 
 class Row(NamedTuple):

@@ -26,7 +26,7 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.predictive.count_cdf import cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.mixture import pick_experts, quantile_levels
+from iegp.core.predictive.distribution import Distribution, pick_experts, quantile_levels
 from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float
@@ -35,7 +35,7 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CountMixture:
+class CountMixture(Distribution):
     """Predictive distribution of n counts: M experts, each ``Poisson(exp(z))`` with ``z ~ N(log_mean, log_var)``.
 
     Components of weight zero are ignored, whatever their fields hold. Results have shape (n,).
@@ -95,9 +95,6 @@ class CountMixture:
             object.__setattr__(mixture, name, value)
         return mixture
 
-    def __len__(self) -> int:
-        return len(self.weights)
-
     def __getitem__(self, rows: int | slice | ArrayLike) -> CountMixture:
         """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
         if isinstance(rows, int | np.integer):
@@ -137,11 +134,6 @@ class CountMixture:
     def var(self) -> Float:
         """Variance, Poisson noise included; a component's is at most exp(700), so that it stays a number. O(n M)."""
         return count_moments(self.weights, self.log_mean, self.log_var)[1]
-
-    @property
-    def std(self) -> Float:
-        """Square root of :attr:`var`."""
-        return np.sqrt(self.var)
 
     def moments(self) -> tuple[Float, Float]:
         """Mean and variance at once."""
@@ -217,28 +209,6 @@ class CountMixture:
         levels = quantile_levels(q)
         found = count_quantiles(self.weights, self.log_mean, self.log_var, np.atleast_1d(levels))
         return found if levels.ndim else found[0]
-
-    def interval(self, level: float = 0.95) -> tuple[Float, Float]:
-        """Compute the central interval, ends included: the quantiles at (1 - level)/2 and (1 + level)/2.
-
-        Counts are discrete, so the interval holds a probability of ``level`` or more.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Nominal probability, strictly between 0 and 1.
-
-        Returns
-        -------
-        lower : ndarray (n,)
-            Lower ends.
-        upper : ndarray (n,)
-            Upper ends.
-        """
-        if np.ndim(level) or not 0.0 < level < 1.0:
-            raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
-        lower, upper = self.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        return lower, upper
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
         """Draw counts from the distribution.
@@ -362,4 +332,4 @@ def _component_logpmf(k: float, mean: float, var: float) -> float:
         return math.nan
     centre = min(max(mean, -FARTHEST_LOG_MEAN), FARTHEST_LOG_MEAN)
     score = log_poisson(np.array([k, 1.0]), centre, min(max(var, LEAST_VAR), LARGEST_VAR), np.zeros(1))
-    return min(score, 0.0)  # rounding may leave a hair above
+    return min(score, 0.0)  # rounding may leave it slightly above

@@ -19,6 +19,7 @@ from iegp._compile import compiled
 from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
+from iegp.core.predictive.distribution import Distribution, pick_experts, quantile_levels
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.errors import InputError
@@ -26,7 +27,7 @@ from iegp.typing import Float, Int
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Mixture:
+class Mixture(Distribution):
     """Predictive distribution of n rows: M experts, D outputs, each component a Student-t (``dof = inf``: Gaussian).
 
     The outputs of a row are independent given the expert, not without it. Components of weight zero are ignored,
@@ -97,9 +98,6 @@ class Mixture:
         object.__setattr__(mixture, "single_output", single_output)
         return mixture
 
-    def __len__(self) -> int:
-        return len(self.weights)
-
     def __getitem__(self, rows: int | slice | Int) -> Mixture:
         """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
         if isinstance(rows, int | np.integer):
@@ -143,11 +141,6 @@ class Mixture:
     def var(self) -> Float:
         """Variance, observation noise included; ``inf`` where a component has two degrees of freedom or fewer."""
         return self._shaped(_moments(self.weights, self.loc, self.scale, self.dof)[1])
-
-    @property
-    def std(self) -> Float:
-        """Square root of :attr:`var`."""
-        return np.sqrt(self.var)
 
     def moments(self) -> tuple[Float, Float]:
         """Compute :attr:`mean` and :attr:`var` at once. O(n M D).
@@ -214,26 +207,6 @@ class Mixture:
         levels = quantile_levels(q)
         found = self._shaped(quantiles(self.weights, self.loc, self.scale, self.dof, np.atleast_1d(levels)))
         return found if levels.ndim else found[0]
-
-    def interval(self, level: float = 0.95) -> tuple[Float, Float]:
-        """Compute the central interval: a probability of (1 - level)/2 lies on either side.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability inside the interval, strictly between 0 and 1.
-
-        Returns
-        -------
-        lower : ndarray (n,) or (n, D)
-            Lower ends.
-        upper : ndarray (n,) or (n, D)
-            Upper ends.
-        """
-        if np.ndim(level) or not 0.0 < level < 1.0:
-            raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
-        lower, upper = self.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        return lower, upper
 
     def crps(self, y: ArrayLike) -> Float:
         """Compute the continuous ranked probability score, output by output; smaller is better.
@@ -322,16 +295,6 @@ def _check_values(mixture: Mixture) -> None:
         )
 
 
-def quantile_levels(q: ArrayLike) -> Float:
-    """Probabilities for which quantiles are asked: a number or a list of them, checked."""
-    levels = np.asarray(q, dtype=np.float64)
-    if levels.ndim > 1:
-        raise InputError(f"q has shape {levels.shape}. Pass a number or a list of numbers.")
-    if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise InputError(f"q={q!r} has values that are not strictly between 0 and 1. Pass 0.5 for the median.")
-    return levels
-
-
 @compiled
 def _first_bad_row(weights: Float, loc: Float, scale: Float, dof: Float) -> int:
     """Return the index of the first row that is not a mixture, or -1."""
@@ -405,20 +368,3 @@ def cdf_rows(weights: Float, loc: Float, scale: Float, dof: Float, y: Float, flo
             parts = gather(weights[i], loc[i, :, d], scale[i, :, d], dof[i, :, d], floor, table)
             out[i, d] = min(cdf_pdf_slope(y[i, d], parts)[0], 1.0) if y[i, d] == y[i, d] else math.nan
     return out
-
-
-@compiled
-def pick_experts(weights: Float, uniform: Float) -> Int:
-    """Return for every draw and row (size, n) the expert with the part of the unit interval that holds ``uniform``."""
-    size, n = uniform.shape
-    picked = np.zeros((size, n), dtype=np.int64)
-    for s in range(size):
-        for i in range(n):
-            left = uniform[s, i] * np.sum(weights[i])
-            for m in range(weights.shape[1]):
-                if weights[i, m] > 0.0:
-                    picked[s, i] = m
-                    left -= weights[i, m]
-                    if left < 0.0:
-                        break
-    return picked

@@ -22,7 +22,7 @@ class WeightRule(NamedTuple):
     shutdown: float
     """Weight below which an expert is dropped for good; used by Bayes alone."""
     switch_prob: float = math.nan
-    """Probability of leaving an expert, for any other alike; NaN where only ``transitions`` tell. Switching by it takes
+    """Probability of leaving an expert, for any other alike; NaN where ``transitions`` differ. Switching by it takes
     O(n_experts) in place of its square."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import InputError
@@ -25,11 +26,13 @@ from iegp.fleet.cluster.shard import answer_of, need_ray
 from iegp.fleet.cluster.sharding import cut, joined, reshard, rows_by_shard
 from iegp.fleet.fleet import Fleet
 from iegp.fleet.run import FleetRun
+from iegp.fleet.shared_docs import FLEET
 from iegp.fleet.template import Template
 
 DEFAULTS = RayOptions()
 
 
+@fill_docstrings(FLEET)
 class RayFleet(FleetBase):
     """A :class:`~iegp.Fleet` with its keys spread over the actors of a Ray cluster.
 
@@ -154,7 +157,7 @@ class RayFleet(FleetBase):
         check_whole_number("n_shards", n_shards)
         if layout.is_used(folder):
             raise InputError(
-                f"checkpoint_folder={str(folder)!r} holds a fleet already; go on with it by RayFleet.resume, or name "
+                f"checkpoint_folder={str(folder)!r} holds a fleet already; continue it with RayFleet.resume, or name "
                 "another folder"
             )
         first = Layout(n_shards, generation=0, window=options.max_in_flight, began_after=0)
@@ -198,19 +201,12 @@ class RayFleet(FleetBase):
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. New keys start from the template.
-        X : array-like (n, d)
-            Rows.
-        y : array-like (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which cost extra; ``None`` computes none.
+        {keys}
+        {X}
+        {y}
+        {level}
 
-        Returns
-        -------
-        FleetRun
-            One prediction per row, in the order of the rows.
+        {returns_run}
         """
         return self.submit(keys, X, y, level).result()
 
@@ -222,14 +218,10 @@ class RayFleet(FleetBase):
 
         Parameters
         ----------
-        keys : str, int or sequence of them (n,)
-            One per row, or one for all. New keys start from the template.
-        X : array-like (n, d)
-            Rows.
-        y : array-like (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which cost extra; ``None`` computes none.
+        {keys}
+        {X}
+        {y}
+        {level}
 
         Returns
         -------
@@ -333,8 +325,7 @@ class RayFleet(FleetBase):
 
         Parameters
         ----------
-        path : str or path
-            The file; an existing one is replaced.
+        {path}
         """
         self.to_fleet().save(path)
 

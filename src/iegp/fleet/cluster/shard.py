@@ -59,7 +59,7 @@ class Shard:
         try:
             run = self._fleet.learn(keys, X, y, level)
         except BaseException:
-            # Some keys may have learned their rows and others not: back to where all was well, then tell the driver.
+            # Some keys may have learned their rows and others not: restore the last good state, then raise.
             self._restore()
             raise
         answer = answer_of(run)

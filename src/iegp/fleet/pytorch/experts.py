@@ -90,6 +90,8 @@ class DeviceState(NamedTuple):
     """(n, 2)"""
     recent: Tensor
     """(n, 0, 0): there are no lags."""
+    far: Tensor
+    """(n, 1 + D): zeros, because labels far out are learned."""
 
 
 def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> DeviceExperts:

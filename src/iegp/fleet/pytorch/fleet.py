@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.compute.tolerances import BLOCKS_PER_SYMMETRISING, FARTHEST_INPUT, FARTHEST_VALUE, PREDICT_ROWS
 from iegp.core.predictive.mixture import Mixture
@@ -30,6 +31,7 @@ from iegp.fleet.pytorch.pages import DevicePages
 from iegp.fleet.pytorch.plan import CALLS_BEFORE, Plan, Recording, Step
 from iegp.fleet.pytorch.rows import DevicePredictions
 from iegp.fleet.run import FleetRun
+from iegp.fleet.shared_docs import TORCH
 from iegp.fleet.template import Template
 from iegp.typing import Float, Int
 
@@ -37,6 +39,7 @@ from iegp.typing import Float, Int
 CONVERT_BYTES = 256 * 2**20
 
 
+@fill_docstrings(TORCH)
 class TorchFleet(LocalFleet):
     """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same methods, same files, same results.
 
@@ -47,12 +50,9 @@ class TorchFleet(LocalFleet):
     ----------
     template : IEGPRegressor
         A model past its warm-up; see :class:`iegp.Fleet`.
-    keys : iterable of str or int, default=()
-        Keys to start with; others are added with their first row.
-    dtype : {"float64", "float32"}, default="float64"
-        How beliefs are stored and computed. Noise and weights are float64.
-    device : str, default="cuda"
-        Device of the states, in PyTorch's notation: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+    {keys_to_start_with}
+    {dtype}
+    {device}
 
     Examples
     --------
@@ -130,10 +130,8 @@ class TorchFleet(LocalFleet):
 
         Parameters
         ----------
-        X : array-like or tensor (n, d)
-            Rows.
-        y : array-like or tensor (n,) or (n, D)
-            Targets, in the shape that the template has learned.
+        {X}
+        {y}
 
         Returns
         -------
@@ -169,12 +167,9 @@ class TorchFleet(LocalFleet):
         keys : str, int or sequence of them (n,)
             One per row, or one for all. New keys start from the template. A NumPy array is fastest, and the same array
             as in the last call costs nothing.
-        X : array-like or tensor (n, d)
-            Rows.
-        y : array-like or tensor (n,) or (n, D)
-            Targets, in the shape that the template has learned.
-        level : float or None, default=None
-            Probability of central intervals, which are computed on the CPU; ``None`` computes none.
+        {X}
+        {y}
+        {level}
         as_tensors : bool, default=False
             Leave the predictions on the device, without waiting for them.
 
@@ -350,12 +345,11 @@ class TorchFleet(LocalFleet):
         """Write all keys to one safetensors file, atomically: the same file that :class:`iegp.Fleet` writes and reads.
 
         Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
-        again goes on equal to 1e-8 (float64), not to the bit.
+        again continues equal to 1e-8 (float64), not to the bit.
 
         Parameters
         ----------
-        path : str or path
-            The file; an existing one is replaced.
+        {path}
         """
         super().save(path)
 

@@ -103,7 +103,7 @@ class Digest:
     def naive(self, answers: Answers) -> Float:
         """What naive forecasts know now, (n, ...), of rows that are to be added next and may get their labels later.
 
-        They come back as ``naive`` of the answers that tell the late labels: forecasts use what was known then.
+        They come back as ``naive`` of the answers to late labels: forecasts use what was known then.
         """
         self._check_keys(answers)
         if self.keys is None:

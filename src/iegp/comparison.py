@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from iegp import plots
 from iegp._imports import on_demand, optional
 from iegp.errors import InputError
 from iegp.evaluate.protocol import AnyRun, prequential
@@ -128,8 +129,7 @@ class Comparison:
         matplotlib.figure.Figure
             The figure.
         """
-        # Figures lie above scores; they are imported where one is asked for.
-        return on_demand("iegp.plots").plot_comparison(self, score or self.scores[0])
+        return plots.plot_comparison(self, score or self.scores[0])
 
     def table(self, score: str | None = None) -> str:
         """Return medians over seeds as a table, streams by models.

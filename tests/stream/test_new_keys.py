@@ -1,4 +1,4 @@
-"""Young keys: intervals of a key's rows 10 to 100 cover as they say, and the error is below that of its mean so far."""
+"""New keys: intervals of a key's rows 10 to 100 cover as they say, and the error is below that of its mean so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST, LAST = 10, 100
 SMALL = {"n_frequencies": 15, "warmup": 128}
 
 
-def young(records):
+def first_rows(records):
     """Coverage and error over that of the running mean, of rows 10 to 100 of every key."""
     settings = settings_of("light", "regression", 0, keyed_parameters("light", SMALL))
     assert settings.lags == (1, 2, 3)
@@ -68,6 +68,6 @@ def tickers():
 @pytest.mark.parametrize("name", ["numbers", "wandering", "tickers"])
 def test_intervals_cover_and_errors_are_below_the_running_mean(name):
     made = {"numbers": lambda: sources.keyed(700), "wandering": lambda: wandering(900, 12, 0), "tickers": tickers}
-    covered, error = young(made[name]())
+    covered, error = first_rows(made[name]())
     assert 0.90 <= covered <= 0.98
     assert error <= 1.0

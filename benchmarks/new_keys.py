@@ -1,6 +1,6 @@
 """Rows 10 to 100 of every key under ``iegp stream --key``: how many 95 % intervals cover, and the error.
 
-``python benchmarks/young_keys.py [--models default,light] [--lags 3,none] [--seed 0]``. Errors are over those of the
+``python benchmarks/new_keys.py [--models default,light] [--lags 3,none] [--seed 0]``. Errors are over those of the
 mean of the key's own labels so far, for the same rows. Streams: sensors that share the shape of their response and
 differ in offset and gain, all from the beginning or most of them after the shared rows; levels that wander; and the
 five tickers of ``stock_range`` in ``$IEGP_DATA``, interleaved, or two of them after the shared rows.
@@ -45,11 +45,11 @@ def age_of(keys: np.ndarray) -> np.ndarray:
     return ages
 
 
-def late(stream: Keyed, young: np.ndarray) -> Keyed:
-    """Rows of the keys that are young come after so many rows of the others as share a model."""
-    is_young = np.isin(stream.keys, young)
-    old = np.flatnonzero(~is_young)[:SHARED]
-    return Keyed(*(np.concatenate([part[old], part[is_young]]) for part in stream))
+def late(stream: Keyed, new: np.ndarray) -> Keyed:
+    """Rows of new keys come after so many rows of the others as share a model."""
+    is_new = np.isin(stream.keys, new)
+    old = np.flatnonzero(~is_new)[:SHARED]
+    return Keyed(*(np.concatenate([part[old], part[is_new]]) for part in stream))
 
 
 def sensors(seed: int = 0, n: int = 4000, n_keys: int = 40) -> Keyed:
@@ -90,7 +90,7 @@ STREAMS: dict[str, Callable[[int], Keyed]] = {
 def measure(stream: Keyed, model: str, parameters: dict[str, Any]) -> tuple[int, float, float]:
     """Scored rows, the share that is covered, and the error over that of the key's running mean."""
     ages = age_of(stream.keys)
-    # Rows after the last young one need not be learned.
+    # Rows after the last one of a new key need not be learned.
     stop = int(np.flatnonzero(ages <= LAST)[-1]) + 1
     stop = min(stop, int(np.searchsorted(np.cumsum((ages >= FIRST) & (ages <= LAST)), 20_000)) + 1)
     keys, x, y = (part[:stop] for part in stream)

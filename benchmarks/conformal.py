@@ -1,6 +1,6 @@
 """Coverage and width of 95 % intervals with and without ``conformal="online"``, per stream.
 
-    IEGP_DATA=folder python benchmarks/coverage.py [--rows 8000] [--model light|default] [--streams air-quality,...]
+    IEGP_DATA=folder python benchmarks/conformal.py [--rows 8000] [--model light|default] [--streams air-quality,...]
 
 Streams are those of ``accuracy.py`` that the folder has, with their delay, and simulated ones: abrupt drift, heavy
 tails, labels that come 24 rows late. All rows but those before the first label are scored, the warm-up included. Width

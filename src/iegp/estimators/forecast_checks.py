@@ -1,0 +1,52 @@
+"""Checks of what a forecaster is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from iegp.core.compute.tolerances import LARGEST_IN_SERIES, MAX_LAG
+from iegp.core.settings import check_whole
+from iegp.errors import InputError
+from iegp.typing import Float
+
+
+def n_columns(X: ArrayLike) -> int:
+    """Number of columns of a table."""
+    if np.ndim(X) != 2:
+        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
+    return int(np.shape(X)[1])
+
+
+def numbers(name: str, values: ArrayLike) -> Float:
+    """A copy of numbers that are finite and not too large; an error names the row."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not made of numbers ({error}); the forecaster is unchanged") from error
+    bad = np.argwhere(~(np.abs(array) <= LARGEST_IN_SERIES))
+    if len(bad):
+        where = ", column ".join(map(str, bad[0]))
+        raise InputError(
+            f"{name} is {array[tuple(bad[0])]} at row {where}; fill gaps (for example by interpolation) before "
+            "rows get here. The forecaster is unchanged."
+        )
+    return array
+
+
+def lengths(season: Any) -> tuple[int, ...]:
+    """Lengths of the seasons, in rows, in order."""
+    return offsets("season", (season,) if isinstance(season, int | np.integer) else season, 0, 2)
+
+
+def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
+    """Different whole numbers in order; a number stands for 1 up to it."""
+    value = default if value is None else value
+    several = tuple(range(1, min(value, MAX_LAG + 1) + 1)) if isinstance(value, int | np.integer) else tuple(value)
+    for number in several:
+        check_whole(name, number, least)
+        if number > MAX_LAG:
+            raise InputError(f"{name}={value!r}: {number} is more than {MAX_LAG} rows, which would be kept in memory")
+    return tuple(sorted({int(number) for number in several}))

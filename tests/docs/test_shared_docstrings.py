@@ -1,0 +1,98 @@
+"""Texts that docstrings share are filled in wherever users read them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pydoc
+import re
+import sys
+from functools import wraps
+from pathlib import Path
+
+import pytest
+from sklearn.base import clone
+
+from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
+from iegp._docstrings import PLACEHOLDER, entries, fill_docstrings, filled
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import check_docstrings
+
+TEXTS = entries("""
+X : array-like (n, d)
+    Rows.
+
+    A second paragraph.
+y
+    Labels.
+""")
+
+
+def test_a_section_is_split_by_the_names_of_its_parameters():
+    assert list(TEXTS) == ["X", "y"]
+    assert TEXTS["X"] == "X : array-like (n, d)\n    Rows.\n\n    A second paragraph."
+
+
+def test_a_placeholder_takes_the_indentation_of_its_line():
+    assert filled("Learn.\n\n        {y}\n", TEXTS) == "Learn.\n\n        y\n            Labels.\n"
+
+
+def test_braces_inside_a_line_are_text():
+    text = 'Learn.\n\n    link : {"logit"}\n    a {y} b\n'
+    assert filled(text, TEXTS) == text
+
+
+def test_an_unknown_name_is_an_error():
+    with pytest.raises(KeyError, match="nothing"):
+        filled("    {nothing}", TEXTS)
+
+
+def test_no_docstring_stays_none():
+    assert filled(None, TEXTS) is None
+
+
+def test_methods_of_every_kind_are_filled():
+    def guarded(method):
+        return wraps(method)(lambda self: method(self))
+
+    @fill_docstrings(TEXTS)
+    class Model:
+        """{y}"""
+
+        def plain(self):
+            """{y}"""
+
+        @classmethod
+        def of_class(cls):
+            """{y}"""
+
+        @guarded
+        def wrapped(self):
+            """{y}"""
+
+    for documented in (Model, Model.plain, Model.of_class, Model.wrapped):
+        assert documented.__doc__ == "y\n    Labels."
+
+
+def test_no_public_docstring_has_a_placeholder_left():
+    texts = {path: pydoc.getdoc(pydoc.locate(path)) for path in check_docstrings.surface()}
+    assert len(texts) > 300
+    assert [path for path, text in texts.items() if PLACEHOLDER.search(text)] == []
+
+
+@pytest.mark.parametrize("estimator", [IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier])
+def test_parameters_are_still_those_of_the_signature(estimator):
+    model = clone(estimator(n_frequencies=7))
+    assert list(model.get_params()) == sorted(inspect.signature(estimator).parameters)
+    for name in model.get_params():
+        assert name in estimator.__doc__.split("Attributes\n")[0]
+
+
+@pytest.mark.parametrize("estimator", [IEGPRegressor, IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier])
+def test_documented_defaults_are_those_of_the_signature(estimator):
+    section = inspect.getdoc(estimator).split("\nAttributes\n")[0]
+    documented = re.findall(r"^([\w, ]+) : .*default=(.+)$", section, re.MULTILINE)
+    defaults = {name: ast.literal_eval(value) for names, value in documented for name in names.split(", ")}
+    actual = {name: own.default for name, own in inspect.signature(estimator).parameters.items()}
+    assert defaults == actual
