@@ -125,8 +125,8 @@ class RiverEnsemble(RiverModel):
         >>> model = RiverRegressor.light(seed=0)
         >>> model.n_frequencies, model.warmup
         (50, 256)
-        >>> RiverClassifier.light(classes=["no", "yes"], seed=0).predict_proba_one({"x": 1.0})
-        {'no': 0.5, 'yes': 0.5}
+        >>> RiverClassifier.light(seed=0).n_frequencies
+        50
         """
         return cls(**{**cls._light, **overrides}, seed=seed)
 
