@@ -64,7 +64,7 @@ def model(labels, **changes):
     settings = {"n_frequencies": 5, "drift_var": (0.0, 1e-2), "prior_var": 1.0, "warmup": 0, "standardize": False}
     if estimator is iegp.IEGPRegressor:
         settings |= {"noise_var": 0.1, "robust": False}
-    return estimator(KERNELS, random_state=0, **(settings | changes))
+    return estimator(kernels=KERNELS, random_state=0, **(settings | changes))
 
 
 def answers_of(run):

@@ -19,7 +19,6 @@ import typer
 from typer.models import ParameterInfo
 
 from iegp.errors import InputError
-from iegp.readers import would_be_read
 
 NAMES = tuple[str, ...]
 """Type of a flag that takes names separated by commas."""
@@ -86,6 +85,8 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
 
 def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
     """Refuse a file that a flag writes to and that is, or would be when a run is resumed, among what is read."""
+    from iegp.readers import would_be_read
+
     for source in sources:
         if would_be_read(source, name):
             same = _resolved(source) == _resolved(name)

@@ -28,6 +28,7 @@ from iegp.core.compute.tolerances import (
     LEAST_BATCH,
     LEAST_BATCH_WEIGHT,
     MEDIAN_SQUARE,
+    MOST_BATCH_ERROR,
     MOST_BATCH_ROWS,
     MOST_UNUSUAL,
     NOISE_FLOOR,
@@ -146,11 +147,23 @@ def _usual_rows(errors: Float, variances: Float, limit: float) -> Bool:
 
 
 def _least_squares(rows: PartRows) -> Float:
-    """Weights (n_beliefs,), none negative and of sum one, under which the mean has the least squared error."""
+    """Weights (n_beliefs,), none negative and of sum one, under which the mean has the least squared error.
+
+    Beliefs that err much more than the best have weight zero: a small weight on a mean far away adds little to the
+    error of the mixture's mean, but much to its variance.
+    """
     errors = rows.errors * np.sqrt(rows.shares)[:, None]
-    n = len(errors)
-    flat = errors.reshape(n, -1) / max(float(np.abs(errors).max()), np.finfo(float).tiny)
-    gram = flat @ flat.T
+    flat = errors.reshape(len(errors), -1) / max(float(np.abs(errors).max()), np.finfo(float).tiny)
+    own = (flat**2).sum(axis=1)
+    good = own <= MOST_BATCH_ERROR * own.min()
+    weights = np.zeros(len(errors))
+    weights[good] = _simplex_least_squares(flat[good] @ flat[good].T)
+    return weights
+
+
+def _simplex_least_squares(gram: Float) -> Float:
+    """Weights w (n,), none negative and of sum one, with the least w' gram w."""
+    n = len(gram)
     size = max(float(np.trace(gram)) / n, np.finfo(float).tiny)
     factor = np.linalg.cholesky(gram + BATCH_RIDGE * size * np.eye(n)).T
     # With the sum as one more equation the solution has the right direction, whatever its length.
