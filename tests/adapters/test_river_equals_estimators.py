@@ -75,12 +75,13 @@ LIGHT = {
 }
 
 
+@pytest.mark.parametrize("lags", [3, 0])
 @pytest.mark.parametrize("task", LIGHT)
-def test_light_models_of_other_labels(task):
+def test_light_models_of_other_labels(task, lags):
     model, rows_of = LIGHT[task]
     X, y = rows_of()
     first = {"classification": {"classes": [0, 1]}, "count": {}, "ordinal": {"order": GRADES}}[task]
-    small_light = {"n_frequencies": 4, "warmup": 64}
+    small_light = {"n_frequencies": 4, "warmup": 64, "lags": lags}
     river = model.light(seed=3, **small_light, **first)
     estimator = light(task, features="random", random_state=3, **small_light)
     rows = as_dicts(X)

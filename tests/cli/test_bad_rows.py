@@ -108,6 +108,17 @@ def test_missing_error(folder):
     assert "Missing values: filled with the mean so far: a 1" in done.err
 
 
+def test_missing_text_is_counted(folder):
+    records = sources.mixed(80)
+    sources.write(folder / "in.csv", records)
+    n_b, n_place = (sum(record[name] is None for record in records) for name in ("b", "place"))
+    done = iegp(folder, *STREAM, "--time", "when")
+    assert done.code == 0, done.err
+    assert n_b > 0 < n_place
+    said = f"Missing values: filled with the mean so far: b {n_b}; of text, taken as no category: place {n_place}\n"
+    assert said in done.err
+
+
 def test_a_number_beyond_all_arithmetic(folder):
     lines = lines_of(60)
     lines[55] = "1e300,1.0,1.0"

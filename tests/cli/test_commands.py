@@ -51,6 +51,14 @@ def test_predict_answers_and_leaves_the_model_alone(folder):
     assert rows == [json.loads(line) for line in iegp(folder, "predict", "out.csv.model", "in.csv").out.splitlines()]
 
 
+def test_predict_of_too_few_labels_says_that_there_are_no_scores(folder, tmp_path):
+    (tmp_path / "m").write_bytes((folder / "out.csv.model").read_bytes())
+    sources.write(tmp_path / "two.csv", sources.mixed(2))
+    done = iegp(tmp_path, "predict", "m", "two.csv")
+    assert done.code == 0, done.err
+    assert done.err == "No scores: 2 rows with labels are too few\n"
+
+
 def test_predict_needs_no_label_and_no_order_of_columns(folder, tmp_path):
     records = sources.mixed(300)[-1]
     one = {name: records[name] for name in ("when", "place", "b", "a")}

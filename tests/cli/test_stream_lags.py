@@ -96,3 +96,16 @@ def test_bad_lags_are_named(waves, flags, words):
     done = run(waves[0], *flags)
     assert done.code == 2
     assert words in " ".join(done.err.split())
+
+
+def test_lags_and_a_delay_that_do_not_fit_are_named_as_flags(waves):
+    path, _, _ = waves
+    flags = ["stream", path.name, "--target", "y", "--quiet", "--out", "answers.jsonl"]
+    done = iegp(path.parent, *flags, "--lags", "1,2,24", "--delay", "24")
+    assert done.code == 2
+    assert done.err.startswith("iegp: --lags 1,2,24 --delay 24: lags")
+    assert "configuration" not in done.err
+    (path.parent / "odd.toml").write_text("[parameters]\nn_frequencies = -1\n")
+    done = iegp(path.parent, *flags, "--lags", "3", "--config", "odd.toml")
+    assert done.code == 2
+    assert "[parameters] of the configuration: n_frequencies" in done.err

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from contracts.models import GRADES, class_stream, count_stream, grade_stream, same_bits
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import iegp
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, presets
 from iegp.cli.models import settings_of
 from iegp.errors import InputError
-from iegp.kernels import RBF
+from iegp.kernels import RBF, Linear
 
 # Rows of a run, with a refit at 32 of them and the end of the warm-up at 40.
 N, WARMUP = 70, 40
@@ -174,6 +175,23 @@ def test_a_light_model_is_small_and_learns(kind):
     assert np.isfinite(run.log_score).all()
     if kind != "counts":
         assert run.log_loss < np.log(len(run.classes))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_light_model_without_lags_leaves_out_what_sees_only_them(kind):
+    X, y, told = rows_of(kind)
+    model = presets.light(TASKS[kind], lags=0, **SMALL)
+    kernels = model.settings(3).kernels
+    assert 0 < len(kernels) < len(presets.light(TASKS[kind]).settings(3).kernels)
+    assert model.partial_fit(X, y, **told).lags_ == ()
+    assert clone(presets.light(TASKS[kind])).set_params(lags=0).settings(3).kernels == kernels
+    assert settings_of("light", TASKS[kind], 0, {"lags": 0}, 3).kernels == kernels
+
+
+def test_kernels_of_the_caller_are_not_left_out():
+    X, y, told = rows_of("two classes")
+    with pytest.raises(InputError, match="sees lags only"):
+        IEGPClassifier([Linear(lags="only")], lags=0, **SMALL).partial_fit(X, y, **told)
 
 
 def test_the_light_model_of_an_unknown_task():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from iegp import IEGPRegressor
+from iegp import IEGPClassifier, IEGPRegressor
 from iegp.core.relevance import input_relevance
 from iegp.kernels import RBF, Constant, Laplace, Linear, Periodic
 
@@ -67,3 +67,16 @@ def test_estimators_have_it_by_name():
     assert sum(model.relevance_.values()) == pytest.approx(1.0)
     assert model.relevance_["matters"] > 5 * model.relevance_["does not"]
     assert list(IEGPRegressor(kernels, n_frequencies=5, warmup=50).fit(x, x[:, 0]).relevance_) == ["x0", "x1"]
+
+
+def test_lags_are_named_as_they_are_and_once_each():
+    rng = np.random.default_rng(0)
+    x, label = rng.normal(size=(90, 2)), np.array(["idle", "cut", "jam"])[rng.integers(3, size=90)]
+    small = {"n_frequencies": 5, "warmup": 60, "random_state": 0}
+    classes = IEGPClassifier([RBF(1.0)], lags=(1, 2, 24), **small).fit(x, label)
+    assert list(classes.relevance_) == ["x0", "x1", "lag 1", "lag 2", "lag 24"]
+    assert sum(classes.relevance_.values()) == pytest.approx(1.0)
+    # An isotropic kernel finds all inputs alike; each lag is three of them, one per class.
+    assert_allclose(list(classes.relevance_.values()), np.array([1, 1, 3, 3, 3]) / 11)
+    late = IEGPRegressor([RBF(1.0)], lags=2, delay=4, **small).fit(x, np.column_stack([x[:, 0], x[:, 1]]))
+    assert list(late.relevance_) == ["x0", "x1", "lag 5", "lag 6"]

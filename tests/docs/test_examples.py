@@ -58,6 +58,15 @@ def snippets(page: Path) -> list[tuple[int, str]]:
     return found
 
 
+def test_the_readme_installs_what_its_snippets_need():
+    """``to_frame`` needs pandas, which is no dependency."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    install = re.search(r"^pip install (?P<what>[^#\n]*)", page, re.M)
+    assert install is not None
+    assert any(".to_frame()" in code for _, code in snippets(ROOT / "README.md"))
+    assert "pandas" in install["what"].split()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_snippets_of_pages_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, in an empty folder. Snippets with prompts are checked as doctests."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from river import linear_model, preprocessing, tree
+from river import dummy, linear_model, preprocessing, tree
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -68,6 +68,22 @@ def test_classifiers_give_probabilities(model):
     run = iegp.prequential(model, X, labels)
     assert_allclose(run.proba.sum(axis=1), 1.0)
     assert run.error < 0.4
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [CLASSES, pd.Series(CLASSES), pd.Series(CLASSES, dtype=object), list(CLASSES), pd.Series(CLASSES == "high")],
+)
+@pytest.mark.parametrize("make", [dummy.NoChangeClassifier, lambda: SGDClassifier(loss="log_loss", random_state=0)])
+def test_labels_of_classes_may_be_text_of_any_container(make, labels):
+    run = iegp.prequential(make(), X, labels)
+    wanted = iegp.prequential(make(), X, np.asarray(labels).astype(str))
+    assert_array_equal(run.predicted.astype(str), wanted.predicted)
+
+
+def test_a_comparison_of_a_classifier_of_river_on_text_of_pandas():
+    found = iegp.compare({"last": dummy.NoChangeClassifier()}, {"text": (X, pd.Series(CLASSES))}, warmup=50)
+    assert "last" in str(found)
 
 
 def test_our_models_are_run_as_they_run_themselves():

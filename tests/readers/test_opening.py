@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -102,3 +103,15 @@ def test_a_file_that_became_shorter_is_refused(tmp_path: Path, name: str):
 def test_a_file_that_was_changed_is_refused(tmp_path: Path):
     with pytest.raises(InputError, match="no line end before byte 5"):
         open_source(write(tmp_path / "a.csv", b"x\n10000\n"), position=Position(5, 3, 1))
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.jsonl"])
+def test_progress_follows_the_records_that_were_given(tmp_path, name):
+    rows = ['{"a": 1, "y": 2}\n'] * 1000 if name == "in.jsonl" else ["a,y\n", *["1.5,2.5\n"] * 1000]
+    content = "".join(rows).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with open_source(tmp_path / name) as source:
+        seen = []
+        while source.read(250) is not None:
+            seen.append(source.bytes_read / source.size)
+    assert seen == pytest.approx([0.25, 0.5, 0.75, 1.0], abs=0.02)

@@ -75,6 +75,7 @@ def test_changes_are_marked_and_listed():
     text = page()[1]
     assert 'class="line change" d="M' in section(text, "scores")
     assert "level" in section(text, "changes")
+    assert "Where the level of the target, the noise, or the relation between inputs and target changed" in text
     assert 'id="changes"' not in page(changes=[])[1]
 
 

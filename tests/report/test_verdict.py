@@ -30,12 +30,14 @@ def test_numbers_are_judged_in_their_unit_beside_the_better_naive_forecast():
     y = zigzag()
     said = verdict(run(y, y + 5.0), about(target="rentals (bikes)", changes=[]))
     assert said == (
-        "Typically off by 5.0 bikes, 51 % better than the mean so far; 0 of 100 values fell in the predicted range, "
+        "Off by 5.0 bikes on average, 51 % better than the mean so far; 0 of 100 values fell in the predicted range, "
         "where 95 were promised."
     )
     steady = np.arange(200.0)
     said = verdict(run(steady, steady + 0.25), about(target="level", changes=[]))
-    assert said.startswith("Predictions of level are typically off by 0.25, 75 % better than repeating the last value;")
+    assert said.startswith(
+        "Predictions of level are off by 0.25 on average, 75 % better than repeating the last value;"
+    )
     assert "100 of 100 values" in said
 
 
@@ -81,7 +83,7 @@ def test_ordered_labels_are_also_counted_if_nearly_right():
     )
 
 
-@pytest.mark.parametrize(("n", "words"), [(0, "No labels"), (5, "too few"), (25, "typically off")])
+@pytest.mark.parametrize(("n", "words"), [(0, "No labels"), (5, "too few"), (25, "on average")])
 def test_short_runs_have_no_verdict(n, words):
     assert words in verdict(digest("regression", n).results(), about(target="y"))
 

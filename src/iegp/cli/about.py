@@ -108,17 +108,22 @@ def source_name(source: str, n_files: int = 0) -> str:
 
 def input_rows(job: Job, model: Online) -> list[InputRow]:
     """The columns of the source that are inputs, in order, then the lags of the label if there are any."""
-    encoder, relevance = job.encoder, input_relevance(model).tolist()
-    places: dict[str, list[int]] = {}
-    for place, column in enumerate(encoder.columns):
-        places.setdefault(column.source, []).append(place)
+    relevance = input_relevance(model).tolist()
     found = [
         InputRow(name, _input_kind(job, own), _gaps(job, name, own), sum(relevance[place] for place in own))
-        for name, own in places.items()
+        for name, own in _places(job).items()
     ]
     offsets = ", ".join(map(str, model.inputs.lags.offsets.tolist()))
     lags = InputRow(f"earlier values of {job.plan.target}", f"lags {offsets}", 0, sum(relevance[model.n_columns :]))
     return [*found, lags] if model.inputs.n_lags else found
+
+
+def _places(job: Job) -> dict[str, list[int]]:
+    """Places of the encoded columns of each column of the source."""
+    places: dict[str, list[int]] = {}
+    for place, column in enumerate(job.encoder.columns):
+        places.setdefault(column.source, []).append(place)
+    return places
 
 
 def _input_kind(job: Job, places: list[int]) -> str:
@@ -163,8 +168,8 @@ def notes(job: Job) -> list[tuple[str, str]]:
         shown = ", ".join(f"{change.kind} at row {change.row:,}" for change in job.changes[-_SHOWN:])
         last = "the last ones: " if counters.changes > _SHOWN else ""
         found.append(("Changes noticed", f"{counters.changes:,} ({last}{shown})"))
-    if encoder.n_filled:
-        found.append(("Missing values", f"filled with the mean so far: {_by_column(encoder.n_filled)}"))
+    if missing := _missing(job):
+        found.append(("Missing values", "; ".join(missing)))
     if encoder.n_unknown:
         limits = f"{MOST_CATEGORIES} others of their column, or {encoder.most_late} others after row {encoder.n_open:,}"
         words = f"came after {limits}, and were not used"
@@ -185,6 +190,19 @@ def notes(job: Job) -> list[tuple[str, str]]:
     if job.pending.n_dropped:
         found.append(("Dropped", f"{job.pending.n_dropped:,} rows waited too long (--max-pending)"))
     return found
+
+
+def _missing(job: Job) -> list[str]:
+    """What was done about values that are not there, and how many each column has."""
+    found = []
+    if job.encoder.n_filled:
+        found.append(f"filled with the mean so far: {_by_column(job.encoder.n_filled)}")
+    text = {
+        name: gaps
+        for name, own in _places(job).items()
+        if job.encoder.columns[own[0]].kind == CATEGORY and (gaps := _gaps(job, name, own))
+    }
+    return [*found, f"of text, taken as no category: {_by_column(text)}"] if text else found
 
 
 def _by_column(counts: dict[str, int]) -> str:

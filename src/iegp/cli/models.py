@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from iegp import presets
@@ -23,9 +25,19 @@ _PRESETS: dict[str, Any] = {
     name: getattr(presets, name.replace("-", "_")) for name in MODELS if hasattr(presets, name.replace("-", "_"))
 }
 
+_CONFIGURATION = "[parameters] of the configuration"
+NO_FLAGS: Mapping[str, str] = MappingProxyType({})
 
-def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_classes: int = 2) -> Settings:
-    """Checked settings; a message says what to change."""
+
+def settings_of(
+    model: str,
+    task: str,
+    seed: int,
+    parameters: dict[str, Any],
+    n_classes: int = 2,
+    flags: Mapping[str, str] = NO_FLAGS,
+) -> Settings:
+    """Checked settings; a message says what to change. ``flags`` are those that say a parameter, as they were given."""
     if model not in ("default", *_PRESETS):
         raise UsageError(f"--model {model} is not known; use one of {', '.join(('default', *_PRESETS))}")
     arguments = dict(parameters)
@@ -42,11 +54,12 @@ def settings_of(model: str, task: str, seed: int, parameters: dict[str, Any], n_
             raise UsageError(f"--model {model} knows regression and classification; for {task} use --model default")
         return estimator.settings(max(2, n_classes))  # type: ignore[no-any-return]
     except TypeError as error:
-        raise UsageError(f"[parameters] of the configuration: {error}") from error
+        raise UsageError(f"{_CONFIGURATION}: {error}") from error
     except UsageError:
         raise
     except IegpError as error:
-        raise UsageError(f"[parameters] of the configuration: {error}") from error
+        named = [flag for name, flag in flags.items() if f"{name}=" in str(error)]
+        raise UsageError(f"{' '.join(named) or _CONFIGURATION}: {error}") from error
 
 
 def keyed_parameters(model: str, parameters: dict[str, Any]) -> dict[str, Any]:

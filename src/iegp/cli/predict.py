@@ -116,9 +116,10 @@ class _Told:
         if self.n_new:
             rows = f"{self.n_new:,} row{'' if self.n_new == 1 else 's'}"
             _say(f"New keys: {rows} of keys that the model has not seen, answered as each key starts")
-        if self.job.digest.n_labelled:
-            rows = f"{self.job.digest.n_labelled:,} rows with labels"
-            _say(", ".join([f"Scores of {rows}", *scores(self.job)]))
+        if n := self.job.digest.n_labelled:
+            rows, found = f"{n:,} row{'' if n == 1 else 's'} with labels", scores(self.job)
+            few = f"No scores: {rows} {'is' if n == 1 else 'are'} too few"
+            _say(", ".join([f"Scores of {rows}", *found]) if found else few)
 
 
 def _say(text: str) -> None:

@@ -150,7 +150,7 @@ def _job(options: StreamOptions, plan: Plan, start: StartModel | None, source: S
         plan, settings = replace(plan, features=start.columns), start.model.settings
     else:
         parameters, n_classes = _parameters(options, plan.task), len(plan.order or plan.classes)
-        settings = settings_of(options.model, plan.task, options.seed, parameters, n_classes)
+        settings = settings_of(options.model, plan.task, options.seed, parameters, n_classes, _flags(options))
     job = Job(plan, settings, source.schema()["format"] != "jsonl", _fleets(say))
     job.n_threads = options.jobs
     if start is not None:
@@ -223,6 +223,12 @@ def _parameters(options: StreamOptions, task: str) -> dict[str, Any]:
             )
         parameters["lags"] = 0
     return parameters if options.key is None else keyed_parameters(options.model, parameters)
+
+
+def _flags(options: StreamOptions) -> dict[str, str]:
+    """Flags that were given, by the parameter that each of them is."""
+    given = {"lags": options.lags, "delay": options.delay or None, "conformal": options.conformal}
+    return {name: f"--{name} {value}" for name, value in given.items() if value is not None}
 
 
 def _check_conformal(options: StreamOptions, task: str) -> None:

@@ -200,7 +200,9 @@ class StreamEstimator(ModelEstimator):
         model, found = self._fitted(), dict.fromkeys(self._own_names(), 0.0)
         shares = input_relevance(model).tolist()
         encoded = list(found) if self._encoder is None else [column.source for column in self._encoder.columns]
-        names = [*encoded, *(f"lag {i + 1}" for i in range(len(shares) - len(encoded)))]
+        # Lags of classes, and of several outputs, have several inputs each: one after another with every lag.
+        lags = [f"lag {offset}" for offset in self.lags_]
+        names = [*encoded, *lags * ((len(shares) - len(encoded)) // max(len(lags), 1))]
         for name, share in zip(names, shares, strict=True):
             found[name] = found.get(name, 0.0) + share
         return found

@@ -115,6 +115,11 @@ LIGHT_COUNTS: dict[str, Any] = {
     "warmup": 256,
 }
 
+# Without lags those that see nothing else are left out, as of the default models.
+LIGHT_KERNELS: tuple[tuple[Kernel, ...], ...] = tuple(
+    settings["kernels"] for settings in (LIGHT, LIGHT_CLASSES, LIGHT_COUNTS)
+)
+
 # Forecasts: drifts, noise and weights that change slowly. A label k rows ahead says little that the labels beside it
 # did not, so what follows single labels quickly follows chance (docs/forecasting.md).
 FORECAST: dict[str, Any] = {

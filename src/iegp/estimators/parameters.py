@@ -13,7 +13,7 @@ from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import BUILT_IN, LIKELIHOODS, Likelihood, named, register
 from iegp.core.settings import Settings, check_whole
 from iegp.errors import InputError
-from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, Default
+from iegp.estimators.defaults import AUTO_LAGS, CONFORMAL_LEVELS, LIGHT_KERNELS, Default
 
 
 def settings_from(parameters: dict[str, Any], default: Default, likelihood: str = "gaussian") -> Settings:
@@ -28,7 +28,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
     drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _as_tuple(drift_var)
     kernels = parameters["kernels"]
     return Settings(
-        kernels=_default_kernels(default, lags, drift_var) if kernels is None else _kernels(kernels),
+        kernels=_default_kernels(default, lags, drift_var) if kernels is None else _given_kernels(kernels, lags),
         n_frequencies=_plain(parameters["n_frequencies"]),
         features=parameters["features"],
         drift_var=drift_var,
@@ -132,12 +132,20 @@ def _seed(random_state: Any) -> int:
 
 def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
     """Those that can be used with these lags; a static model has no drifting level."""
-    kernels = default.kernels
-    if not lags:
-        kernels = tuple(k for k in kernels if all(term.lags != "only" for term in k.terms))
+    kernels = default.kernels if lags else _without_lags(default.kernels)
     if drift_var == (0.0,):
         kernels = tuple(k for k in kernels if all(term.drift_var is None for term in k.terms))
     return kernels
+
+
+def _given_kernels(kernels: Any, lags: tuple[int, ...]) -> tuple[Kernel, ...]:
+    """Those of a caller, all of them; of the kernels of a light model those that can be used with these lags."""
+    given = _kernels(kernels)
+    return _without_lags(given) if not lags and given in LIGHT_KERNELS else given
+
+
+def _without_lags(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+    return tuple(kernel for kernel in kernels if all(term.lags != "only" for term in kernel.terms))
 
 
 def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:

@@ -155,7 +155,7 @@ class _Numbers:
     def learn(self, row: Any, label: Any) -> None:
         self.has_learned = True
         if hasattr(self.model, "learn_one"):
-            self.model.learn_one(row, label.item())
+            self.model.learn_one(row, _plain(label))
         else:
             self.model.partial_fit(row, np.array([label]))
 
@@ -163,6 +163,11 @@ class _Numbers:
         mean, unknown = np.array(predicted, dtype=np.float64), np.full(len(y), np.nan)
         weights, numbers = np.ones((len(y), 1)), y.astype(np.float64)
         return PrequentialRun(mean, unknown, unknown, unknown, unknown, weights, numbers, n_blind=n_blind)
+
+
+def _plain(label: Any) -> Any:
+    """A label of Python's own type; arrays of objects, such as text of pandas, hold those already."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 class _Classes:
@@ -186,7 +191,7 @@ class _Classes:
     def learn(self, row: Any, label: Any) -> None:
         self.has_learned = True
         if hasattr(self.model, "learn_one"):
-            self.model.learn_one(row, label.item())
+            self.model.learn_one(row, _plain(label))
         else:
             self.model.partial_fit(row, np.array([label]), classes=self.classes)
 

@@ -143,6 +143,11 @@ class Cutter:
         self._broken: feeds.FeedBroken | None = None
         self._skipping: Skipped | None = None
 
+    @property
+    def n_taken(self) -> int:
+        """Bytes of records that the feed has given, from the beginning of the source."""
+        return self.place.offset + len(self._pending)
+
     def take(self, at_most: int | None = None) -> Span | UncutRecord | None:
         """The available complete records (``at_most`` so many), at least one. None when woken up or ``has_ended``."""
         may_be_complete = b"\n" in self._pending

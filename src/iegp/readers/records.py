@@ -200,6 +200,11 @@ class Portions:
     def is_done(self) -> bool:
         return self._n_given == self._batch.n_records
 
+    @property
+    def end(self) -> Position:
+        """After those that were given."""
+        return self._position(self._n_given)
+
     def take(self, at_most: int) -> Records:
         """The next ones, at least one unless the batch is empty."""
         first, last = self._n_given, min(self._n_given + at_most, self._batch.n_records)

@@ -23,7 +23,8 @@ SURPRISES = Section(
 CHANGES = Section(
     "changes",
     "Changes",
-    "Where the relation between inputs and target changed; the larger the strength, the clearer.",
+    "Where the level of the target, the noise, or the relation between inputs and target changed; the larger the "
+    "strength, the clearer.",
     link="Changes",
 )
 

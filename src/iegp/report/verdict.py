@@ -43,8 +43,8 @@ def _of_numbers(results: Results, about: About) -> list[str]:
     name, unit = target_and_unit(about)
     mae = results.mae
     off = number(mae.model, 2 if mae.model < 100.0 else 3)
-    said = f"Typically off by {off} {unit}" if unit else f"Predictions of {name} are typically off by {off}"
-    parts = [f"{said}, {_compared(results, mae)}"]
+    said = f"Off by {off} {unit}" if unit else f"Predictions of {name} are off by {off}"
+    parts = [f"{said} on average, {_compared(results, mae)}"]
     if not math.isnan(results.coverage):
         promised = f"{100 * results.level:g} were promised"
         parts.append(f"{of_hundred(results.coverage)} of 100 values fell in the predicted range, where {promised}")
