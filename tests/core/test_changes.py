@@ -44,7 +44,7 @@ def model(**changes):
     return iegp.IEGPRegressor(**(SMALL | changes))
 
 
-@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("delay", [0, 1, 7])
 def test_changes_are_those_of_the_slow_version(delay):
     rng = np.random.default_rng(1)
     scores, predictions = rng.normal(size=900), 2.0 + 3.0 * rng.normal(size=900)
@@ -54,9 +54,9 @@ def test_changes_are_those_of_the_slow_version(delay):
     scores = np.clip(scores, -3.5, 3.5)
     rows, state = np.column_stack([scores, predictions]), chg.begin(1)
     for a, b in ((0, 1), (1, 250), (250, 900)):
-        state = chg.watch(state, rows[a:b], chg.Span(a, None, delay))
+        state = chg.watch(state, rows[a:b], chg.Span(a, None, delay, delay + 1))
     expected = oracle.changes(scores, predictions, delay)
-    assert len(expected) >= 3
+    assert len(expected) >= (2 if delay else 3)
     assert [(c.row, c.kind) for c in state.since(0)] == [entry[:2] for entry in expected]
     assert_allclose([c.strength for c in state.since(0)], [entry[2] for entry in expected], rtol=1e-9)
     assert state.n_changes == len(expected)
@@ -85,6 +85,33 @@ def test_no_change_and_a_single_glitch_are_no_change():
     y = F + E
     y[450] += 50.0
     assert model().fit(X, y).changes_ == []
+
+
+def late_stream(noise, seed, n_rows):
+    """Inputs and labels whose noise is a stationary autoregression with this coefficient, of variance one."""
+    rng = np.random.default_rng(seed)
+    x, e = rng.normal(size=(n_rows, 2)), rng.normal(size=n_rows)
+    for t in range(1, n_rows):
+        e[t] = noise * e[t - 1] + np.sqrt(1.0 - noise**2) * e[t]
+    return x, np.sin(x[:, 0]) + e
+
+
+@pytest.mark.parametrize("noise", [0.97, 0.9, 0.0])
+@pytest.mark.parametrize("delay", [1, 5, 24])
+def test_errors_that_overlap_are_no_change(delay, noise):
+    """At most one false alarm in 10,000 rows."""
+    found = [model(delay=delay).prequential(*late_stream(noise, seed, 5000)).changes for seed in range(2)]
+    assert sum(map(len, found)) <= 1
+
+
+@pytest.mark.parametrize("delay", [1, 5, 24])
+def test_a_level_is_noticed_soon_after_its_first_label(delay):
+    for seed in range(3):
+        x, y = late_stream(0.0, seed, 1000)
+        y[700:] += 4.0
+        rows = [change.row for change in model(delay=delay).prequential(x, y).changes]
+        assert len(rows) == 1
+        assert 700 + delay < rows[0] <= 700 + 2 * delay + 4
 
 
 @pytest.mark.parametrize("delay", [0, 4])

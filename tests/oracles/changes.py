@@ -28,28 +28,41 @@ def changes(scores, predictions, delay):
     """Row at which each change is noticed, its kind and its strength."""
     mean, variance, covariance, last, centre, spread, n = 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0
     hold, found, sums = FIRST, [], dict.fromkeys(ALTERNATIVES, 0.0)
+    size_of_block = max(delay + 1, 4) if delay else 1
+    block, mean_before, squares, n_blocks = [], 0.0, 0.0, 0
     for row in range(delay, len(scores)):
         score, prediction = scores[row - delay], predictions[row - delay]
-        share = np.clip(covariance / variance, -0.9, 0.9)
+        share = np.clip(covariance / variance, -0.9, 0.9) if delay == 0 else 0.0
         z = ((score - mean) - share * (last - mean)) / np.sqrt(variance * (1.0 - share**2))
         z, u = np.clip(z, -FAR, FAR), np.clip((prediction - centre) / np.sqrt(spread), -2.5, 2.5)
         if hold:
             hold -= 1
             # The rows before, in which the ensemble adapted to a change, count no more.
-            n = -100 if hold == 50 else n
+            n = -100 / size_of_block if hold == 50 else n
         else:
+            # Rows that are as good as one: four blocks of rows that are all alike come before the first.
+            alike = max((4 * size_of_block + n_blocks * squares) / (4 + n_blocks), 1.0) if delay else 1.0
             for kind, size, ratio in sums:
                 expected = size * u if kind == "relation" else size
                 gain = log_density(z, expected, ratio) - log_density(z, 0.0, 1.0)
-                sums[kind, size, ratio] = max(0.0, sums[kind, size, ratio] + gain)
-        n += 1
-        rate = 1.0 / min(n + 0.1 * USUAL, USUAL)
-        gap, before, away = score - mean, last - mean, prediction - centre
-        mean, variance = mean + rate * gap, variance + rate * (gap**2 - variance)
-        covariance, last = covariance + rate * (gap * before - covariance), score
-        centre, spread = centre + rate * away, spread + rate * (away**2 - spread)
+                sums[kind, size, ratio] = max(0.0, sums[kind, size, ratio] + gain / alike)
+        is_adapting, is_last = hold > 50, (row - delay + 1) % size_of_block == 0
+        if not (delay and is_adapting):
+            block.append(z)
+        if delay == 0 or (is_last and not is_adapting):
+            n += 1
+            rate = 1.0 / min(n + 0.1 * USUAL, USUAL)
+            gap, before, away = score - mean, last - mean, prediction - centre
+            mean, variance = mean + rate * gap, variance + rate * (gap**2 - variance)
+            covariance, last = covariance + rate * (gap * before - covariance), score
+            centre, spread = centre + rate * away, spread + rate * (away**2 - spread)
+            n_blocks = min(n_blocks + 1, 100)
+            # Squared sums over rows, and products of sums with the block before, both ways.
+            long_run = sum(block) ** 2 / len(block) + 2.0 * sum(block) * mean_before
+            squares += (long_run - squares) / n_blocks
+            mean_before, block = np.mean(block), []
         strength = max(sums.values())
         if strength > THRESHOLD:
             found.append((row, max(sums, key=lambda own: sums[own] - MARGINS[own[0]])[0], strength))
-            sums, hold, n = dict.fromkeys(ALTERNATIVES, 0.0), AFTER, 0
+            sums, hold, n = dict.fromkeys(ALTERNATIVES, 0.0), AFTER + delay, 0
     return found

@@ -7,6 +7,10 @@ mean, variance and correlation with the score before. For each of a few sizes of
 that passes the threshold says that there was a change, and of which kind. Then all sums start again, and for some rows
 nothing is noticed while the ensemble adapts; what is usual is found anew from the second half of them.
 
+Labels that come late by h rows have answers that share h rows of ignorance, so that their scores are alike without any
+change. How many consecutive scores are as good as one is learned from sums over blocks of h + 1 rows or more, the log
+likelihood ratios are divided by it, and the usual moments are learned from one row of each block.
+
 - level: the mean of the scores moved;
 - noise: their variance changed;
 - relation: scores go with the predictions themselves, as they do when the function of the inputs changed.
@@ -30,8 +34,10 @@ from iegp.core.compute.tolerances import (
     FARTHEST_PREDICTION,
     FARTHEST_SLOPE_INPUT,
     FARTHEST_WATCHED,
+    FIRST_BLOCKS,
     FIRST_WATCHED,
     LARGEST_SHARE,
+    LEAST_BLOCK,
     LEAST_SCORE_VARIANCE,
     LEAST_SPREAD,
     LEVEL_SIZES,
@@ -39,6 +45,7 @@ from iegp.core.compute.tolerances import (
     NOISE_SIZES,
     RELATION_SIZES,
     ROWS_AFTER_CHANGE,
+    USUAL_BLOCKS,
     USUAL_ROWS,
 )
 from iegp.typing import Float
@@ -50,6 +57,9 @@ _LARGEST_TAIL = 0.5 * math.erfc(FARTHEST_WATCHED * math.sqrt(0.5))
 # Columns of ``usual``: of scores mean, variance, covariance with the one before, and the last; of predictions mean and
 # variance; rows so far; rows for which nothing is noticed.
 MEAN, VARIANCE, COVARIANCE, LAST, CENTRE, SPREAD, COUNT, HOLD = range(8)
+# Columns of ``blocks``: of the present block the sum of its scores and its rows; mean of the block before; slow mean of
+# squared sums over rows, which is how many rows are as good as one; blocks so far.
+SUM, ROWS, BEFORE, ALIKE, BLOCKS = range(5)
 
 
 class Change(NamedTuple):
@@ -86,6 +96,8 @@ class Changes(NamedTuple):
     """(1,): changes so far, also those that are no longer listed."""
     waiting: Float
     """(k, 2 D): scores and predictions of rows whose labels have not arrived; NaN where they do not count."""
+    blocks: Float
+    """(D, 5): of labels that come late, how much consecutive scores are alike."""
 
     @property
     def n_changes(self) -> int:
@@ -103,7 +115,12 @@ def begin(n_outputs: int) -> Changes:
     usual[:, [VARIANCE, SPREAD]] = 1.0
     usual[:, HOLD] = FIRST_WATCHED
     empty = np.zeros((n_outputs, N_SUMS)), usual, np.empty((0, 4)), np.zeros(1), np.empty((0, 2 * n_outputs))
-    return Changes(*empty)
+    return Changes(*empty, no_blocks(n_outputs))
+
+
+def no_blocks(n_outputs: int) -> Float:
+    """Before any label that comes late."""
+    return np.zeros((n_outputs, 5))
 
 
 class Span(NamedTuple):
@@ -115,6 +132,8 @@ class Span(NamedTuple):
     """(n,), if they are known."""
     delay: int = 0
     """Rows by which their labels come late."""
+    overlap: int = 1
+    """Rows whose answers do not know of each other's labels: one more than the rows by which labels come late."""
 
 
 FROM_START = Span()
@@ -122,16 +141,19 @@ FROM_START = Span()
 
 def watch(changes: Changes, new: Float, span: Span) -> Changes:
     """Rows (n, 2 D) of scores and predictions that are answered."""
-    sums, usual, found = changes.sums.copy(), changes.usual.copy(), np.empty((len(new), 3))
+    memory = changes.sums.copy(), changes.usual.copy(), changes.blocks.copy()
+    found = np.empty((len(new), 3))
     rows = np.concatenate([changes.waiting, new])
-    n_found = _watch(sums, usual, rows, len(new), span.delay, found)
+    n_found = _watch(memory, rows, len(new), (span.first, span.delay, span.overlap), found)
     log = changes.log
     if n_found:
         at, noticed = found[:n_found, 0].astype(np.int64), np.empty((n_found, 4))
         noticed[:, 0], noticed[:, 1] = span.first + at, np.nan if span.times is None else span.times[at]
         noticed[:, 2:] = found[:n_found, 1:]
         log = np.concatenate([log, noticed])[-MOST_CHANGES:].copy()
-    return Changes(sums, usual, log, changes.total + n_found, rows[max(len(rows) - span.delay, 0) :].copy())
+    waiting = rows[max(len(rows) - span.delay, 0) :].copy()
+    sums, usual, blocks = memory
+    return Changes(sums, usual, log, changes.total + n_found, waiting, blocks)
 
 
 @compiled
@@ -145,8 +167,13 @@ def scores_from(pit: Float) -> Float:
 
 
 @compiled
-def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found: Float) -> int:
+def _watch(
+    memory: tuple[Float, Float, Float], rows: Float, n_new: int, span: tuple[int, int, int], found: Float
+) -> int:
     """Numbers, kinds and strengths of the rows at which a change is noticed go to ``found``; how many there are."""
+    sums, usual, blocks = memory
+    first, delay, overlap = span
+    block = max(overlap, LEAST_BLOCK)
     n_waiting, n_outputs, n_found = rows.shape[0] - n_new, sums.shape[0], 0
     for t in range(n_new):
         if n_waiting + t < delay:
@@ -156,7 +183,12 @@ def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found
         for d in range(n_outputs):
             # Not where either is NaN, or its square would overflow.
             if row[d] == row[d] and abs(row[n_outputs + d]) < FARTHEST_PREDICTION:
-                _add(sums[d], usual[d], row[d], row[n_outputs + d])
+                if overlap == 1:
+                    _add(sums[d], usual[d], row[d], row[n_outputs + d])
+                else:
+                    of_output = sums[d], usual[d], blocks[d]
+                    is_last = (first + t - delay + 1) % block == 0
+                    _add_overlapping(of_output, row[d], row[n_outputs + d], block, is_last)
             for k in range(N_SUMS):
                 strength = max(strength, sums[d, k])
                 own = _kind_of(k)
@@ -166,7 +198,8 @@ def _watch(sums: Float, usual: Float, rows: Float, n_new: int, delay: int, found
             found[n_found, 0], found[n_found, 1], found[n_found, 2] = t, kind, strength
             n_found += 1
             sums[:] = 0.0
-            usual[:, HOLD] = ROWS_AFTER_CHANGE
+            # Rows that wait were answered before the first labels after the change came.
+            usual[:, HOLD] = ROWS_AFTER_CHANGE + overlap - 1
             usual[:, COUNT] = 0.0
     return n_found
 
@@ -194,23 +227,66 @@ def _add(sums: Float, usual: Float, score: float, prediction: float) -> None:
             # Rows in which the ensemble adapted are not usual: the moments are those of the rows from here on.
             usual[COUNT] = -CALIBRATED_ROWS
     else:
-        _accumulate(sums, z, u)
+        _accumulate(sums, z, u, 1.0)
     _learn_usual(usual, score, prediction)
 
 
 @compiled
-def _accumulate(sums: Float, z: float, u: float) -> None:
-    """Log likelihood ratios of every size of change."""
+def _add_overlapping(
+    memory: tuple[Float, Float, Float], score: float, prediction: float, block: int, is_last: bool
+) -> None:
+    """One row of one output, where the errors of ``block`` consecutive rows may be much the same error.
+
+    What is usual comes from the last row of each block, and each row counts for one over the rows that are as good as
+    one.
+    """
+    sums, usual, blocks = memory
+    z = min(max((score - usual[MEAN]) / math.sqrt(usual[VARIANCE]), -FARTHEST_WATCHED), FARTHEST_WATCHED)
+    u = min(max((prediction - usual[CENTRE]) / math.sqrt(usual[SPREAD]), -FARTHEST_SLOPE_INPUT), FARTHEST_SLOPE_INPUT)
+    if usual[HOLD] > 0.0:
+        usual[HOLD] -= 1.0
+        if usual[HOLD] > ROWS_AFTER_CHANGE // 2:
+            return
+        if usual[HOLD] == ROWS_AFTER_CHANGE // 2:
+            # So few blocks follow before changes are noticed again that the moments before still count.
+            usual[COUNT] = -CALIBRATED_ROWS / block
+    else:
+        _accumulate(sums, z, u, 1.0 / _rows_as_one(blocks, block))
+    blocks[SUM] += z
+    blocks[ROWS] += 1.0
+    if is_last:
+        _end_block(blocks)
+        _learn_usual(usual, score, prediction)
+
+
+@compiled
+def _rows_as_one(blocks: Float, block: int) -> float:
+    """How many consecutive rows are as good as one: at first all of a block, then what the sums of blocks say."""
+    n = blocks[BLOCKS]
+    return max((FIRST_BLOCKS * block + n * blocks[ALIKE]) / (FIRST_BLOCKS + n), 1.0)
+
+
+@compiled
+def _end_block(blocks: Float) -> None:
+    """Learn the variance of sums over rows in the long run, from one block and its product with the one before."""
+    n, mean = min(blocks[BLOCKS] + 1.0, USUAL_BLOCKS), blocks[SUM] / blocks[ROWS]
+    blocks[ALIKE] += (blocks[SUM] * (mean + 2.0 * blocks[BEFORE]) - blocks[ALIKE]) / n
+    blocks[BLOCKS], blocks[BEFORE], blocks[SUM], blocks[ROWS] = n, mean, 0.0, 0.0
+
+
+@compiled
+def _accumulate(sums: Float, z: float, u: float, share: float) -> None:
+    """Log likelihood ratios of every size of change, of which a share counts."""
     k = 0
     for size in LEVEL_SIZES:
-        sums[k] = max(0.0, sums[k] + size * z - 0.5 * size * size)
+        sums[k] = max(0.0, sums[k] + share * (size * z - 0.5 * size * size))
         k += 1
     for ratio in NOISE_SIZES:
-        sums[k] = max(0.0, sums[k] + 0.5 * z * z * (1.0 - 1.0 / ratio) - 0.5 * math.log(ratio))
+        sums[k] = max(0.0, sums[k] + share * (0.5 * z * z * (1.0 - 1.0 / ratio) - 0.5 * math.log(ratio)))
         k += 1
     for slope, ratio in RELATION_SIZES:
         gap = z - slope * u
-        sums[k] = max(0.0, sums[k] + 0.5 * (z * z - gap * gap / ratio) - 0.5 * math.log(ratio))
+        sums[k] = max(0.0, sums[k] + share * (0.5 * (z * z - gap * gap / ratio) - 0.5 * math.log(ratio)))
         k += 1
 
 

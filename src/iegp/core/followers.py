@@ -46,7 +46,7 @@ class Followers:
         return predictions
 
     def _watch(self, changes: chg.Changes, predictions: Predictions, ignored: Bool) -> None:
-        n, (first, times, _) = predictions.n_rows, self.span
+        n, (first, times, *_) = predictions.n_rows, self.span
         scores: Float = chg.scores_from(predictions.pit)
         scores[ignored | self.is_fitting] = np.nan
         self.changes = chg.watch(changes, np.concatenate([scores, predictions.mean], axis=1), self.span)

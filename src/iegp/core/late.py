@@ -172,6 +172,8 @@ class Label(NamedTuple):
     """Steps of the noise between them."""
     interval: tuple[float, float] | None = None
     """The one that was answered, in the units of y."""
+    delay: int = 0
+    """Rows that came between its row and the label."""
 
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:

@@ -30,7 +30,7 @@ from iegp.core.compute.tolerances import (
     MAX_LAG,
     MOST_SEASONS,
     N_DRAWS,
-    ROWS_AFTER_CHANGE,
+    USUAL_BLOCKS,
 )
 from iegp.core.expert import noise
 from iegp.core.features import Basis
@@ -410,12 +410,15 @@ def changes_schema(n_outputs: int, n_waiting: int, n_rows: float) -> dict[str, F
     """What is remembered to notice changes (:class:`iegp.core.changes.Changes`)."""
     far = FARTHEST_WATCHED
     low = (-far, _TINY, -4.0 * far**2, -far, -LARGEST_FLOAT, _TINY, -CALIBRATED_ROWS, 0.0)
-    high = (far, 4.0 * far**2, 4.0 * far**2, far, LARGEST_FLOAT, LARGEST_FLOAT, schema.LARGEST_COUNT, ROWS_AFTER_CHANGE)
+    most = schema.LARGEST_COUNT
+    high = (far, 4.0 * far**2, 4.0 * far**2, far, LARGEST_FLOAT, LARGEST_FLOAT, most, most)
+    blocks = (far * most, most, far, 3.0 * far**2 * most, USUAL_BLOCKS)
     rows = Rule("have rows in order", lambda log: bool(np.all(np.diff(log[:, 0]) >= 0.0)))
     kinds = len(changes.KINDS) - 1.0
     return {
         "changes.sums": Field((n_outputs, changes.N_SUMS), 0.0, CHANGE_THRESHOLD + math.log(n_outputs)),
         "changes.usual": Field((n_outputs, 8), low, high),
+        "changes.blocks": Field((n_outputs, 5), (-blocks[0], 0.0, -far, -blocks[3], 0.0), blocks),
         "changes.log": Field(
             (None, 4),
             (0.0, -LARGEST_FLOAT, 0.0, 0.0),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from iegp.core.batch_view import BatchView
-from iegp.core.changes import Changes
+from iegp.core.changes import Changes, no_blocks
 from iegp.core.clock import Clock
 from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
@@ -214,6 +214,8 @@ def _conformal(model: Online, arrays: Arrays) -> Conformal:
 def _changes(model: Online, arrays: Arrays) -> Changes:
     """Changes that were noticed."""
     n_waiting = 0 if model.waiting is None else len(model.waiting.x)
+    # Files may come from before blocks of scores were remembered.
+    arrays = {"changes.blocks": no_blocks(model.n_outputs)} | arrays
     check_arrays(ensemble_schema.changes_schema(model.n_outputs, n_waiting, float(model.n_seen)), arrays)
     changes = Changes(**part_of(arrays, "changes"))
     if len(changes.log) != min(changes.n_changes, MOST_CHANGES):

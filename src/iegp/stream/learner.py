@@ -179,7 +179,8 @@ class Learner:
         if label is not None and isinstance(self.labels, ClassLabels) and label not in self.labels.classes:
             self._grow(label)
         late_label, scored = self.scored(waiting, label)
-        late_label = late_label._replace(n_steps=self.clock.arrived(waiting.place))
+        place = waiting.place
+        late_label = late_label._replace(n_steps=self.clock.arrived(place), delay=self.clock.rows_after(place))
         first = self.model.n_seen
         online.learn_asked(self.model, x, late_label, None if self.model.clock is None else x[:, TREND])
         self._notice(first)

@@ -41,6 +41,10 @@ class Clock:
         self.learned = max(self.learned, place + 1)
         return n_steps
 
+    def rows_after(self, place: int) -> int:
+        """How many rows came after one."""
+        return self.rows - place - 1
+
     def to_config(self) -> list[int]:
         return [self.rows, self.learned]
 

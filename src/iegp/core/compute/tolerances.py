@@ -444,5 +444,8 @@ FARTHEST_SLOPE_INPUT = 2.5
 FARTHEST_PREDICTION = 1e100
 # Calibrated rows that come, in thought, before the first: a tenth of those that are remembered.
 CALIBRATED_ROWS = 0.1 * USUAL_ROWS
+# Of labels that come late: blocks of scores that are all alike and come, in thought, before the first; blocks by which
+# it is known how much scores are alike; rows of the shortest block.
+FIRST_BLOCKS, USUAL_BLOCKS, LEAST_BLOCK = 4.0, 100.0, 4
 LEAST_SCORE_VARIANCE = 1e-4
 LEAST_SPREAD = 1e-12

@@ -77,7 +77,7 @@ def _follow_late(model: Online, label: Label) -> None:
         centre, scale = label.asked.units
         predicted = (dist.mean.reshape(pit.shape) - centre) / scale
         new = np.concatenate([chg.scores_from(pit), predicted], axis=1)
-        model.changes = chg.watch(model.changes, new, chg.Span(model.n_seen - 1))
+        model.changes = chg.watch(model.changes, new, chg.Span(model.n_seen - 1, overlap=label.delay + 1))
 
 
 def _spaced(clock: Clock, label: Label, time: Float | None) -> tuple[Label, Float]:

@@ -198,7 +198,8 @@ def _followers(model: Online, times: Float | None) -> Followers | None:
     catch_up(model)
     if model.conformal is None and model.changes is None:
         return None
-    span = chg.Span(model.n_seen, times, model.settings.delay)
+    delay = model.settings.delay
+    span = chg.Span(model.n_seen, times, delay, delay + 1)
     # Before the first label has come there is a refit to come, and nothing before it.
     is_blind = model.is_warming_up and not len(model.kept_x)
     return Followers(model.conformal, model.changes, span, is_blind, model.is_warming_up)
