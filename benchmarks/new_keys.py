@@ -18,6 +18,7 @@ import numpy as np
 from machine import describe
 
 from iegp.cli.models import keyed_parameters, settings_of
+from iegp.estimators.defaults import KEYED_TEMPLATE_ROWS
 from iegp.fleet.keyed_learner import Fleets
 from iegp.readers import Batch, object_array
 from iegp.stream.answers import Answers
@@ -96,7 +97,7 @@ def measure(stream: Keyed, model: str, parameters: dict[str, Any]) -> tuple[int,
     keys, x, y = (part[:stop] for part in stream)
     plan = Plan(target="y", task="regression", key="key")
     settings = settings_of(model, "regression", 0, keyed_parameters(model, parameters))
-    job = Job(plan, settings, True, Fleets())
+    job = Job(plan, settings, True, Fleets(template_rows=KEYED_TEMPLATE_ROWS))
     columns: dict[str, Any] = {f"x{j}": x[:, j].astype(float) for j in range(x.shape[1])}
     columns |= {"y": y.astype(float), "key": object_array([str(key) for key in keys.tolist()])}
     answers: list[Answers] = []

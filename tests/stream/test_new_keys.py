@@ -12,6 +12,7 @@ from stream_runs import sources
 from stream_runs.jobs import absorb, table
 
 from iegp.cli.models import keyed_parameters, settings_of
+from iegp.estimators.defaults import KEYED_TEMPLATE_ROWS
 from iegp.fleet.keyed_learner import Fleets
 from iegp.stream.job import Job
 from iegp.stream.plan import Plan
@@ -24,7 +25,9 @@ def first_rows(records):
     """Coverage and error over that of the running mean, of rows 10 to 100 of every key."""
     settings = settings_of("light", "regression", 0, keyed_parameters("light", SMALL))
     assert settings.lags == (1, 2, 3)
-    job = Job(Plan(target="y", task="regression", key="sensor"), settings, True, Fleets())
+    job = Job(
+        Plan(target="y", task="regression", key="sensor"), settings, True, Fleets(template_rows=KEYED_TEMPLATE_ROWS)
+    )
     answers = table(absorb(job, records))
     seen, rows = defaultdict(list), []
     for i, record in enumerate(records):

@@ -32,6 +32,7 @@ from iegp.cli.stream_files import (
     open_for,
 )
 from iegp.errors import IegpError
+from iegp.estimators.defaults import KEYED_TEMPLATE_ROWS
 from iegp.estimators.experts_table import experts_of
 from iegp.fleet.keyed_learner import Fleets
 from iegp.readers import Source, object_array, source_files
@@ -282,7 +283,7 @@ def _default_id(options: StreamOptions, names: tuple[str, ...]) -> str | None:
 def _fleets(say: Console) -> Fleets:
     """How models by key are made, and what is said when it comes to it."""
 
-    return Fleets(lambda fleet: say.print(fleet_message(fleet)))
+    return Fleets(lambda fleet: say.print(fleet_message(fleet)), KEYED_TEMPLATE_ROWS)
 
 
 def _resume(options: StreamOptions, say: Console) -> tuple[Job, RunState]:

@@ -64,6 +64,8 @@ LIGHT: dict[str, Any] = {
 # One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
 # has few rows to find out how little of it is its own, so weights and noise follow its rows faster.
 KEYED: dict[str, Any] = {"stacking_rate": 0.3, "noise_forgetting": ((0.75, 5.0), (0.9, 10.0))}
+# What the shared model has learned counts as one row of a key: most of it is the average of keys that differ.
+KEYED_TEMPLATE_ROWS = 1.0
 
 # Labels that are not numbers (docs/explanation/labels.md). A short isotropic length scale among longer ones: borders
 # between classes are sharper than functions are steep. Functions of the columns alone stand beside a sum of one and a

@@ -11,12 +11,13 @@ import numpy as np
 
 from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
+from iegp.core.editing.new_key import for_new_keys
 from iegp.core.model import Online, followed
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
-from iegp.fleet.checks import Key, check_keys, check_labels, check_rows
+from iegp.fleet.checks import Key, check_keys, check_labels, check_rows, check_template_rows
 from iegp.fleet.shared_docs import FLEET
 from iegp.fleet.template import Template, take
 from iegp.typing import Arrays, Float, Int
@@ -124,12 +125,17 @@ class LocalFleet(FleetBase):
         self._slot_of: dict[Key, int] = {}
         self._allocate()
 
-    def _begin_from(self, template: Template, keys: Iterable[Key], dtype: str) -> None:
+    def _begin_from(
+        self, template: Template, keys: Iterable[Key], dtype: str, template_rows: float | None = None
+    ) -> None:
         """Start from an estimator past its warm-up, which is not changed."""
+        check_template_rows(template_rows)
         taken = take(template, f"a {type(self).__name__}", "keep one model per key instead", self.is_plain)
         state = taken.model.state.copy()
         # A new key has no labels yet; those that the template has seen are of other keys.
         model = replace(taken.model, state=state._replace(recent=np.zeros_like(state.recent)), batch=None)
+        if template_rows is not None:
+            model = for_new_keys(model, template_rows)
         self._begin(model, taken.single_output, taken.feature_names, dtype)
         self._add(check_keys(list(keys)))
 

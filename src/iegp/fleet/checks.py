@@ -55,6 +55,12 @@ def check_level(level: Any) -> None:
         raise InputError(f"level={level!r} must be a number between 0 and 1, such as 0.95, or None")
 
 
+def check_template_rows(n_rows: Any) -> None:
+    """What a template has learned counts as more than no row; None counts it as it is."""
+    if n_rows is not None and not (isinstance(n_rows, int | float | np.number) and 0.0 < n_rows < np.inf):
+        raise InputError(f"template_rows={n_rows!r} must be a number above 0, such as 1, or None")
+
+
 def _numbers(name: str, values: Any) -> Float:
     try:
         return np.ascontiguousarray(values, dtype=np.float64)

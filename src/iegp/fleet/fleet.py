@@ -58,6 +58,7 @@ class Fleet(LocalFleet):
         rounded once per call, to seven digits (``docs/scale.md`` has the effect on predictions).
     n_jobs : int or None, default=None
         Threads over which keys are spread; -1 uses all cores. Results do not depend on it.
+    {template_rows}
 
     Examples
     --------
@@ -78,11 +79,17 @@ class Fleet(LocalFleet):
     is_plain = False
 
     def __init__(
-        self, template: Template, keys: Iterable[Key] = (), *, dtype: str = "float64", n_jobs: int | None = None
+        self,
+        template: Template,
+        keys: Iterable[Key] = (),
+        *,
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+        template_rows: float | None = None,
     ) -> None:
         n_threads_from(n_jobs)
         self.n_jobs = n_jobs
-        self._begin_from(template, keys, dtype)
+        self._begin_from(template, keys, dtype, template_rows)
 
     # -- states ----------------------------------------------------------------------------------------------------
 

@@ -47,14 +47,18 @@ class _Template:
 
 @dataclass(frozen=True)
 class Fleets:
-    """How a learner of all rows becomes one of models by key; ``on_start`` is called with a fleet when it starts."""
+    """How a learner of all rows becomes one of models by key; ``on_start`` is called with a fleet when it starts.
+
+    ``template_rows`` is that of :class:`Fleet`.
+    """
 
     on_start: Callable[[Fleet], None] = lambda _: None
+    template_rows: float | None = None
 
     def begin(self, shared: Learner) -> KeyedLearner:
         if shared.model.settings.lags:
             shared.model = online.bringing_lags(shared.model)
-        return KeyedLearner(shared, None, self.on_start)
+        return KeyedLearner(shared, None, self)
 
     def restore(self, shared: Learner, config: dict[str, Any] | None, arrays: Arrays) -> KeyedLearner:
         """Out of a checkpoint; an error where its parts do not fit together."""
@@ -64,7 +68,7 @@ class Fleets:
             fleet = Fleet.from_parts(shared.model, config, arrays, shared.n_threads)
             if not fleet.single_output or not all(isinstance(key, str) for key in fleet.keys):
                 raise ValueError("the fleet is none of a stream")
-        learner = KeyedLearner(shared, fleet, self.on_start, recent)
+        learner = KeyedLearner(shared, fleet, self, recent)
         if fleet is None and learner.rows_to_share <= 0:
             raise ValueError("the models of the keys are missing")
         has_lags = bool(shared.model.settings.lags)
@@ -80,7 +84,7 @@ class KeyedLearner:
         self,
         shared: Learner,
         fleet: Fleet | None,
-        on_start: Callable[[Fleet], None],
+        fleets: Fleets,
         recent: Mapping[str, tuple[float, ...]] | None = None,
     ) -> None:
         self.shared = shared
@@ -90,7 +94,7 @@ class KeyedLearner:
         of all, so that memory stays bounded by them."""
         self.clocks = shared.clocks
         """How far the models of keys have come that were asked rows; None: that of all rows, where all others begin."""
-        self._on_start = on_start
+        self._fleets = fleets
 
     @property
     def model(self) -> Online:
@@ -262,8 +266,11 @@ class KeyedLearner:
         self.clocks.update({key: replace(self.shared.clock) for key in self.clocks})
         if self.model.rows_bring_lags:
             self.shared.model = online.without_brought_lags(self.model, _labels(()))
-        self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads)
-        self._on_start(self.fleet)
+        rows = self._fleets.template_rows
+        self.fleet = Fleet(_Template(self.model), n_jobs=self.shared.n_threads, template_rows=rows)
+        # A checkpoint holds the model that new keys start from.
+        self.shared.model = replace(self.model, state=self.fleet.template.state.copy())
+        self._fleets.on_start(self.fleet)
 
     def _begin_models(self, keys: tuple[str, ...]) -> None:
         """Models of keys whose labels were seen before there were models by key."""

@@ -17,6 +17,9 @@ return_std : bool, default=False
     Also return the standard deviation *of y*, observation noise included.
 path : str or path
     The file; an existing one is replaced.
+template_rows : float or None, default=None
+    How many rows what the template has learned counts as in a new key: 1 where the keys of its rows differ in level or
+    gain. ``None`` is all of its rows, for keys that do not differ.
 """) | {
     "keys_to_start_with": """\
 keys : iterable of str or int, default=()
