@@ -21,11 +21,13 @@ from contracts.models import (
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, SGDRegressor
 
+from iegp.core.changes import Change
 from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
 from iegp.evaluate.metrics import coverage, running_nmse
+from iegp.evaluate.protocol import prequential
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 
 matplotlib = pytest.importorskip("matplotlib", reason="the plot extra is not installed")
@@ -313,6 +315,67 @@ def test_labels_all_alike():
     shown = drawn(PrequentialDisplay.from_estimator(small(), X, np.full(40, 7.0)))
     assert "log score" in shown.lower_ax_.get_ylabel()
     drawn(CalibrationDisplay.from_estimator(small(), X, np.full(40, 7.0)))
+
+
+def numbered_run(n, glitches=(), **fields):
+    """A run whose intervals are one wide at each side, with labels of 1,000 at ``glitches``."""
+    mean = np.sin(np.arange(n) / 9.0)
+    y = mean + 0.3 * np.random.default_rng(0).normal(size=n)
+    y[list(glitches)] = 1000.0
+    return PrequentialRun(mean, np.full(n, 0.5), mean - 1, mean + 1, np.zeros(n), np.ones((n, 1)), y, **fields)
+
+
+def test_glitches_do_not_stretch_the_axis_and_are_counted_at_its_edge():
+    shown = drawn(numbered_run(2000, (50, 700, 701)).plot())
+    low, high = shown.ax_.get_ylim()
+    assert -3.0 < low < -1.9
+    assert 1.9 < high < 3.0
+    assert texts(shown.ax_)[-1] == "3 labels outside the axis"
+    assert_allclose(shown.ax_.lines[-1].get_xdata(), [50, 700, 701])
+    # Those outside are counted among the rows in view.
+    assert texts(numbered_run(2000, (50, 700)).plot(zoom=(40, 60)).ax_)[-1] == "1 label outside the axis"
+    assert len(texts(numbered_run(2000).plot().ax_)) == 3
+
+
+def test_many_dots_are_translucent_and_below_the_mean():
+    few, many = (numbered_run(n).plot().ax_.lines[:2] for n in (200, 8000))
+    assert few[1].get_alpha() == 1.0
+    assert few[1].get_zorder() >= few[0].get_zorder()
+    assert many[1].get_alpha() < 0.5
+    assert many[1].get_markersize() < few[1].get_markersize()
+    assert many[1].get_zorder() < many[0].get_zorder()
+    # A line that goes up and down 280 times would fill the panel.
+    assert many[0].get_linewidth() < 0.5 < few[0].get_linewidth()
+
+
+def test_changes_that_were_noticed_are_marked():
+    found = tuple(Change(row, np.nan, "level", 12.0) for row in (1100, 1150))
+    run = numbered_run(200, changes=found, n_before=1000)
+    for shown, places in ((run.plot(), [1100, 1150]), (PrequentialDisplay.from_run(run), [100, 150])):
+        for panel in (shown.ax_, shown.lower_ax_):
+            marks = [line for line in panel.lines if to_hex(line.get_color()) == MARK]
+            assert [line.get_xdata()[0] for line in marks] == places
+            assert {line.get_linestyle() for line in marks} == {"--"}
+        assert texts(shown.ax_)[-1] == "change noticed"
+    assert "change noticed" not in texts(run.plot(changes=()).ax_)
+    assert texts(run.plot(changes=[1020]).ax_)[-1] == "the stream changes"
+
+
+def test_the_label_has_the_name_of_the_series():
+    pandas = pytest.importorskip("pandas")
+    X, y = stream(60)
+    run = small().prequential(X, pandas.Series(y, name="pressure"))
+    assert run.targets == ("pressure",)
+    assert run.plot().ax_.get_ylabel() == "pressure"
+    assert run.plot(target="pressure (Pa)").ax_.get_ylabel() == "pressure (Pa)"
+    assert PrequentialRun.concatenate([run, run]).plot().ax_.get_ylabel() == "pressure"
+    two = small().prequential(X, pandas.DataFrame({"flow": y, 7: y}))
+    assert [two.plot(output=k).ax_.get_ylabel() for k in (0, 1)] == ["flow", "7"]
+    for labels in (y, pandas.Series(y)):
+        assert small().prequential(X, labels).plot().ax_.get_ylabel() == "y"
+    for model in (small(), SGDRegressor(random_state=0)):
+        found = prequential(model, X, pandas.Series(y, name="pressure"))
+        assert drawn(found.plot()).ax_.get_ylabel() == "pressure"
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------

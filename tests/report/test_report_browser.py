@@ -50,6 +50,7 @@ if (root) {
   const point = (type, share) => plot.dispatchEvent(new PointerEvent(type,
     { clientX: box.left + share * box.width, clientY: box.top + 20, button: 0, pointerId: 1, bubbles: true }));
   seen.opened = view();
+  seen.opened_edges = root.querySelectorAll(".plot .edge").length;
   seen.dots = [drawn()];
   root.querySelector('[data-go="all"]').click();
   seen.before = view();
@@ -59,6 +60,9 @@ if (root) {
   point("pointerdown", 0.25); point("pointermove", 0.4); point("pointerup", 0.5);
   seen.zoomed = view();
   seen.dots.push(drawn());
+  seen.edges = root.querySelectorAll(".plot .edge").length;
+  seen.heights = [...root.querySelectorAll(".chart .y-ticks span")].map((e) => Number(e.textContent.replace("−", "-")));
+  seen.outside = root.querySelector(".outside:not([hidden]) span")?.textContent ?? "";
   seen.ticks = [...root.querySelectorAll(".chart .x-ticks span")].map((e) => e.textContent);
   for (const go of ["in", "on", "back", "out"]) root.querySelector(`[data-go="${go}"]`).click();
   plot.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
@@ -122,6 +126,23 @@ def test_rows_with_times_have_times_on_their_axes(tmp_path):
     assert seen["wrong"] == []
     assert seen["ticks"] == ["15 Jan", "18 Jan", "21 Jan", "24 Jan"]
     assert seen["tip"].split("\n")[1] == "26 Jan 2024 00:00"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_glitches_do_not_stretch_the_axis_of_a_zoomed_part(tmp_path, width):
+    """The script limits the axis as Python does."""
+    run, stream = Digest("regression"), answers("regression", 2500)
+    label = stream.label.copy()
+    # In the part that the report opens on, before the part that is zoomed into, and in it.
+    label[[2200, 300, 800, 1000]] = [1e4, 1e4, -1e4, 1e4]
+    run.add(replace(stream, label=label))
+    seen = look(tmp_path, render_report(run, about()), width)
+    assert seen["wrong"] == []
+    assert seen["sideways"] <= 0
+    assert seen["opened_edges"] == 1
+    assert seen["edges"] == 2
+    assert seen["outside"] == "2 labels outside the axis"
+    assert max(map(abs, seen["heights"])) < 100
 
 
 def test_a_short_run_opens_too(tmp_path):

@@ -84,3 +84,29 @@ def test_how_long_it_took_and_when_it_was_written():
     assert "3 min 20 s, 7 rows per second" in text
     assert "1 Jan 2024 00:00 UTC" in text
     assert "rows per second" not in page(timing=Timing(NEW_YEAR))[1]
+
+
+def test_glitches_do_not_stretch_the_axis_of_predictions_and_are_counted():
+    stream = answers("regression", 4000)
+    label = stream.label.copy()
+    # Two of the last 400 rows, which the report opens on.
+    label[np.r_[200:3500:264, 3700, 3900]] = 350.0
+    label[3901] = -150.0
+    run = Digest("regression")
+    run.add(replace(stream, label=label))
+    found = section(render_report(run, about()), "predictions")
+    assert ">3 labels outside the axis<" in found
+    assert found.count('<i class="edge above"') == 2
+    assert '<i class="edge below" style="left:75.25%"' in found
+    ticks = re.search(r'class="y-ticks">(.*?)</div>', found)[1]
+    heights = [float(text.replace("−", "-")) for text in re.findall(r">([^<]+)</span>", ticks)]
+    assert max(heights) < 30
+    assert min(heights) > -20
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_nothing_is_said_of_the_axis_where_all_labels_are_on_it(task):
+    _, text = page(task, n=300)
+    found = section(text, "predictions")
+    assert 'class="edge' not in found
+    assert ('<li class="outside" hidden>' in found) == (task in ("regression", "count"))

@@ -14,7 +14,7 @@ from iegp.core import model as online
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import check_level, is_float_array, named_cells, unchanged_on_error
-from iegp.evaluate.runs import PrequentialRun
+from iegp.evaluate.runs import PrequentialRun, target_names
 from iegp.labels import CountLabels, Labels, NumberLabels, weighted
 
 
@@ -43,6 +43,7 @@ class NumberEstimator(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         targets = columns[:, : self.labels_.n_outputs]
         single = self.labels_.single_output
         own = {"level": float(level), "n_blind": n_blind, "index": getattr(X, "index", None), "n_before": n_before}
+        own["targets"] = target_names(y)
         own["changes"] = () if self.model_.changes is None else tuple(self.model_.changes.since(n_before))
         return PrequentialRun.of_predictions(predictions, targets, single, **own)
 

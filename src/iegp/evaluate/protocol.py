@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from iegp.errors import InputError
-from iegp.evaluate.runs import LEVEL, ClassificationRun, PrequentialRun
+from iegp.evaluate.runs import LEVEL, ClassificationRun, PrequentialRun, target_names
 from iegp.typing import Float
 
 AnyRun = PrequentialRun | ClassificationRun
@@ -68,9 +68,11 @@ def prequential(
     >>> len(run), run.nmse < 0.2
     (300, True)
     """
-    if not isinstance(model, Pipeline):
-        return _run(model, X, np.asarray(y), delay, level)
-    return _run_pipeline(model, X, np.asarray(y), delay, warmup, level)
+    if isinstance(model, Pipeline):
+        run = _run_pipeline(model, X, np.asarray(y), delay, warmup, level)
+    else:
+        run = _run(model, X, np.asarray(y), delay, level)
+    return replace(run, targets=target_names(y)) if isinstance(run, PrequentialRun) else run
 
 
 def _run(model: Any, X: Any, y: NDArray[Any], delay: int, level: float) -> AnyRun:

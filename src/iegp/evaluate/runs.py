@@ -23,7 +23,7 @@ from iegp.typing import Float
 LEVEL = 0.95
 
 # Fields of the whole run; all others have one entry per row, or are None.
-_WHOLE_RUN = ("level", "n_blind", "classes", "n_before")
+_WHOLE_RUN = ("level", "n_blind", "classes", "n_before", "targets")
 
 
 class Run:
@@ -118,6 +118,26 @@ def _joined(parts: list[Any]) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(entry for part in parts for entry in part)
     return parts[0].append(parts[1:]) if len(parts) > 1 else parts[0]
+
+
+def target_names(y: Any) -> tuple[str, ...]:
+    """Return the names of the columns of labels.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels.
+
+    Returns
+    -------
+    tuple of str
+        Those of a pandas Series or data frame; empty for other labels and a Series without a name.
+    """
+    names = getattr(y, "columns", None)
+    if names is None:
+        name = getattr(y, "name", None)
+        names = () if name is None else (name,)
+    return tuple(str(name) for name in names)
 
 
 class NumberRun(Run):
@@ -244,6 +264,8 @@ class PrequentialRun(NumberRun):
         Rows that the model had seen before the first of these.
     changes : tuple of Change, default=()
         Changes of the stream that were noticed in these rows, the last 100; rows are counted from the model's first.
+    targets : tuple of str, default=()
+        Names of the columns of y, where it came as a pandas Series or data frame.
     """
 
     mean: Float
@@ -259,6 +281,7 @@ class PrequentialRun(NumberRun):
     index: Any = None
     n_before: int = 0
     changes: tuple[Change, ...] = ()
+    targets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         if len(self) <= self.n_blind:

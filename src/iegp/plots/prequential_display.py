@@ -13,7 +13,7 @@ from iegp.evaluate.classification import running_error
 from iegp.evaluate.metrics import running_nmse
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 from iegp.plots.display import Panels, Run, RunDisplay, output_column
-from iegp.plots.stream import BAND, INK, draw_band, finish_rows, visible
+from iegp.plots.stream import BAND, INK, dot_style, draw_band, finish_rows, visible
 from iegp.typing import Float, Int
 
 _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
@@ -48,10 +48,10 @@ class PrequentialDisplay(RunDisplay):
         *,
         score: str | None = None,
         output: int = 0,
-        target: str = "y",
+        target: str | None = None,
         title: str = "",
         first_row: int = 0,
-        changes: Sequence[int] = (),
+        changes: Sequence[int] | None = None,
         zoom: tuple[int, int] | None = None,
     ) -> Self:
         """Draw predictions and running score.
@@ -66,12 +66,13 @@ class PrequentialDisplay(RunDisplay):
             score.
         output : int, default=0
             Column to show of a y that has several.
-        target : str, default="y"
-            Name and unit of the label.
+        target : str, optional
+            Name and unit of the label; by default the name of the pandas Series, or else "y".
         title : str, default=""
             Title of the figure.
         first_row, changes, zoom : int, sequence of int, pair of int
-            As in :func:`draw_run`: number of the run's first row, rows to mark, and the range of rows to show.
+            As in :func:`draw_run`: number of the run's first row, rows to mark, and the range of rows to show. Without
+            ``changes`` those that the model noticed are marked.
 
         Returns
         -------
@@ -90,7 +91,10 @@ class PrequentialDisplay(RunDisplay):
             self.lower_ax_.plot(rows, so_far[shown], color=INK, lw=1.4, label=f"{last:#.3g} after row {rows[-1]}")
             self.lower_ax_.set_ylabel(f"{name}\nof rows so far")
             _limit(self.lower_ax_, so_far[shown], from_zero=name != _NAMES["pnll"])
-        finish_rows(self._panels, rows, changes, title)
+        if changes is None:
+            finish_rows(self._panels, rows, _noticed(self.run, first_row), title, "change noticed")
+        else:
+            finish_rows(self._panels, rows, changes, title)
         for panel in self._panels:
             self._legend(panel, "upper right")
         return self
@@ -115,15 +119,22 @@ def _running_score(run: Run, score: str | None, output: int) -> tuple[Float, str
     return np.concatenate([np.full(n_blind, np.nan), so_far]), _NAMES[chosen]
 
 
-def _draw_numbers(axes: Axes, rows: Int, shown: slice, run: PrequentialRun, output: int, target: str) -> None:
+def _noticed(run: Run, first_row: int) -> list[int]:
+    """Rows where a change was noticed; classes have none."""
+    found = run.changes if isinstance(run, PrequentialRun) else ()
+    return [change.row - run.n_before + first_row for change in found]
+
+
+def _draw_numbers(axes: Axes, rows: Int, shown: slice, run: PrequentialRun, output: int, target: str | None) -> None:
     y, mean, lower, upper = (output_column(part, output)[shown] for part in (run.y, run.mean, run.lower, run.upper))
-    draw_band(axes, rows, y, mean, lower, upper, target, run.level)
+    name = run.targets[output] if target is None and output < len(run.targets) else target
+    draw_band(axes, rows, y, mean, lower, upper, "y" if name is None else name, run.level)
 
 
 def _draw_errors(axes: Axes, rows: Int, shown: slice, run: ClassificationRun) -> None:
     truth = np.exp(run.log_score[shown])
-    size = 2.5 if len(rows) > 300 else 5.0
-    axes.plot(rows, truth, ".", color=BAND, ms=size, label="probability of\nthe true class")
+    size, alpha = dot_style(len(rows))
+    axes.plot(rows, truth, ".", color=BAND, ms=size, alpha=alpha, mew=0, label="probability of\nthe true class")
     wrong = running_error(run.y, run.predicted)[shown]
     axes.plot(rows, wrong, color=INK, lw=1.4, label=f"error rate so far:\n{100 * wrong[-1]:.1f} % after row {rows[-1]}")
     axes.set_ylabel("error rate, probability")

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from iegp.errors import InputError
+from iegp.evaluate.label_range import label_range, outside
 from iegp.evaluate.runs import LEVEL, PrequentialRun
 from iegp.typing import Float, Int
 
 INK, BAND, TRUTH, MARK = "#12436d", "#9cc3e6", "#1a1a1a", "#c0392b"
 SIZE = (10, 5.6)
+# Up to this number of rows dots are large; above the second one they are translucent.
+FEW, MANY = 300, 1000
+# Sum of the widths of all passages of a line from bottom to top, in points, of the 500 or so that a panel has.
+MOST_INK = 40.0
 # Static experts grey, then warmer the faster they drift.
 DRIFT_COLOURS = ("#b8bec4", "#7fb3d5", "#f5b041", "#cb4335", "#76448a", "#1e8449")
 
@@ -131,15 +137,42 @@ def draw_band(
 ) -> None:
     """Draw interval, mean and labels."""
     axes.fill_between(rows, lower, upper, color=BAND, lw=0, label=f"{100 * level:g} % interval")
-    axes.plot(rows, mean, color=INK, lw=1.2, label="predicted mean")
-    axes.plot(rows, y, ".", color=TRUTH, ms=2.5 if len(rows) > 300 else 5.0, label="label, seen afterwards")
+    low, high = label_range(y, mean, lower, upper)
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+    axes.plot(rows, mean, color=INK, lw=_line_width(mean, high - low), label="predicted mean")
+    size, alpha = dot_style(len(rows))
+    # Between band and mean where there are many: dots that touch would hide the mean.
+    layer = 2.0 if len(rows) <= MANY else 1.5
+    name = "label, seen afterwards"
+    axes.plot(rows, y, ".", color=TRUTH, ms=size, alpha=alpha, mew=0, zorder=layer, label=name)
     axes.set_ylabel(target)
-    # The labels set the scale: a few very wide early bands would flatten everything else.
-    low, high = np.percentile(np.concatenate([y, mean]), [0.1, 99.9])
-    margin = 0.25 * (high - low) or 1.0
-    # Counts are never negative: leave out the part of the axis below zero.
-    bottom = -0.03 * (high + margin) if min(y.min(), lower.min()) >= 0.0 else -np.inf
-    axes.set_ylim(max(low - margin, bottom), high + margin)
+    axes.set_ylim(low, high)
+    _draw_edges(axes, rows, y)
+
+
+def dot_style(n: int) -> tuple[float, float]:
+    """Return size and opacity of ``n`` dots: small and translucent where there are many."""
+    if n <= FEW:
+        return 5.0, 1.0
+    return (3.0, 1.0) if n <= MANY else (3.0, max(0.3, MANY / n))
+
+
+def _line_width(values: Float, height: float) -> float:
+    """Return the width of a line, thin if it goes up and down so often that it would fill the panel."""
+    crossings = float(np.nansum(np.abs(np.diff(values)))) / height
+    return min(1.2, max(0.2, MOST_INK / max(crossings, 1.0)))
+
+
+def _draw_edges(axes: Axes, rows: Int, y: Float) -> None:
+    """Draw triangles at the edge for labels outside the axis, and count them in the legend."""
+    low, high = axes.get_ylim()
+    below, above = outside(y, low, high)
+    n = int(below.sum() + above.sum())
+    names = iter([f"{n:,} label{'' if n == 1 else 's'}\noutside the axis"])
+    for which, edge, mark in ((above, 0.985, "^"), (below, 0.015, "v")):
+        if which.any():
+            place, heights = axes.get_xaxis_transform(), np.full(int(which.sum()), edge)
+            axes.plot(rows[which], heights, mark, color=TRUTH, ms=5.0, mew=0, transform=place, label=next(names, None))
 
 
 def draw_weights(axes: Axes, rows: Int, weights: Float, groups: Sequence[str], colours: Sequence[str]) -> None:
@@ -151,14 +184,16 @@ def draw_weights(axes: Axes, rows: Int, weights: Float, groups: Sequence[str], c
     axes.set_ylabel("weight of experts")
 
 
-def finish_rows(panels: Sequence[Axes], rows: Int, changes: Sequence[int], title: str) -> None:
-    """Add changes, title and time axis to panels one below the other over the same rows."""
+def finish_rows(
+    panels: Sequence[Axes], rows: Int, changes: Sequence[int], title: str, name: str = "the stream changes"
+) -> None:
+    """Add changes under ``name``, title and time axis to panels one below the other over the same rows."""
     marked = [change for change in changes if rows[0] <= change <= rows[-1]]
     for panel in panels:
         for change in marked:
             # Named once: in the legend of the first panel.
             named = panel is panels[0] and change == marked[0]
-            panel.axvline(change, color=MARK, lw=1.2, ls="--", label="the stream changes" if named else None)
+            panel.axvline(change, color=MARK, lw=1.2, ls="--", label=name if named else None)
         panel.spines[["top", "right"]].set_visible(False)
         if len(rows) > 1:
             panel.set_xlim(rows[0], rows[-1])
@@ -174,4 +209,10 @@ def legend(axes: Axes, title: str | None = None, upside_down: bool = False, insi
     place: dict[str, Any] = {"loc": inside, "framealpha": 0.8}
     if inside is None:
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    axes.legend(handles, labels, fontsize=9, title=title, title_fontsize=9, alignment="left", **place)
+    shown = axes.legend(handles, labels, fontsize=9, title=title, title_fontsize=9, alignment="left", **place)
+    for handle in shown.legend_handles:
+        if isinstance(handle, Line2D):
+            # Thin lines and small translucent dots are hardly seen one at a time.
+            handle.set(
+                alpha=1.0, linewidth=max(handle.get_linewidth(), 1.2), markersize=max(handle.get_markersize(), 5.0)
+            )

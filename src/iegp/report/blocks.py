@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from iegp.report.svg import Path, Rect
-from iegp.report.text import short
+from iegp.report.text import short, whole
 
 
 class Key(NamedTuple):
@@ -30,6 +30,13 @@ class Tick(NamedTuple):
     label: str
 
 
+class Edge(NamedTuple):
+    """A label outside the axis, drawn at its edge: ``side`` is above or below, ``place`` per cent of the row axis."""
+
+    side: str
+    place: float
+
+
 @dataclass(frozen=True)
 class Chart:
     """Marks with axes and a legend. ``name`` is the text for screen readers."""
@@ -45,6 +52,14 @@ class Chart:
     legend: Sequence[Key] = ()
     height: str = ""
     square: bool = False
+    edges: list[Edge] | None = None
+    """None where every value has a place on the axis."""
+
+    @property
+    def edges_text(self) -> str:
+        """How many labels are outside the axis."""
+        n = len(self.edges or ())
+        return f"{whole(n)} label{'' if n == 1 else 's'} outside the axis"
 
 
 @dataclass(frozen=True)

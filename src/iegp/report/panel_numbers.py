@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
+from iegp.evaluate.label_range import label_range, outside
 from iegp.report import svg
 from iegp.report.about import Change
-from iegp.report.blocks import Key, Panel, Panels, Section, Text, nothing, thinned
+from iegp.report.blocks import Edge, Key, Panel, Panels, Section, Text, nothing, thinned
 from iegp.report.chart import chart
-from iegp.report.scales import FEW, Axis, fitted, linear, run_axis
+from iegp.report.scales import FEW, SIZE, Axis, fitted, linear, run_axis
 from iegp.report.series import Rows, Series, zoomable
 from iegp.report.text import rows as rows_
 from iegp.report.text import short, whole
@@ -54,20 +55,18 @@ def _series(results: Results, target: str) -> Series:
     if has_intervals:
         legend.append(Key("area", "band", f"{100 * results.level:g} % interval"))
     name, data = f"predictions of {target}", {"target": short(target)}
-    return Series(lambda rows: _target_axis(rows, target), marks, legend, name, data)
+    return Series(lambda rows: _target_axis(rows, target), marks, legend, name, data, _edges)
 
 
 def _target_axis(rows: Rows, target: str) -> Axis:
-    """Return an axis for all labels and nearly all intervals: the first ones, before any row, may be far wider."""
-    columns = rows.columns
-    ends = [columns["label"][np.isfinite(columns["label"])]]
-    for name, cut in (("lower", 3.0), ("upper", 97.0), ("mean", 1.0), ("mean", 99.0)):
-        values = columns[name][np.isfinite(columns[name])]
-        ends.append(np.percentile(values, [cut]) if len(values) else values)
-    every: Float = np.concatenate(ends)
-    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-    margin = 0.04 * (high - low)
-    return fitted(low - margin, high + margin, short(target, 60), most=6)
+    low, high = label_range(*(rows.columns[name] for name in ("label", "mean", "lower", "upper")))
+    return fitted(low, high, short(target, 60), most=6)
+
+
+def _edges(x: Axis, y: Axis, rows: Rows) -> list[Edge]:
+    below, above = outside(rows.columns["label"], y.low, y.high)
+    places = x.at(rows.row) / SIZE * 100
+    return [Edge("below", float(at)) for at in places[below]] + [Edge("above", float(at)) for at in places[above]]
 
 
 def _faint(mean: Float) -> str:

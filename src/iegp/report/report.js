@@ -24,8 +24,9 @@
     return { values, step };
   };
 
+  // Adding zero makes −0 zero.
   const fixed = (value, places) =>
-    value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace("-", "−");
+    (value + 0).toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace("-", "−");
 
   const places = (step) => Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
 
@@ -88,6 +89,12 @@
     const i = Math.min(Math.max(placeOf(xs, x), 1), xs.length - 1), span = xs[i] - xs[i - 1];
     const share = span > 0 ? (x - xs[i - 1]) / span : 1;
     return ys[i - 1] + Math.min(1, Math.max(0, share)) * (ys[i] - ys[i - 1]);
+  };
+
+  /** Ends of the central 95 %, as in label_range.py. */
+  const most = (column) => {
+    const known = column.filter((value) => value !== null).sort((a, b) => a - b), last = known.length - 1;
+    return last >= 2 ? [known[Math.ceil(0.025 * last)], known[Math.floor(0.975 * last)]] : known;
   };
 
   class Zoom {
@@ -211,16 +218,21 @@
       this.mark();
     }
 
-    /** Values in view, so that the figure fills the panel; probabilities keep 0 to 1. */
+    /** Range of the rows in view, as in label_range.py; probabilities keep 0 to 1. */
     heights(from, to) {
       const { data } = this;
       if (data.names || this.isWhole) return data.y;
-      let low = Infinity, high = -Infinity;
-      for (const column of [data.label, data.mean, data.lower, data.upper])
-        for (let i = from; i < to; i++)
-          if (column[i] !== null) { low = Math.min(low, column[i]); high = Math.max(high, column[i]); }
+      const { label, lower, upper } = data, core = [];
+      for (let i = from; i < to; i++)
+        if (label[i] !== null && lower[i] !== null && lower[i] <= label[i] && label[i] <= upper[i]) core.push(label[i]);
+      for (const column of [label, data.mean, lower, upper]) core.push(...most(column.slice(from, to)));
+      let low = Math.min(...core), high = Math.max(...core);
       if (!(high > low)) return data.y;
-      const margin = 0.05 * (high - low);
+      const reach = 0.5 * (high - low);
+      const near = label.slice(from, to).filter((value) => value !== null && value >= low - reach && value <= high + reach);
+      low = Math.min(low, ...near);
+      high = Math.max(high, ...near);
+      const margin = 0.04 * (high - low);
       return [low - margin, high + margin];
     }
 
@@ -233,6 +245,7 @@
       this.svg.classList.toggle("near", to - from <= FEW);
       for (const own of this.svg.querySelectorAll(".dots")) own.classList.toggle("big", to - from <= FEW);
       if (data.names) this.drawClasses(from, to, x, y); else this.drawNumbers(from, to, x, y);
+      if (!data.names) this.drawEdges(from, to, low, high);
       this.set(".change", data.changes.filter((row) => row >= left && row <= right).map((row) => `M${x(row)} 0V${SIZE}`).join(""));
       this.drawAxes(low, high, x, y);
     }
@@ -255,6 +268,23 @@
       this.set(".band", top.length > 1 ? `M${[...top, ...bottom].join("L")}Z` : "");
       this.set(".ours", line);
       this.set(".truth", dots.join(""));
+    }
+
+    /** Triangles at the edge for labels outside the axis, and how many there are. */
+    drawEdges(from, to, low, high) {
+      const { row, label } = this.data, [left, right] = this.view, made = [];
+      for (let i = from; i < to; i++) {
+        if (label[i] === null || row[i] < left || row[i] > right || (label[i] >= low && label[i] <= high)) continue;
+        const edge = document.createElement("i");
+        edge.className = `edge ${label[i] < low ? "below" : "above"}`;
+        edge.style.left = `${(100 * (row[i] - left)) / (right - left)}%`;
+        made.push(edge);
+      }
+      for (const old of this.plot.querySelectorAll(".edge")) old.remove();
+      this.plot.append(...made);
+      const note = this.chart.querySelector(".outside");
+      note.hidden = made.length === 0;
+      note.querySelector("span").textContent = `${fixed(made.length, 0)} label${made.length === 1 ? "" : "s"} outside the axis`;
     }
 
     drawClasses(from, to, x, y) {

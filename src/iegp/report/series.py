@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from iegp.report import svg
 from iegp.report.about import Change
-from iegp.report.blocks import Key, Zoomable
+from iegp.report.blocks import Edge, Key, Zoomable
 from iegp.report.chart import chart, numbers_for_script
 from iegp.report.clock import clock_of
 from iegp.report.scales import Axis, last_row, run_axis
@@ -43,6 +44,8 @@ class Series(NamedTuple):
     name: str
     data: dict[str, Any]
     """What the script needs beside the columns."""
+    edges: Callable[[Axis, Axis, Rows], list[Edge]] | None = None
+    """Labels outside the axis; None where there can be none."""
 
 
 def rows_of(results: Results) -> Rows:
@@ -63,6 +66,7 @@ def zoomable(results: Results, series: Series, changes: Sequence[Change]) -> Zoo
     legend = [*series.legend, *([CHANGE] if changes else [])]
     marks = [*series.marks(x, y, shown), change_marks(x, changes)]
     main = chart(x, y, marks, legend=legend, name=series.name, height="tall")
+    main = replace(main, edges=None if series.edges is None else series.edges(x, y, shown))
     columns = rows.columns if clock_of(results) is not None else _without(rows.columns, "time")
     data = numbers_for_script(
         _without(columns, "std", "time"),
