@@ -12,7 +12,7 @@ from history.static_models import stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iegp import Fleet, IEGPClassifier, IEGPRegressor, load
+from iegp import Fleet, IEGPClassifier, IEGPRegressor, load, presets
 from iegp.core.model import begin
 from iegp.errors import InputError, ModelFileError
 from iegp.fleet import pages
@@ -308,3 +308,52 @@ def test_damaged_rows_that_wait_are_refused():
     }.items():
         with pytest.raises((ValueError, ModelFileError)):
             Fleet.from_parts(fleet.template, header, arrays | {name: value})
+
+
+def pumps(n):
+    """Keys, rows and labels of a common shape, with levels that differ much more than the shape varies."""
+    rng = np.random.default_rng(0)
+    key, speed = rng.integers(8, size=n), rng.uniform(0, 6, size=n)
+    load = (5 * rng.normal(size=8))[key] + np.sin(speed) + 0.2 * rng.normal(size=n)
+    return key, speed[:, None], load
+
+
+def test_keys_with_levels_of_their_own_are_learned_from_a_template_that_counts_as_one_row():
+    keys, X, y = pumps(2000)
+    base = presets.light(n_frequencies=15, random_state=0).warm_up(X[:300], y[:300])
+    fleet = Fleet(base, template_rows=1)
+    run = fleet.learn(keys[300:], X[300:], y[300:], level=0.95)
+    error, naive = 0.0, 0.0
+    for key in range(8):
+        own = run.of(key)
+        running = np.cumsum(own.y)[:-1] / np.arange(1, len(own.y))
+        error += np.sum((own.y - own.mean)[50:] ** 2)
+        naive += np.sum((own.y[1:] - running)[49:] ** 2)
+    assert error < 0.25 * naive
+    assert run.coverage >= 0.9
+    # What a key starts from is stored, and the template's mean is that of a key never seen.
+    new = fleet.predict("new", X[:50])
+    assert y.min() <= new.min() <= new.max() <= y.max()
+    single = IEGPRegressor.from_fleet(Fleet(base, ["a"], template_rows=1), "a")
+    np.testing.assert_allclose(single.predict(X[:50]), new, 1e-8)
+
+
+def test_a_saved_fleet_keeps_what_new_keys_start_from(tmp_path):
+    fleet = Fleet(template(), ["a"], template_rows=1)
+    fleet.save(tmp_path / "fleet")
+    X, y = stream(5, seed=0)
+    again = Fleet.load(tmp_path / "fleet")
+    np.testing.assert_array_equal(again.learn("new", X, y).mean, fleet.learn("new", X, y).mean)
+    assert np.abs(fleet.predict("new", X) - Fleet(template(), ["a"]).predict("new", X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, np.inf, np.nan, "one"])
+def test_template_rows_are_checked(wrong):
+    with pytest.raises(InputError, match="template_rows"):
+        Fleet(template(), template_rows=wrong)
+
+
+def test_a_run_of_many_keys_has_no_figure():
+    X, y = stream(5, seed=0)
+    with pytest.raises(InputError, match="to_frame"):
+        Fleet(template()).learn("a", X, y).plot()

@@ -53,6 +53,17 @@ def wandering(n, n_keys, seed):
     return records
 
 
+def levels(n, n_keys, seed):
+    """Keys with levels that differ much more than the shape that they have in common varies; half of them late."""
+    rng = np.random.default_rng(seed)
+    own, records = 5.0 * rng.normal(size=n_keys), []
+    for i in range(n):
+        key, a = int(rng.integers(n_keys if i > 300 else n_keys // 2)), float(rng.uniform(0, 6))
+        y = own[key] + np.sin(a) + 0.2 * rng.normal()
+        records.append({"a": a, "sensor": f"s{key}", "y": float(y)})
+    return records
+
+
 def tickers():
     folder = os.environ.get("IEGP_DATA")
     if folder is None or not (Path(folder) / "stock_range.npz").exists():
@@ -68,9 +79,14 @@ def tickers():
     ]
 
 
-@pytest.mark.parametrize("name", ["numbers", "wandering", "tickers"])
+@pytest.mark.parametrize("name", ["numbers", "wandering", "levels", "tickers"])
 def test_intervals_cover_and_errors_are_below_the_running_mean(name):
-    made = {"numbers": lambda: sources.keyed(700), "wandering": lambda: wandering(900, 12, 0), "tickers": tickers}
+    made = {
+        "numbers": lambda: sources.keyed(700),
+        "wandering": lambda: wandering(900, 12, 0),
+        "levels": lambda: levels(900, 12, 0),
+        "tickers": tickers,
+    }
     covered, error = first_rows(made[name]())
     assert 0.90 <= covered <= 0.98
     assert error <= 1.0

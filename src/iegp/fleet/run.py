@@ -84,6 +84,16 @@ class FleetRun(NumberRun):
         }
         return FleetRun(**parts)
 
+    def plot(self, **_: Any) -> Any:
+        """Refuse: a figure shows the rows of one model in their order, and these are of many.
+
+        Parameters
+        ----------
+        **_ : object
+            Not used.
+        """
+        raise InputError("a FleetRun has no figure: its rows are of many models; draw columns of to_frame()")
+
     def _columns(self) -> dict[str, NDArray[Any]]:
         return {"key": self.keys} | super()._columns()
 

@@ -19,7 +19,8 @@ path : str or path
     The file; an existing one is replaced.
 template_rows : float or None, default=None
     How many rows what the template has learned counts as in a new key: 1 where the keys of its rows differ in level or
-    gain. ``None`` is all of its rows, for keys that do not differ.
+    gain, with experts that do not drift given at least the prior variance of an unfitted model. ``None`` keeps all as
+    it is, for keys that do not differ.
 """) | {
     "keys_to_start_with": """\
 keys : iterable of str or int, default=()

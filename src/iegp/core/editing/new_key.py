@@ -45,6 +45,7 @@ def _weaker(own: Belief, drift: Float, prior_ratio: float, share: float) -> Beli
     if is_moving(drift):
         return Belief((axes / (1.0 / prior_ratio + share * learned)) @ axes.T, mean)
     first = max(prior_ratio, DEFAULT_PRIOR_VAR / DEFAULT_NOISE_VAR)
-    factor = np.linalg.qr(np.sqrt(1.0 / first + share * learned)[:, None] * axes.T, mode="r")
+    root = np.sqrt(1.0 / first + share * learned)[:, None] * axes.T
+    factor: Float = np.asarray(np.linalg.qr(root, mode="r"))
     factor = np.triu(factor * np.where(np.diagonal(factor) < 0.0, -1.0, 1.0)[:, None])
     return Belief(factor, factor @ mean)
