@@ -61,6 +61,23 @@ def test_many_series_and_the_report(two_shops, tmp_path, capsys):
         forecast(options(two_shops, key="shop", out=str(out)))
 
 
+@pytest.mark.parametrize(
+    ("stamp", "first", "shown"),
+    [
+        ("2024-01-{:02d} {:02d}:00:00+01:00", "2024-01-03T00:00:00+01:00", ("3 Jan 2024 01:00", "(UTC+01:00)")),
+        ("2024-01-{:02d}T{:02d}:00:00Z", "2024-01-03T00:00:00+00:00", ("3 Jan 2024 01:00", "(UTC)")),
+        ("2024-01-{:02d}T{:02d}:00", "2024-01-03T00:00:00", ("3 Jan 2024 01:00", ">time<")),
+    ],
+)
+def test_coming_times_have_the_offset_of_the_last_one(tmp_path, capsys, stamp, first, shown):
+    lines = [[stamp.format(1 + i // 24, i % 24), repr(float(value))] for i, value in enumerate(series(48))]
+    source, page = write(tmp_path / "y.csv", [["when", "sales"], *lines]), tmp_path / "page.html"
+    assert forecast(options(source, time="when", quiet=True, report=str(page))) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(",")[0] == first
+    for text in shown:
+        assert text in page.read_text()
+
+
 def test_standard_output_without_times(tmp_path, capsys):
     source = write(tmp_path / "y.csv", [["sales"], *[[repr(float(value))] for value in series(40)]])
     assert forecast(options(source, quiet=True)) == 0

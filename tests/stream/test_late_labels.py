@@ -9,6 +9,8 @@ from stream_runs.jobs import absorb, job_of, model_bits
 from stream_runs.models import write_config
 from stream_runs.process import iegp
 
+from iegp.stream.answer_text import json_lines
+
 ROWS = [{"id": f"r{i}", **record} for i, record in enumerate(sources.numbers(80))]
 
 
@@ -151,6 +153,22 @@ def test_labels_in_order_are_those_of_a_delay():
         np.testing.assert_allclose(got[10:], values[10:], rtol=1e-7, atol=1e-9, err_msg=name)
     for one, other in zip(by_id.learner.model.state, delayed.learner.model.state, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+
+
+def test_changes_are_noticed_at_the_same_row_as_with_a_delay():
+    """At the row that was answered last when the label came; the answer to the label tells it."""
+    rows = [{"id": f"r{i}", **record} for i, record in enumerate(sources.numbers(500))]
+    rows = [row | {"y": row["y"] + 20.0 * (i >= 350)} for i, row in enumerate(rows)]
+    by_id, delayed = job_of(), job_of(parameters={"delay": 5})
+    found = absorb(by_id, list(late_by(5, rows)))
+    absorb(delayed, rows)
+    assert delayed.changes
+    # Of the last row the delayed run has no label.
+    assert [(c.row, c.kind) for c in by_id.changes] == [(c.row, c.kind) for c in delayed.changes]
+    assert by_id.changes[0].row >= 355
+    told = next(answers for answers in found if answers.changes)
+    assert told.row.tolist() == [by_id.changes[0].row - 5]
+    assert b'"change":"' in json_lines(told)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification", "count", "ordinal"])

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,15 @@ class _Table(NamedTuple):
     """(n,): seconds since 1970."""
     key: Any
     """(n,): text; None without --key."""
+    offset: Float | None = None
+    """(n,): seconds by which the clock that wrote each time is ahead of UTC; NaN where it does not say."""
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """That of the last time; None if it has none."""
+        if self.offset is None or np.isnan(self.offset[-1]):
+            return None
+        return timezone(timedelta(seconds=float(self.offset[-1]))) if self.offset[-1] else UTC
 
     def coming(self, horizon: int) -> Float | None:
         """(horizon,): times of the coming rows, the least distance between rows apart."""
@@ -48,7 +57,8 @@ class _Table(NamedTuple):
             return
         for name in dict.fromkeys(self.key):
             rows = self.key == name
-            yield str(name), _Table(self.y[rows], None if self.time is None else self.time[rows], None)
+            time, offset = (None if values is None else values[rows] for values in (self.time, self.offset))
+            yield str(name), _Table(self.y[rows], time, None, offset)
 
 
 def forecast(options: ForecastOptions) -> int:
@@ -87,8 +97,9 @@ def _forecasts(options: ForecastOptions, season: tuple[int, ...]) -> Iterator[tu
             raise InputError(f"series {name!r}: {error}" if name else str(error)) from error
         lower, upper = model.predict_interval()
         coming = table.coming(options.horizon)
-        time = None if coming is None or table.time is None else np.concatenate([table.time, coming])
-        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1), time)
+        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1))
+        if coming is not None and table.time is not None:
+            series = series._replace(time=np.concatenate([table.time, coming]), zone=table.zone)
         if not options.quiet:
             sys.stderr.write(f"{printable(name)}{': ' if name else ''}{series.verdict}\n")
         yield series, _names(table, coming, options.horizon)
@@ -109,8 +120,9 @@ def _read(options: ForecastOptions) -> _Table:
     for name in (options.target, *text):
         if name not in records.columns:
             raise UsageError(f"{name!r} is not a column of {options.source}; it has {', '.join(records.columns)}")
-    time = None if options.time is None else _times(options, records)
-    return _Table(_labels(options, records), time, None if options.key is None else records.columns[options.key])
+    time, offset = (None, None) if options.time is None else _times(options, records)
+    key = None if options.key is None else records.columns[options.key]
+    return _Table(_labels(options, records), time, key, offset)
 
 
 def _labels(options: ForecastOptions, records: Records) -> Float:
@@ -124,21 +136,25 @@ def _labels(options: ForecastOptions, records: Records) -> Float:
     return values
 
 
-def _times(options: ForecastOptions, records: Records) -> Float:
-    found = np.empty(len(records))
+def _times(options: ForecastOptions, records: Records) -> tuple[Float, Float]:
+    """Times and offsets of the rows; see :class:`_Table`."""
+    found, offsets = np.empty(len(records)), np.empty(len(records))
     for i, text in enumerate(records.columns[str(options.time)]):
         time = None if text is None else read_time(str(text))
         if time is None:
             raise InputError(f"{options.source}, line {records.lines[i]}: {text!r:.80} is not a time stamp (ISO 8601)")
-        found[i] = seconds_since_1970(time)
-    return found
+        found[i], offset = seconds_since_1970(time), time.utcoffset()
+        offsets[i] = np.nan if offset is None else offset.total_seconds()
+    return found, offsets
 
 
 def _names(table: _Table, coming: Float | None, horizon: int) -> list[str]:
-    """Times of the coming rows; without times, their numbers."""
+    """Times of the coming rows, with the offset of the last known one; without times, their numbers."""
     if coming is None:
         return [str(len(table.y) + k) for k in range(horizon)]
-    return [datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat() for second in coming]
+    zone = table.zone
+    times = [datetime.fromtimestamp(second, tz=zone or UTC) for second in coming]
+    return [(time if zone else time.replace(tzinfo=None)).isoformat() for time in times]
 
 
 def _csv(options: ForecastOptions, found: list[tuple[SeriesForecast, list[str]]]) -> str:

@@ -262,8 +262,8 @@ def _add_overlapping(
 @compiled
 def _rows_as_one(blocks: Float, block: int) -> float:
     """How many consecutive rows are as good as one: at first all of a block, then what the sums of blocks say."""
-    n = blocks[BLOCKS]
-    return max((FIRST_BLOCKS * block + n * blocks[ALIKE]) / (FIRST_BLOCKS + n), 1.0)
+    n = float(blocks[BLOCKS])
+    return max((FIRST_BLOCKS * block + n * float(blocks[ALIKE])) / (FIRST_BLOCKS + n), 1.0)
 
 
 @compiled

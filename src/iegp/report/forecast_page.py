@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import tzinfo
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +42,19 @@ class SeriesForecast(NamedTuple):
     """Of the naive forecast to compare with; 1 for none."""
     time: Float | None = None
     """(n + horizon,): seconds since 1970 of the rows and of those that are forecast, where they are known."""
+    zone: tzinfo | None = None
+    """Zone of fixed offset in which times are shown; None shows UTC and names no zone."""
+
+    @property
+    def shown_time(self) -> Float | None:
+        """Times as a clock of the zone shows them."""
+        offset = None if self.zone is None else self.zone.utcoffset(None)
+        return self.time if self.time is None or offset is None else self.time + offset.total_seconds()
+
+    @property
+    def zone_name(self) -> str:
+        """Such as `` (UTC+01:00)``; empty if there is none."""
+        return "" if self.zone is None else f" ({self.zone.tzname(None)})"
 
     @property
     def naive(self) -> dict[str, Float]:
@@ -113,8 +128,10 @@ def _fan(series: SeriesForecast, target: str) -> Chart:
     every = np.concatenate([known, lower, upper])
     margin = 0.04 * float(np.ptp(every))
     x = fitted(before[0], after[-1], "rows after the last known one")
-    if series.time is not None:
-        x = with_times(x, Clock(np.concatenate([before, after[1:]]), series.time[-len(known) - horizon :]))
+    times = series.shown_time
+    if times is not None:
+        x = with_times(x, Clock(np.concatenate([before, after[1:]]), times[-len(known) - horizon :]))
+        x = replace(x, title=x.title + series.zone_name)
     y = fitted(float(every.min()) - margin, float(every.max()) + margin, target)
     marks = [
         svg.area(x, y, after, lower, upper, "band"),
@@ -151,9 +168,9 @@ def _coverage(series: SeriesForecast) -> Chart:
 
 
 def _table(series: SeriesForecast) -> Table:
-    naive = series.naive
+    naive, times = series.naive, series.shown_time
     heads = [Head("rows ahead", is_minor=series.time is not None)]
-    heads += [] if series.time is None else [Head("time", is_number=False)]
+    heads += [] if series.time is None else [Head(f"time{series.zone_name}", is_number=False)]
     heads += [Head(text) for text in ("forecast", "lower", "upper")]
     heads += [
         Head(text, is_minor=True) for text in ("mean absolute error", *(f"of the {name}" for name in naive), "inside")
@@ -161,7 +178,7 @@ def _table(series: SeriesForecast) -> Table:
     columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
     lines = []
     for k in range(len(series.mean)):
-        time = [] if series.time is None else [date_and_time(float(series.time[k - len(series.mean)]))]
+        time = [] if times is None else [date_and_time(float(times[k - len(series.mean)]))]
         numbers = [number(float(values[k])) for values in columns]
         lines.append([str(k + 1), *time, *numbers, percent(float(series.run.coverage[k]))])
     return Table(heads, [[Cell(text) for text in line] for line in lines], _SHOWN)

@@ -56,8 +56,8 @@ def _json_values(answers: Answers, kind: str, values: Any, few: bool) -> list[Pi
 def _json_notes(answers: Answers) -> list[Piece]:
     pieces: list[Piece] = [f',"{answers.note}":true'] if answers.note else []
     if answers.changes:
-        noticed = {change.row: change for change in answers.changes}
-        pieces.append([_json_change(noticed[row]) if row in noticed else "" for row in answers.row.tolist()])
+        noticed = answers.noticed
+        pieces.append([_json_change(noticed[i]) if i in noticed else "" for i in range(len(answers))])
     if answers.is_new_key is not None:
         pieces.append([f',"note":"{NEW_KEY}"' if is_new else "" for is_new in answers.is_new_key])
     return pieces

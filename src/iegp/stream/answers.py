@@ -102,14 +102,21 @@ class Answers:
         return part if weights is None else part.predicting(weights=weights)
 
     @property
+    def noticed(self) -> dict[int, Change]:
+        """Changes by the places of the answers that tell them: a late label those it shows, else each its own row."""
+        if self.note == "late":
+            return dict.fromkeys(range(len(self)), self.changes[-1]) if self.changes else {}
+        own = {change.row: change for change in self.changes}
+        return {place: own[row] for place, row in enumerate(self.row.tolist()) if row in own}
+
+    @property
     def notes(self) -> list[str]:
         """(n,): what is noted beside each row, "" where nothing is."""
         notes = [self.note] * len(self)
         if self.is_new_key is not None:
             notes = [NEW_KEY if is_new else self.note for is_new in self.is_new_key]
-        for change in self.changes:
-            for place in np.flatnonzero(self.row == change.row):
-                notes[place] = notes[place] or f"{change.kind} change"
+        for place, change in self.noticed.items():
+            notes[place] = notes[place] or f"{change.kind} change"
         return notes
 
     @property

@@ -405,10 +405,17 @@ class Job:
             (name,),
             keys,
             note=LATE,
-            changes=self._noticed(np.array([waiting.row]), slice(0, 1), self.encoder.seconds(x)),
+            changes=self._noticed(*self._last_row(waiting)),
             naive=waiting.naive[None],
             time=self.encoder.seconds(x),
         )
+
+    def _last_row(self, waiting: Waiting) -> tuple[Int, slice, Float | None]:
+        """The row that was answered last, at which a change is noticed, and its time if it is known."""
+        last = self.counters.rows - 1
+        x = next((own.x for own in (waiting, *reversed(self.pending.rows.values())) if own.row == last), None)
+        seconds = None if x is None else self.encoder.seconds(self.encoder.widened(x))
+        return np.array([last]), slice(0, 1), seconds
 
     # -- storing ---------------------------------------------------------------------------------------------------
 
