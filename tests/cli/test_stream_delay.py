@@ -11,7 +11,8 @@ import pytest
 from stream_runs.process import iegp
 
 from iegp import IEGPRegressor
-from iegp.estimators.defaults import KEYED
+from iegp.core.editing.new_key import for_new_keys
+from iegp.estimators.defaults import KEYED, KEYED_TEMPLATE_ROWS
 
 
 @pytest.fixture
@@ -61,6 +62,7 @@ def test_keys_have_the_delay_in_rows_of_their_own(walk, tmp_path):
     x, y = (np.array([float(row[name]) for row in rows]) for name in ("x", "y"))
     shared = IEGPRegressor(delay=2, lags=0, random_state=0, warmup=100, n_frequencies=10, **KEYED)
     shared.prequential(x[:102, None], y[:102])
+    shared.model_ = for_new_keys(shared.model_, KEYED_TEMPLATE_ROWS)
     for key in "ab":
         own = np.array([i for i in range(102, len(rows)) if ("a" if i % 3 else "b") == key])
         wanted = copy.deepcopy(shared).prequential(x[own, None], y[own])
