@@ -159,14 +159,6 @@ def is_absurd(case: Altered) -> bool:
     return bool(np.any(sizes > ABSURD) or np.any((sizes < ABSURDLY_SMALL) & (sizes > 0.0)))
 
 
-def asks_for_more(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether a model has a hundred times the frequencies, and so ten thousand times the memory."""
-    most = [
-        max((holder[key] for holder, key in _places(h) if key == "n_frequencies"), default=0) for h in (before, after)
-    ]
-    return bool(most[1] >= 100 * most[0])
-
-
 def _header_numbers(header: dict[str, Any]) -> Iterator[float]:
     for holder, key in _places(header):
         entry = holder[key]
@@ -176,7 +168,7 @@ def _header_numbers(header: dict[str, Any]) -> Iterator[float]:
 
 
 def run_case(number: int, kinds: dict[str, Kind], folder: Path) -> tuple[str, str]:
-    """How a case ended, and its story: "refused", "refused at use", "too large", "absurd", "fine", or a defect."""
+    """How a case ended, and its story: "refused", "refused at use", "absurd", "fine", or a defect."""
     rng = np.random.default_rng((number, 11))
     name = list(kinds)[number % len(kinds)]
     kind, case = kinds[name], altered(kinds[name], rng)
@@ -196,9 +188,6 @@ def run_case(number: int, kinds: dict[str, Kind], folder: Path) -> tuple[str, st
         answers = kind.use(model)
     except IegpError as error:
         return "refused at use", f"{story}: {error}"
-    except MemoryError as error:
-        # A model of so many features is one that a user may ask for.
-        return ("too large" if asks_for_more(kind.header, case.header) else f"USE FAILED: {error!r:.300}"), story
     except Exception as error:
         return f"USE FAILED: {error!r:.300}", story
     wrong = [what for what, values in answers.items() if not np.isfinite(values).all()]
