@@ -19,15 +19,16 @@ SEED = {"random_state": "seed"}
 
 def arguments_of(estimator: type, fixed: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Parameter]:
     """Arguments of an estimator but those that are ``fixed``, in River's names; some have ``defaults`` of their own."""
+    found = inspect.signature(estimator).parameters.values()
     return [
         own.replace(
-            name=SEED.get(name, name),
+            name=SEED.get(own.name, own.name),
             kind=Parameter.POSITIONAL_OR_KEYWORD,
-            default=defaults.get(name, own.default),
-            annotation="int | None" if name in SEED else own.annotation,
+            default=defaults.get(own.name, own.default),
+            annotation="int | None" if own.name in SEED else own.annotation,
         )
-        for name, own in inspect.signature(estimator).parameters.items()
-        if name not in fixed
+        for own in sorted(found, key=lambda own: own.name in SEED)  # as in River the seed is the last
+        if own.name not in fixed
     ]
 
 
@@ -64,7 +65,8 @@ def documented(own: str | None, estimator: str | None, arguments: Iterable[Param
     sections = _sections(own)
     entries = _entries(sections.get("Parameters", ""))
     wanted = {argument.name: argument.default for argument in arguments if argument.name not in entries}
-    for names, text in _entries(_sections(estimator).get("Parameters", "")).items():
+    shared = _entries(_sections(estimator).get("Parameters", ""))
+    for names, text in sorted(shared.items(), key=lambda entry: entry[0] in SEED):
         shown = [SEED.get(name, name) for name in names.split(", ") if SEED.get(name, name) in wanted]
         if shown:
             entries[", ".join(shown)] = _with_default(text, wanted[shown[0]])

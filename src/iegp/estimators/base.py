@@ -27,6 +27,7 @@ from iegp.core.settings import Settings
 from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
+from iegp.estimators.arguments import EnsembleArguments
 from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default
 from iegp.estimators.experts_table import ExpertTable, experts_of
@@ -152,7 +153,7 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
 
-class StreamEstimator(ModelEstimator):
+class StreamEstimator(ModelEstimator, EnsembleArguments):
     """Base of the estimators that learn labels with an ensemble of experts. Subclasses define the kind of label.
 
     ``model_`` is the model of the core and ``labels_`` the codec of its labels. The argument ``extra`` of the methods
@@ -161,9 +162,6 @@ class StreamEstimator(ModelEstimator):
 
     model_: Online
     labels_: Codec
-    n_jobs: int | None
-    drift_per: str
-    time_column: str | int | None
     _part, _storage = "online", ensemble_state
     _likelihoods: tuple[str, ...]
     """Names of the likelihoods that a model of this class may have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from iegp.core import model as online
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
-from iegp.estimators.defaults import CLASSES
+from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, CLASSES, SHARPNESS
 from iegp.estimators.shared_docs import METHODS
 from iegp.evaluate.runs import ClassificationRun
 from iegp.labels import ClassLabels, Labels, as_labels, sorted_labels, weighted
@@ -33,11 +34,16 @@ LINKS = ("logit", "probit")
 
 
 @fill_docstrings(DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Base of the classifiers."""
 
-    labels_: ClassLabels
-    link: str
+    n_frequencies: int = CLASS_N_FREQUENCIES
+    stacking_rate: float = CLASS_STACKING_RATE
+    sharpness: float | Sequence[float] = SHARPNESS
+    link: str = "logit"
+    integration: str = "quadrature"
+    labels_: ClassLabels = field(init=False)
     _codec, _label = ClassLabels, "one label"
     _default = CLASSES
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -13,14 +12,13 @@ from sklearn.utils.validation import column_or_1d
 
 from iegp._docstrings import entries, fill_docstrings
 from iegp.core import model as online
-from iegp.core.kernels import Kernel
 from iegp.core.likelihoods import Likelihood
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.model import Online
 from iegp.core.predictive.counts import CountMixture
 from iegp.errors import InputError
 from iegp.estimators import parameters
-from iegp.estimators.defaults import COUNT_STACKING_RATE, COUNTS, N_FREQUENCIES
+from iegp.estimators.defaults import COUNT_STACKING_RATE, COUNTS
 from iegp.estimators.regressor_base import NumberEstimator
 from iegp.estimators.shared_docs import CONSTRUCTOR, LATENT_CONSTRUCTOR, METHODS
 from iegp.evaluate.runs import LEVEL, PrequentialRun
@@ -41,6 +39,7 @@ exposure : array-like (n,), default=None
 
 
 @fill_docstrings(DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IEGPCountRegressor(NumberEstimator):
     """Gaussian-process regression of counts that learns from a stream, row by row, and predicts distributions.
 
@@ -68,6 +67,14 @@ class IEGPCountRegressor(NumberEstimator):
     {shutdown}
     prior_var : "evidence" or float, default="evidence"
         Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
+    {warmup}
+    {learn_warmup}
+    {delay}
+    {lags}
+    standardize : bool, default=True
+        Whether columns are brought to mean 0 and variance 1 by the warm-up rows; counts are never scaled.
+    {random_state}
+    {n_jobs}
     overdispersion : "evidence" or float, default="evidence"
         Variance of the log-normal noise that multiplies each rate, on the log scale; fitted by evidence on the warm-up
         rows, or a number. 0 is Poisson.
@@ -77,14 +84,6 @@ class IEGPCountRegressor(NumberEstimator):
         Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
         (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
         there are no intervals.
-    {warmup}
-    {learn_warmup}
-    {delay}
-    {lags}
-    standardize : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 by the warm-up rows; counts are never scaled.
-    {random_state}
-    {n_jobs}
 
     Examples
     --------
@@ -101,58 +100,14 @@ class IEGPCountRegressor(NumberEstimator):
     (0.0, 6.0)
     """
 
-    labels_: CountLabels
     _codec, _label = CountLabels, "one count"
     _likelihoods, _default = ("poisson",), COUNTS
 
-    def __init__(
-        self,
-        kernels: Sequence[Kernel] | None = None,
-        *,
-        n_frequencies: int = N_FREQUENCIES,
-        features: str = "orthogonal",
-        drift_var: float | Sequence[float] | None = None,
-        drift_units: str | None = None,
-        drift_per: str = "row",
-        time_column: str | int | None = None,
-        weights: str = "stacking",
-        switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = COUNT_STACKING_RATE,
-        shutdown: float = 1e-16,
-        prior_var: float | str = "evidence",
-        overdispersion: float | str = "evidence",
-        integration: str = "quadrature",
-        likelihood: str | Likelihood = "poisson",
-        warmup: int = 1000,
-        learn_warmup: bool = True,
-        delay: int = 0,
-        lags: int | Sequence[int] | str | None = None,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.drift_var = drift_var
-        self.drift_units = drift_units
-        self.drift_per = drift_per
-        self.time_column = time_column
-        self.weights = weights
-        self.switch_prob = switch_prob
-        self.stacking_rate = stacking_rate
-        self.shutdown = shutdown
-        self.prior_var = prior_var
-        self.overdispersion = overdispersion
-        self.integration = integration
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.learn_warmup = learn_warmup
-        self.delay = delay
-        self.lags = lags
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    stacking_rate: float = COUNT_STACKING_RATE
+    overdispersion: float | str = "evidence"
+    integration: str = "quadrature"
+    likelihood: str | Likelihood = "poisson"
+    labels_: CountLabels = field(init=False)
 
     def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, NamedTuple, Self
 
@@ -69,6 +70,7 @@ class _Rows(NamedTuple):
 
 
 @fill_docstrings(DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     """Forecasts of a series, one to ``horizon`` rows ahead, that learn from every new row.
 
@@ -117,24 +119,13 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     (5, 3)
     """
 
-    models_: list[IEGPRegressor]
-
-    def __init__(
-        self,
-        horizon: int = 24,
-        *,
-        lags: int | Sequence[int] | None = None,
-        season: int | Sequence[int] | None = None,
-        level: float = LEVEL,
-        regressor: IEGPRegressor | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.horizon = horizon
-        self.lags = lags
-        self.season = season
-        self.level = level
-        self.regressor = regressor
-        self.random_state = random_state
+    horizon: int = field(default=24, kw_only=False)
+    lags: int | Sequence[int] | None = None
+    season: int | Sequence[int] | None = None
+    level: float = LEVEL
+    regressor: IEGPRegressor | None = None
+    random_state: int | np.random.RandomState | None = None
+    models_: list[IEGPRegressor] = field(init=False)
 
     # -- learning --------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -51,6 +52,7 @@ ndarray (n, n_components)
 
 
 @fill_docstrings(DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):  # type: ignore[misc]
     """A map of high-dimensional rows that keeps learning from a stream.
 
@@ -156,57 +158,31 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     ((2, 300, 2), (300,))
     """
 
-    model_: LatentOnline
     _part, _storage = "latent", latent_state
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernels: Kernel | list[Kernel] | tuple[Kernel, ...] | None = None,
-        n_frequencies: int = 75,
-        features: str = "random",
-        warmup: int = 500,
-        weights: str = "bayes",
-        switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = 0.1,
-        shutdown: float = 0.0,
-        drift_var: float = 0.0,
-        forgetting: float = 1.0,
-        weigh_warmup: bool = False,
-        init: str | ArrayLike = "tsne",
-        start_spread: float = 6.0,
-        latent_var: float = 40.0,
-        chain: bool = True,
-        n_neighbors: int = 3,
-        n_steps: int = 3,
-        max_iter: int | None = None,
-        warmup_iter: int = 60,
-        max_stored: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.warmup = warmup
-        self.weights = weights
-        self.switch_prob = switch_prob
-        self.stacking_rate = stacking_rate
-        self.shutdown = shutdown
-        self.drift_var = drift_var
-        self.forgetting = forgetting
-        self.weigh_warmup = weigh_warmup
-        self.init = init
-        self.start_spread = start_spread
-        self.latent_var = latent_var
-        self.chain = chain
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.max_iter = max_iter
-        self.warmup_iter = warmup_iter
-        self.max_stored = max_stored
-        self.random_state = random_state
+    n_components: int = field(default=2, kw_only=False)
+    kernels: Kernel | list[Kernel] | tuple[Kernel, ...] | None = None
+    n_frequencies: int = 75
+    features: str = "random"
+    warmup: int = 500
+    weights: str = "bayes"
+    switch_prob: float | ArrayLike = 0.01
+    stacking_rate: float = 0.1
+    shutdown: float = 0.0
+    drift_var: float = 0.0
+    forgetting: float = 1.0
+    weigh_warmup: bool = False
+    init: str | ArrayLike = "tsne"
+    start_spread: float = 6.0
+    latent_var: float = 40.0
+    chain: bool = True
+    n_neighbors: int = 3
+    n_steps: int = 3
+    max_iter: int | None = None
+    warmup_iter: int = 60
+    max_stored: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    model_: LatentOnline = field(init=False)
 
     # -- learning --------------------------------------------------------------------------------------------------
 

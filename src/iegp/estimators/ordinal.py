@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._docstrings import fill_docstrings
@@ -13,12 +13,12 @@ from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.base import Checked
 from iegp.estimators.classifier_base import LabelEstimator
-from iegp.estimators.defaults import CLASS_N_FREQUENCIES, CLASS_STACKING_RATE, SHARPNESS
 from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 from iegp.labels import ClassLabels
 
 
 @fill_docstrings(CONSTRUCTOR | LATENT_CONSTRUCTOR | CLASSIFIER_CONSTRUCTOR)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IEGPOrdinalClassifier(LabelEstimator):
     """Gaussian-process classification of *ordered* classes (grades, levels, ratings) that learns from a stream.
 
@@ -44,10 +44,6 @@ class IEGPOrdinalClassifier(LabelEstimator):
     {stacking_rate}
     {shutdown}
     {prior_var}
-    {sharpness}
-    link : {"logit", "probit"}, default="logit"
-        Distribution function that turns cut-points into probabilities: logistic or normal.
-    {integration}
     {warmup}
     {learn_warmup}
     {delay}
@@ -55,6 +51,10 @@ class IEGPOrdinalClassifier(LabelEstimator):
     {standardize}
     {random_state}
     {n_jobs}
+    {sharpness}
+    link : {"logit", "probit"}, default="logit"
+        Distribution function that turns cut-points into probabilities: logistic or normal.
+    {integration}
 
     Attributes
     ----------
@@ -76,56 +76,8 @@ class IEGPOrdinalClassifier(LabelEstimator):
 
     _likelihoods = ("ordinal-logit", "ordinal-probit")
 
-    def __init__(
-        self,
-        order: Sequence[Any] | None = None,
-        *,
-        kernels: Sequence[Kernel] | None = None,
-        n_frequencies: int = CLASS_N_FREQUENCIES,
-        features: str = "orthogonal",
-        drift_var: float | Sequence[float] | None = None,
-        drift_units: str | None = None,
-        drift_per: str = "row",
-        time_column: str | int | None = None,
-        weights: str = "stacking",
-        switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = CLASS_STACKING_RATE,
-        shutdown: float = 1e-16,
-        prior_var: float | str = "evidence",
-        sharpness: float | Sequence[float] = SHARPNESS,
-        link: str = "logit",
-        integration: str = "quadrature",
-        warmup: int = 1000,
-        learn_warmup: bool = True,
-        delay: int = 0,
-        lags: int | Sequence[int] | str | None = None,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.order = order
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.drift_var = drift_var
-        self.drift_units = drift_units
-        self.drift_per = drift_per
-        self.time_column = time_column
-        self.weights = weights
-        self.switch_prob = switch_prob
-        self.stacking_rate = stacking_rate
-        self.shutdown = shutdown
-        self.prior_var = prior_var
-        self.sharpness = sharpness
-        self.link = link
-        self.integration = integration
-        self.warmup = warmup
-        self.learn_warmup = learn_warmup
-        self.delay = delay
-        self.lags = lags
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    order: Sequence[Any] | None = field(default=None, kw_only=False)
+    kernels: Sequence[Kernel] | None = None
 
     def _likelihood(self, n_outputs: int) -> str:
         del n_outputs

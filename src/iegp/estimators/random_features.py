@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from iegp.estimators.regressor import IEGPRegressor
 from iegp.typing import Float
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Map rows to the sines and cosines an expert works with, so that inner products approximate a kernel.
 
@@ -68,18 +70,10 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_frequencies: int = 100,
-        features: str = "orthogonal",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.random_state = random_state
+    kernel: Kernel | None = field(default=None, kw_only=False)
+    n_frequencies: int = 100
+    features: str = "orthogonal"
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Draw the frequencies for the columns of X; its values are not used.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -17,7 +17,6 @@ from iegp.core import model as online
 from iegp.core.changes import Change
 from iegp.core.editing.merge import merged, unlearned
 from iegp.core.editing.to_drifting import to_drifting
-from iegp.core.kernels import Kernel
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.settings import NoiseSetting, check_whole
 from iegp.errors import InputError
@@ -26,10 +25,8 @@ from iegp.estimators.checks import check_level
 from iegp.estimators.defaults import (
     CONFORMAL_LEVELS,
     DRIFT_VARS,
-    N_FREQUENCIES,
     NOISE_FORGETTING,
     REGRESSION,
-    STACKING_RATE,
 )
 from iegp.estimators.function_samples import FunctionSamples
 from iegp.estimators.regressor_base import NumberEstimator
@@ -54,6 +51,7 @@ sample_weight : array-like (n,), default=None
 
 
 @fill_docstrings(DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     """Gaussian-process regression that learns from a stream, row by row, and predicts distributions.
 
@@ -86,24 +84,13 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     stacking_rate : float, default=0.05
         With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
     {shutdown}
-    prior_var, noise_var : "evidence" or float, default="evidence"
-        Variance of an expert's function and of the noise, in units of the standardised target; ``"evidence"`` fits them
-        to the warm-up rows.
-    noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
-        ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
-        nothing), starting from ``noise_var``. Inside a sequence, a pair (forgetting, degrees of freedom) is
-        heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
-        expert for each entry; they share their parameters and cost almost nothing.
+    prior_var : "evidence" or float, default="evidence"
+        Variance of an expert's function, in units of the standardised target; ``"evidence"`` fits it to the warm-up
+        rows.
     warmup : int, default=1000
         Rows from which scaling and hyperparameters are found; they are refitted at 8, 12, ..., 32, 64, 128, ...
         rows on the way.
         0 fits nothing: only for fixed kernels and variances on data that are standardised already.
-    robust : bool, default=None
-        Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
-        predicted and scored but not learned, unless the row before has one too, which is a change. Where such labels
-        have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
-        false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
-        evidence finds are bounded too.
     {learn_warmup}
     {delay}
     lags : int, sequence of int, "auto" or None, default=None
@@ -112,6 +99,23 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         ``"auto"`` is 3, and at the end of the warm-up seasonal lags where the autocorrelation of its labels shows them
         and the evidence gains; ``lags_`` says which. Terms of kernels see lags unless they say ``lags=False``. ``None``
         is 3 for the default model (``kernels=None`` with stacking weights), else 0.
+    standardize : bool, default=True
+        Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
+    {random_state}
+    {n_jobs}
+    noise_var : "evidence" or float, default="evidence"
+        Variance of the noise, as ``prior_var``.
+    noise_forgetting : None, float or sequence, default=(None, (0.75, 5.0), (0.96, 20.0))
+        ``None`` keeps the noise fixed; a number in (0, 1] learns it while forgetting by that factor per row (1 forgets
+        nothing), starting from ``noise_var``. Inside a sequence, a pair (forgetting, degrees of freedom) is
+        heavy-tailed noise that single outliers do not inflate. With a sequence every (kernel, drift) has one
+        expert for each entry; they share their parameters and cost almost nothing.
+    robust : bool, default=None
+        Whether a glitch is left out: a label more than eight predictive standard deviations from its prediction is
+        predicted and scored but not learned, unless the row before has one too, which is a change. Where such labels
+        have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
+        false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
+        evidence finds are bounded too.
     conformal : {"online"} or None, default=None
         ``"online"`` keeps the long-run coverage of intervals at their level, whatever the stream does: their ends on
         the scale of the ensemble's quantiles follow how often labels were missed (``docs/how-to/coverage.md``). Means,
@@ -119,10 +123,6 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     conformal_levels : float or sequence of float, default=(0.95,)
         Only with ``conformal="online"``: the levels that are kept, from 0.1 to 0.999. Intervals of other levels are
         refused.
-    standardize : bool, default=True
-        Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
-    {random_state}
-    {n_jobs}
 
     Attributes
     ----------
@@ -154,62 +154,15 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     (True, True)
     """
 
-    labels_: NumberLabels
     _codec, _label = NumberLabels, "one number (or one row of numbers)"
     _likelihoods, _default = ("gaussian",), REGRESSION
 
-    def __init__(
-        self,
-        kernels: Sequence[Kernel] | None = None,
-        *,
-        n_frequencies: int = N_FREQUENCIES,
-        features: str = "orthogonal",
-        drift_var: float | Sequence[float] | None = None,
-        drift_units: str | None = None,
-        drift_per: str = "row",
-        time_column: str | int | None = None,
-        weights: str = "stacking",
-        switch_prob: float | ArrayLike = 0.01,
-        stacking_rate: float = STACKING_RATE,
-        shutdown: float = 1e-16,
-        prior_var: float | str = "evidence",
-        noise_var: float | str = "evidence",
-        noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING,
-        warmup: int = 1000,
-        robust: bool | None = None,
-        learn_warmup: bool = True,
-        delay: int = 0,
-        lags: int | Sequence[int] | str | None = None,
-        conformal: str | None = None,
-        conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.drift_var = drift_var
-        self.drift_units = drift_units
-        self.drift_per = drift_per
-        self.time_column = time_column
-        self.weights = weights
-        self.switch_prob = switch_prob
-        self.stacking_rate = stacking_rate
-        self.shutdown = shutdown
-        self.prior_var = prior_var
-        self.noise_var = noise_var
-        self.noise_forgetting = noise_forgetting
-        self.warmup = warmup
-        self.robust = robust
-        self.learn_warmup = learn_warmup
-        self.delay = delay
-        self.lags = lags
-        self.conformal = conformal
-        self.conformal_levels = conformal_levels
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    noise_var: float | str = "evidence"
+    noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING
+    robust: bool | None = None
+    conformal: str | None = None
+    conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS
+    labels_: NumberLabels = field(init=False)
 
     # -- learning --------------------------------------------------------------------------------------------------
 
