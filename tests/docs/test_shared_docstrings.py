@@ -48,6 +48,42 @@ def test_an_unknown_name_is_an_error():
         filled("    {nothing}", TEXTS)
 
 
+def test_the_section_of_parameters_follows_the_signature():
+    @fill_docstrings(TEXTS | entries("w, v : float\n    Weights.") | {"one_label": "y : float\n    A label."})
+    class Model:
+        def learn(self, y, w, X, v=1.0):
+            """Learn.
+
+            {parameters: one_label}
+
+            Returns nothing.
+            """
+
+    heading = "Learn.\n\nParameters\n----------\n"
+    weights = "w, v : float\n    Weights.\n"
+    shown = f"{heading}y : float\n    A label.\n{weights}{TEXTS['X']}\n\nReturns nothing."
+    assert inspect.getdoc(Model.learn) == shown
+
+
+def test_the_section_of_a_class_is_that_of_its_constructor():
+    @fill_docstrings(TEXTS)
+    class Model:
+        """{parameters}"""
+
+        def __init__(self, y):
+            self.y = y
+
+    assert Model.__doc__ == "Parameters\n----------\ny\n    Labels."
+
+
+def test_a_parameter_without_a_text_is_an_error():
+    with pytest.raises(KeyError, match="w"):
+
+        @fill_docstrings(TEXTS)
+        def learn(X, w):
+            """{parameters}"""
+
+
 def test_no_docstring_stays_none():
     assert filled(None, TEXTS) is None
 

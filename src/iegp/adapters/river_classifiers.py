@@ -89,9 +89,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
         """Predict the probability of every label known so far. Changes nothing.
 
-        Parameters
-        ----------
-        {x}
+        {parameters}
 
         Returns
         -------
@@ -103,9 +101,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Predict the probabilities of the labels, each row as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------
@@ -117,9 +113,7 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predict the most probable label of every row. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------

@@ -93,10 +93,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     def predict_one(self, x: Features, with_dist: bool = False) -> float | Predicted:
         """Predict the target of a row. Before the first label this is the prior. Changes nothing.
 
-        Parameters
-        ----------
-        {x}
-        {with_dist}
+        {parameters}
 
         Returns
         -------
@@ -119,9 +116,7 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predict the targets of rows, each as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------
@@ -192,11 +187,7 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     def predict_one(self, x: Features, with_dist: bool = False, exposure: float = 1.0) -> float | PredictedCount:
         """Predict the count of a row. Before the first label this is the prior. Changes nothing.
 
-        Parameters
-        ----------
-        {x}
-        {with_dist}
-        {exposure}
+        {parameters}
 
         Returns
         -------
@@ -210,10 +201,7 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
     def predict_many(self, X: pd.DataFrame, exposure: ArrayLike | None = None) -> pd.Series:
         """Predict the counts of rows, each as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {exposure_per_row}
+        {parameters: exposure_per_row}
 
         Returns
         -------

@@ -61,18 +61,14 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     def learn_one(self, x: Features) -> None:
         """Learn a row.
 
-        Parameters
-        ----------
-        {x}
+        {parameters}
         """
         self._learn(Columns.read_row, x)
 
     def learn_many(self, X: pd.DataFrame) -> None:
         """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
         """
         if len(X):
             self._learn(Columns.read_frame, X)
@@ -82,9 +78,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     def transform_one(self, x: Features) -> dict[Hashable, float]:
         """Compute the position of a row on the map. Changes nothing.
 
-        Parameters
-        ----------
-        {x}
+        {parameters}
 
         Returns
         -------
@@ -96,9 +90,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     def transform_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Compute the positions of rows on the map. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------
@@ -110,9 +102,7 @@ class RiverIEGPLVM(RiverModel, base.MiniBatchTransformer, estimator=IEGPLVM, fix
     def score_one(self, x: Features) -> float:
         """Compute the log predictive density of a row over its observed features: small for unusual rows.
 
-        Parameters
-        ----------
-        {x}
+        {parameters}
 
         Returns
         -------

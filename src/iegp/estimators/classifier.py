@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iegp._docstrings import fill_docstrings
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.likelihoods import Likelihood
 from iegp.estimators import parameters
 from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 
+DOCS = (
+    CONSTRUCTOR
+    | LATENT_CONSTRUCTOR
+    | CLASSIFIER_CONSTRUCTOR
+    | entries("""
+link : {"logit", "probit"}, default="logit"
+    From latent function to probability, for two classes; more classes use softmax.
+likelihood : str or Likelihood, default=None
+    A user-defined likelihood of classes (:mod:`iegp.likelihoods`), or its name if it is registered, in place of
+    ``link``.
+""")
+)
 
-@fill_docstrings(CONSTRUCTOR | LATENT_CONSTRUCTOR | CLASSIFIER_CONSTRUCTOR)
+
+@fill_docstrings(DOCS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class IEGPClassifier(LabelEstimator):
     """Gaussian-process classification that learns from a stream, row by row, and predicts class probabilities.
@@ -20,34 +33,7 @@ class IEGPClassifier(LabelEstimator):
     follow from their predictions. Two classes share one latent function, K classes have one each (and share an expert's
     features and covariance). Labels enter by Laplace's approximation: cost per row and memory are constant.
 
-    Parameters
-    ----------
-    {kernels}
-    {n_frequencies}
-    {features}
-    {drift_var}
-    {drift_units}
-    {drift_per}
-    {time_column}
-    {weights}
-    {switch_prob}
-    {stacking_rate}
-    {shutdown}
-    {prior_var}
-    {warmup}
-    {learn_warmup}
-    {delay}
-    {lags}
-    {standardize}
-    {random_state}
-    {n_jobs}
-    {sharpness}
-    link : {"logit", "probit"}, default="logit"
-        From latent function to probability, for two classes; more classes use softmax.
-    {integration}
-    likelihood : str or Likelihood, default=None
-        A user-defined likelihood of classes (:mod:`iegp.likelihoods`), or its name if it is registered, in place of
-        ``link``.
+    {parameters}
 
     Attributes
     ----------

@@ -55,11 +55,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order. The classes are those of y.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -110,14 +106,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         The prediction of a row does not use its label. On a new model without ``classes`` the *set* of labels is taken
         from y: the only information used ahead of time.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {classes}
-        {check_input}
-        {time}
-        {sample_weight}
+        {parameters}
 
         Returns
         -------
@@ -157,12 +146,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {classes}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -173,7 +157,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Labels:
         """Predict the most probable class of each row. Changes nothing.
 
-        {prediction_parameters}
+        {parameters: time_to_predict}
 
         Returns
         -------
@@ -188,7 +172,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the probability of every class, each row as if it came next. Changes nothing.
 
-        {prediction_parameters}
+        {parameters: time_to_predict}
 
         Returns
         -------
@@ -203,7 +187,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ) -> Float:
         """Predict the logarithm of :meth:`predict_proba`. Changes nothing.
 
-        {prediction_parameters}
+        {parameters: time_to_predict}
 
         Returns
         -------

@@ -30,10 +30,34 @@ DOCS = (
     | LATENT_CONSTRUCTOR
     | METHODS
     | entries("""
+n_frequencies : int, default=75
+    Random frequencies per expert.
+drift_var : float, sequence or None, default=None
+    Variance of the random walk of an expert's log rate, per row, in ``drift_units``; 0 is a static expert. ``None``
+    is (0, 1e-4, 1e-3) in units of the prior and (0, 1e-3, 1e-2) in units of the log rate.
+stacking_rate : float, default=0.1
+    With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
+prior_var : "evidence" or float, default="evidence"
+    Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
+standardize : bool, default=True
+    Whether columns are brought to mean 0 and variance 1 by the warm-up rows; counts are never scaled.
+overdispersion : "evidence" or float, default="evidence"
+    Variance of the log-normal noise that multiplies each rate, on the log scale; fitted by evidence on the warm-up
+    rows, or a number. 0 is Poisson.
+integration : {"quadrature", "monte-carlo"}, default="quadrature"
+    How the score of a row integrates over the log rate: by quadrature, or by 256 fixed draws.
+likelihood : str or Likelihood, default="poisson"
+    Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
+    (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
+    there are no intervals.
 y : array-like (n,)
     Counts, or other numbers that the likelihood allows.
 exposure : array-like (n,), default=None
     Exposure of each row; ``None`` is 1.
+level : float, default=0.95
+    Probability of the central interval. Its ends are whole numbers, so that it covers at least as much.
+return_std : bool, default=False
+    Also return the standard deviation of the count.
 """)
 )
 
@@ -48,42 +72,7 @@ class IEGPCountRegressor(NumberEstimator):
     a quasi-likelihood), and each row may have an *exposure*: the time, area or population over which it is counted, 1
     if not given.
 
-    Parameters
-    ----------
-    {kernels}
-    n_frequencies : int, default=75
-        Random frequencies per expert.
-    {features}
-    drift_var : float, sequence or None, default=None
-        Variance of the random walk of an expert's log rate, per row, in ``drift_units``; 0 is a static expert. ``None``
-        is (0, 1e-4, 1e-3) in units of the prior and (0, 1e-3, 1e-2) in units of the log rate.
-    {drift_units}
-    {drift_per}
-    {time_column}
-    {weights}
-    {switch_prob}
-    stacking_rate : float, default=0.1
-        With stacking and exponentiated gradients: how fast weights move, in (0, 1]; 1 is Bayes with stacking.
-    {shutdown}
-    prior_var : "evidence" or float, default="evidence"
-        Variance of an expert's log rate; by Laplace evidence on the warm-up rows, as is the average rate.
-    {warmup}
-    {learn_warmup}
-    {delay}
-    {lags}
-    standardize : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 by the warm-up rows; counts are never scaled.
-    {random_state}
-    {n_jobs}
-    overdispersion : "evidence" or float, default="evidence"
-        Variance of the log-normal noise that multiplies each rate, on the log scale; fitted by evidence on the warm-up
-        rows, or a number. 0 is Poisson.
-    integration : {"quadrature", "monte-carlo"}, default="quadrature"
-        How the score of a row integrates over the log rate: by quadrature, or by 256 fixed draws.
-    likelihood : str or Likelihood, default="poisson"
-        Distribution of y given the latent function: ``"poisson"``, or a user-defined likelihood of numbers
-        (:mod:`iegp.likelihoods`), or its name if it is registered. The likelihood then decides which y are allowed;
-        there are no intervals.
+    {parameters}
 
     Examples
     --------
@@ -112,12 +101,7 @@ class IEGPCountRegressor(NumberEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, exposure: ArrayLike | None = None, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {exposure}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -163,16 +147,7 @@ class IEGPCountRegressor(NumberEstimator):
 
         The prediction of a row does not use its label.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {exposure}
-        level : float, default=0.95
-            Probability of the central interval. Its ends are whole numbers, so that it covers at least as much.
-        {check_input}
-        {time}
-        {sample_weight}
+        {parameters}
 
         Returns
         -------
@@ -189,12 +164,7 @@ class IEGPCountRegressor(NumberEstimator):
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {exposure}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -234,15 +204,7 @@ class IEGPCountRegressor(NumberEstimator):
     ) -> Float | tuple[Float, Float]:
         """Predict the count of each row under its exposure. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {exposure}
-        return_std : bool, default=False
-            Also return the standard deviation of the count.
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {parameters: time_to_predict}
 
         Returns
         -------
@@ -263,13 +225,7 @@ class IEGPCountRegressor(NumberEstimator):
     ) -> CountMixture | LatentMixture:
         """Predict the whole distribution of each row's count. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {exposure}
-        {check_input}
-        {time_to_predict}
-        {horizon}
+        {parameters: time_to_predict}
 
         Returns
         -------

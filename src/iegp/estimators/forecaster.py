@@ -154,11 +154,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, y: ArrayLike, X: ArrayLike | None = None, time: ArrayLike | None = None) -> Self:
         """Learn more rows, in order; splitting a series into calls differently gives the same model.
 
-        Parameters
-        ----------
-        {y}
-        {X}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -171,11 +167,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def prequential(self, y: ArrayLike, X: ArrayLike | None = None, time: ArrayLike | None = None) -> ForecastRun:
         """Forecast from every origin, then learn: one pass over a series.
 
-        Parameters
-        ----------
-        {y}
-        {X}
-        {time}
+        {parameters}
 
         Returns
         -------

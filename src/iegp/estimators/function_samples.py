@@ -34,9 +34,7 @@ class FunctionSamples:
     def __call__(self, X: ArrayLike) -> Float:
         """Evaluate all functions.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------

@@ -189,10 +189,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Forget everything, then learn the rows of X in order.
 
-        Parameters
-        ----------
-        {X}
-        {y}
+        {parameters}
 
         {returns_self}
         """
@@ -206,10 +203,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         Splitting a stream into calls differently gives the same map to 1e-8 (a tie between two starting points, equal
         up to rounding, may be resolved either way). The same calls give the same map, bit by bit.
 
-        Parameters
-        ----------
-        {X}
-        {y}
+        {parameters}
 
         {returns_self}
         """
@@ -220,10 +214,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def fit_transform(self, X: ArrayLike, y: object = None) -> Float:
         """Forget everything, learn the rows of X, and return their positions.
 
-        Parameters
-        ----------
-        {X}
-        {y}
+        {parameters}
 
         {returns_positions}
         """
@@ -233,10 +224,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
     def partial_fit_transform(self, X: ArrayLike, y: object = None) -> Float:
         """Learn more rows and return the positions of *these* rows.
 
-        Parameters
-        ----------
-        {X}
-        {y}
+        {parameters}
 
         {returns_positions}
         """
@@ -252,9 +240,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         A stored row keeps its position; any other is placed as the next row of the stream would be.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------
@@ -308,9 +294,7 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
 
         A mixture of all experts by their weights, each at the position that it finds most probable.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         Returns
         -------

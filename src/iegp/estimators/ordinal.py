@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from iegp._docstrings import fill_docstrings
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.kernels import Kernel
 from iegp.errors import InputError
 from iegp.estimators.base import Checked
@@ -16,8 +16,22 @@ from iegp.estimators.classifier_base import LabelEstimator
 from iegp.estimators.shared_docs import CLASSIFIER_CONSTRUCTOR, CONSTRUCTOR, LATENT_CONSTRUCTOR
 from iegp.labels import ClassLabels
 
+DOCS = (
+    CONSTRUCTOR
+    | LATENT_CONSTRUCTOR
+    | CLASSIFIER_CONSTRUCTOR
+    | entries("""
+order : sequence of labels, default=None
+    The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
+    otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
+    scorers that take probabilities expect sorted classes: number the levels for them.
+link : {"logit", "probit"}, default="logit"
+    Distribution function that turns cut-points into probabilities: logistic or normal.
+""")
+)
 
-@fill_docstrings(CONSTRUCTOR | LATENT_CONSTRUCTOR | CLASSIFIER_CONSTRUCTOR)
+
+@fill_docstrings(DOCS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class IEGPOrdinalClassifier(LabelEstimator):
     """Gaussian-process classification of *ordered* classes (grades, levels, ratings) that learns from a stream.
@@ -26,35 +40,7 @@ class IEGPOrdinalClassifier(LabelEstimator):
     cut-points are fitted by Laplace evidence on the warm-up rows, together with ``prior_var``. Everything else is as in
     :class:`IEGPClassifier`.
 
-    Parameters
-    ----------
-    order : sequence of labels, default=None
-        The classes from lowest to highest. ``None`` takes the order of a pandas Series of ordered categories, and
-        otherwise sorts them: right for numbers, rarely for words. ``classes=`` has the same meaning. scikit-learn's
-        scorers that take probabilities expect sorted classes: number the levels for them.
-    {kernels}
-    {n_frequencies}
-    {features}
-    {drift_var}
-    {drift_units}
-    {drift_per}
-    {time_column}
-    {weights}
-    {switch_prob}
-    {stacking_rate}
-    {shutdown}
-    {prior_var}
-    {warmup}
-    {learn_warmup}
-    {delay}
-    {lags}
-    {standardize}
-    {random_state}
-    {n_jobs}
-    {sharpness}
-    link : {"logit", "probit"}, default="logit"
-        Distribution function that turns cut-points into probabilities: logistic or normal.
-    {integration}
+    {parameters}
 
     Attributes
     ----------

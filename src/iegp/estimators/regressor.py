@@ -43,6 +43,8 @@ DOCS = (
     | entries("""
 y : array-like (n,) or (n, D)
     Targets: one number per row, or D of them.
+level : float, default=0.95
+    Probability of the central interval; with ``conformal="online"`` one of ``conformal_levels``.
 sample_weight : array-like (n,), default=None
     How much each row counts, from 0 up: its noise is divided by it. 0 is predicted and not learned. Predictions
     and scores are for weight 1, lags see all labels. Not with ``delay``.
@@ -169,11 +171,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -220,15 +218,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         y are known. Several calls, for each row or block of a stream, give the same predictions as one;
         :meth:`PrequentialRun.concatenate` joins their results.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        level : float, default=0.95
-            Probability of the central interval; with ``conformal="online"`` one of ``conformal_levels``.
-        {check_input}
-        {time}
-        {sample_weight}
+        {parameters}
 
         Returns
         -------
@@ -255,11 +245,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
 
         The rows are also learned, unless ``learn_warmup=False`` (the paper's protocol). The warm-up is over afterwards.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {time}
+        {parameters}
 
         {returns_self}
         """
@@ -490,7 +476,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     ) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        {prediction_parameters}
+        {parameters: time_to_predict}
 
         Returns
         -------
@@ -527,16 +513,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         With ``conformal="online"`` its ends are those that keep their level in :meth:`prequential`; else it is the
         central interval of :meth:`predict_dist`.
 
-        Parameters
-        ----------
-        {X}
-        level : float, default=0.95
-            Probability of the interval; with ``conformal="online"`` one of ``conformal_levels``.
-        {check_input}
-        time : array-like (n,), default=None
-            As in :meth:`predict`.
-        horizon : int, default=None
-            As in :meth:`predict`.
+        {parameters: time_to_predict}
 
         Returns
         -------

@@ -99,6 +99,3 @@ Returns
 self
     This model.""",
 }
-METHODS["prediction_parameters"] = "\n".join(
-    ["Parameters", "----------", *(METHODS[name] for name in ("X", "check_input", "time_to_predict", "horizon"))]
-)

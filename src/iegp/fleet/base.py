@@ -83,10 +83,7 @@ class FleetBase:
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
         """Predict the whole distribution of each row, in the order of the rows. Changes nothing.
 
-        Parameters
-        ----------
-        {keys_to_predict}
-        {X}
+        {parameters: keys_to_predict}
 
         Returns
         -------
@@ -257,9 +254,7 @@ class LocalFleet(FleetBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one safetensors file, atomically; every kind of fleet reads it.
 
-        Parameters
-        ----------
-        {path}
+        {parameters}
         """
         fleet_file.write(path, self._model, self._header(), self._pieces(), self._more_arrays())
 

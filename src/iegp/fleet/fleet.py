@@ -154,12 +154,7 @@ class Fleet(LocalFleet):
         Input is checked before any key learns. An interrupt (Ctrl-C) takes effect when the running tasks are done: each
         key has then learned all of its rows of a portion of the call, or none.
 
-        Parameters
-        ----------
-        {keys}
-        {X}
-        {y}
-        {level}
+        {parameters}
 
         {returns_run}
         """

@@ -116,11 +116,7 @@ class ProcessEnsemble:
         expert: pass a long stream in pieces. Ctrl-C takes effect between chunks of 2,048 rows; ``n_samples_seen_`` is
         the number of rows learned. A second Ctrl-C stops at once, and the ensemble is lost.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {level}
+        {parameters}
 
         {returns_run}
         """
@@ -159,10 +155,7 @@ class ProcessEnsemble:
     def predict(self, X: ArrayLike, return_std: bool = False) -> Float | tuple[Float, Float]:
         """Predict the targets, each row as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {return_std}
+        {parameters}
 
         {returns_means}
         """
@@ -172,9 +165,7 @@ class ProcessEnsemble:
     def predict_dist(self, X: ArrayLike) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         {returns_mixture}
         """

@@ -76,11 +76,7 @@ class TorchEnsemble:
     def learn(self, X: Any, y: Any, level: float | None = None) -> FleetRun:
         """Predict each row, then learn it, in order; see :meth:`TorchFleet.learn`.
 
-        Parameters
-        ----------
-        {X}
-        {y}
-        {level}
+        {parameters}
 
         {returns_run}
         """
@@ -89,10 +85,7 @@ class TorchEnsemble:
     def predict(self, X: Any, return_std: bool = False) -> Float | tuple[Float, Float]:
         """Predict the targets, each row as if it came next. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
-        {return_std}
+        {parameters}
 
         {returns_means}
         """
@@ -101,9 +94,7 @@ class TorchEnsemble:
     def predict_dist(self, X: Any) -> Mixture:
         """Predict the whole distribution of each row's target. Changes nothing.
 
-        Parameters
-        ----------
-        {X}
+        {parameters}
 
         {returns_mixture}
         """

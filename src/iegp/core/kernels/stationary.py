@@ -30,7 +30,11 @@ length_scale : float, sequence of float, or str, default=1.0
     ``"per-dimension"`` or ``"dimension"``, as in :class:`Stationary`.
 stretch : float, default=1.0
     Positive factor on the length scale.
-""") | {"of_terms": "prior_var, drift_var, columns, lags : optional\n    As in :class:`Term`."}
+nu : {0.5, 1.5, 2.5}, default=1.5
+    Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
+prior_var, drift_var, columns, lags : optional
+    As in :class:`Term`.
+""")
 
 LengthScale = float | Sequence[float] | str
 
@@ -251,11 +255,7 @@ class Stationary(Term):
 class RBF(Stationary):
     """Gaussian kernel ``exp(-|x - x'|² / (2 length_scale²))``; its frequencies are Gaussian.
 
-    Parameters
-    ----------
-    {length_scale}
-    {of_terms}
-    {stretch}
+    {parameters}
 
     Examples
     --------
@@ -281,13 +281,7 @@ class RBF(Stationary):
 class Matern(Stationary):
     """Matérn kernel: functions rougher than those of RBF; its frequencies are Student-t.
 
-    Parameters
-    ----------
-    {length_scale}
-    nu : {0.5, 1.5, 2.5}, default=1.5
-        Smoothness: with 0.5 functions are continuous, with 1.5 once and with 2.5 twice differentiable.
-    {of_terms}
-    {stretch}
+    {parameters}
 
     Examples
     --------
@@ -337,11 +331,7 @@ class Matern(Stationary):
 class Laplace(Stationary):
     """Laplace kernel, product form ``exp(-sum |x_i - x'_i| / length_scale_i)``; its frequencies are Cauchy.
 
-    Parameters
-    ----------
-    {length_scale}
-    {of_terms}
-    {stretch}
+    {parameters}
     """
 
     is_product: ClassVar[bool] = True
@@ -358,11 +348,7 @@ class Laplace(Stationary):
 class Cauchy(Stationary):
     """Cauchy kernel, product form ``prod 1 / (1 + (x_i - x'_i)² / length_scale_i²)``; its frequencies are Laplace.
 
-    Parameters
-    ----------
-    {length_scale}
-    {of_terms}
-    {stretch}
+    {parameters}
     """
 
     is_product: ClassVar[bool] = True

@@ -199,12 +199,7 @@ class RayFleet(FleetBase):
     def learn(self, keys: Any, X: ArrayLike, y: ArrayLike, level: float | None = None) -> FleetRun:
         """Predict each row, then learn it, as :meth:`iegp.Fleet.learn` does; wait for the predictions.
 
-        Parameters
-        ----------
-        {keys}
-        {X}
-        {y}
-        {level}
+        {parameters}
 
         {returns_run}
         """
@@ -216,12 +211,7 @@ class RayFleet(FleetBase):
         Waits only while ``max_in_flight`` batches are pending. When it returns, the batch is in the journal and will be
         learned once, also after failures. Input is checked before that.
 
-        Parameters
-        ----------
-        {keys}
-        {X}
-        {y}
-        {level}
+        {parameters}
 
         Returns
         -------
@@ -323,9 +313,7 @@ class RayFleet(FleetBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all keys to one file, for :meth:`load` and :meth:`iegp.Fleet.load`.
 
-        Parameters
-        ----------
-        {path}
+        {parameters}
         """
         self.to_fleet().save(path)
 

@@ -128,10 +128,7 @@ class TorchFleet(LocalFleet):
     def standardised(self, X: Any, y: Any) -> tuple[Tensor, Tensor]:
         """Move rows and labels to the device, in standardised units.
 
-        Parameters
-        ----------
-        {X}
-        {y}
+        {parameters}
 
         Returns
         -------
@@ -347,9 +344,7 @@ class TorchFleet(LocalFleet):
         Static beliefs are turned into the factors that the CPU keeps, which costs rounding: a fleet that is loaded
         again continues equal to 1e-8 (float64), not to the bit.
 
-        Parameters
-        ----------
-        {path}
+        {parameters}
         """
         super().save(path)
 
