@@ -8,7 +8,6 @@ zero is never read: its fields may hold anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +25,10 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.predictive.count_cdf import cdf, mid_cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.distribution import Distribution, pick_experts, quantile_levels
+from iegp.core.predictive.distribution import Distribution
 from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
-from iegp.typing import Float
+from iegp.typing import Float, Int
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
@@ -66,12 +65,12 @@ class CountMixture(Distribution):
     0.1136 0.4697
     """
 
-    weights: Float
     log_mean: Float
     log_var: Float
+    _arrays = ("weights", "log_mean", "log_var")
 
     def __post_init__(self) -> None:
-        for name in _FIELDS:
+        for name in self._arrays:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         _check_shapes(self)
         _check_values(self)
@@ -91,39 +90,13 @@ class CountMixture(Distribution):
             Mixture that shares memory with the arrays.
         """
         mixture = object.__new__(cls)
-        for name, value in zip(_FIELDS, (weights, log_mean, log_var), strict=True):
+        for name, value in zip(cls._arrays, (weights, log_mean, log_var), strict=True):
             object.__setattr__(mixture, name, value)
         return mixture
-
-    def __getitem__(self, rows: int | slice | ArrayLike) -> CountMixture:
-        """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
-        if isinstance(rows, int | np.integer):
-            rows = np.array([range(len(self))[rows]])
-        picked = rows if isinstance(rows, slice) else np.asarray(rows)
-        return CountMixture(self.weights[picked], self.log_mean[picked], self.log_var[picked])
 
     def __repr__(self) -> str:
         n, n_experts = self.weights.shape
         return f"CountMixture({n} row{'s' * (n != 1)}, {n_experts} expert{'s' * (n_experts != 1)})"
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[CountMixture]) -> CountMixture:
-        """Join the distributions of consecutive rows.
-
-        Parameters
-        ----------
-        parts : sequence of CountMixture
-            At least one, all with the same experts.
-
-        Returns
-        -------
-        CountMixture
-            Distribution of all rows.
-        """
-        if len(parts) == 1:
-            return parts[0]
-        weights, log_mean, log_var = (np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS)
-        return cls.unchecked(weights, log_mean, log_var)
 
     @property
     def mean(self) -> Float:
@@ -191,42 +164,10 @@ class CountMixture(Distribution):
         """
         return cdf(self.weights, self.log_mean, self.log_var, self._values(k))
 
-    def quantile(self, q: ArrayLike) -> Float:
-        """Compute the smallest counts with ``cdf(count) >= q``.
+    def _quantiles(self, levels: Float) -> Float:
+        return count_quantiles(self.weights, self.log_mean, self.log_var, levels)
 
-        ``q`` is met with the accuracy of :meth:`cdf`, at the cost of about two evaluations of it.
-
-        Parameters
-        ----------
-        q : float or array-like (j,)
-            Probabilities strictly between 0 and 1.
-
-        Returns
-        -------
-        ndarray (n,) or (j, n)
-            Whole numbers as float64, at most exp(700).
-        """
-        levels = quantile_levels(q)
-        found = count_quantiles(self.weights, self.log_mean, self.log_var, np.atleast_1d(levels))
-        return found if levels.ndim else found[0]
-
-    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
-        """Draw counts from the distribution.
-
-        Parameters
-        ----------
-        size : int
-            Number of draws per row.
-        rng : numpy.random.Generator, int or None, default=None
-            Generator or seed; ``None`` draws differently every time.
-
-        Returns
-        -------
-        ndarray (size, n)
-            Whole numbers as float64, at most exp(700).
-        """
-        generator = np.random.default_rng(rng)
-        expert = pick_experts(self.weights, generator.random((size, len(self))))
+    def _draw(self, expert: Int, generator: np.random.Generator) -> Float:
         rows = np.arange(len(self))
         spread = np.sqrt(self.log_var[rows, expert])
         log_rate = self.log_mean[rows, expert] + spread * generator.standard_normal(expert.shape)
@@ -246,14 +187,11 @@ class CountMixture(Distribution):
         return np.ascontiguousarray(np.broadcast_to(values, (len(self),)))
 
 
-_FIELDS = ("weights", "log_mean", "log_var")
-
-
 def _check_shapes(mixture: CountMixture) -> None:
     shape = mixture.weights.shape
     if len(shape) != 2 or shape[1] == 0:
         raise InputError(f"weights has shape {shape}, not (rows, experts). Add axes of length 1 where needed.")
-    for name in _FIELDS[1:]:
+    for name in mixture._arrays[1:]:
         found = getattr(mixture, name).shape
         if found != shape:
             raise InputError(f"{name} has shape {found}, but weights has shape {shape}. Give both the same shape.")

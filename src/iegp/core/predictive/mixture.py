@@ -9,23 +9,29 @@ read: its fields may hold anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
-from iegp.core.predictive.distribution import Distribution, pick_experts, quantile_levels
+from iegp.core.predictive.distribution import Distribution
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
+DOCS = entries("""
+y : float or array-like (n,) or (n, D)
+    One number, or one value per row (and output). A NaN gives a NaN.
+""")
 
+
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False, eq=False)
 class Mixture(Distribution):
     """Predictive distribution of n rows: M experts, D outputs, each component a Student-t (``dof = inf``: Gaussian).
@@ -64,14 +70,14 @@ class Mixture(Distribution):
     -2.6461 2.6461
     """
 
-    weights: Float
     loc: Float
     scale: Float
     dof: Float
     single_output: bool = True
+    _arrays = ("weights", "loc", "scale", "dof")
 
     def __post_init__(self) -> None:
-        for name in ("weights", "loc", "scale", "dof"):
+        for name in self._arrays:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         _check_shapes(self)
         _check_values(self)
@@ -98,39 +104,12 @@ class Mixture(Distribution):
         object.__setattr__(mixture, "single_output", single_output)
         return mixture
 
-    def __getitem__(self, rows: int | slice | Int) -> Mixture:
-        """Select rows by a slice, a mask, or indices; a single index gives a distribution of one row."""
-        if isinstance(rows, int | np.integer):
-            rows = np.array([range(len(self))[rows]])
-        return Mixture(self.weights[rows], self.loc[rows], self.scale[rows], self.dof[rows], self.single_output)
-
     def __repr__(self) -> str:
         n, n_experts, n_outputs = self.loc.shape
         gaussian = np.isposinf(self.dof[self.weights > 0.0])
         kind = "Gaussian" if gaussian.all() else "Gaussian and Student-t" if gaussian.any() else "Student-t"
         counts = (_count(n, "row"), _count(n_experts, "expert"), _count(n_outputs, "output"))
         return f"Mixture({', '.join(counts)}, {kind})"
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Mixture]) -> Mixture:
-        """Join the distributions of consecutive rows.
-
-        Parameters
-        ----------
-        parts : sequence of Mixture
-            At least one, all with the same experts and outputs.
-
-        Returns
-        -------
-        Mixture
-            Distribution of all rows.
-        """
-        if len(parts) == 1:
-            return parts[0]
-        weights, loc, scale, dof = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "loc", "scale", "dof")
-        )
-        return cls.unchecked(weights, loc, scale, dof, parts[0].single_output)
 
     @property
     def mean(self) -> Float:
@@ -158,10 +137,7 @@ class Mixture(Distribution):
     def cdf(self, y: ArrayLike) -> Float:
         """Compute the probability of a value up to ``y``, output by output. O(n M D).
 
-        Parameters
-        ----------
-        y : float or array-like (n,) or (n, D)
-            One number, or one value per row (and output). A NaN gives a NaN.
+        {parameters}
 
         Returns
         -------
@@ -176,10 +152,7 @@ class Mixture(Distribution):
         It is summed in logs, so no density underflows. A weight below 1e-308 does underflow, and the expert then counts
         as absent; ``prequential`` keeps the logs of weights.
 
-        Parameters
-        ----------
-        y : float or array-like (n,) or (n, D)
-            One number, or one value per row (and output). A NaN gives a NaN.
+        {parameters}
 
         Returns
         -------
@@ -187,26 +160,6 @@ class Mixture(Distribution):
             Log densities, in nats.
         """
         return _logpdf(self.weights, self.loc, self.scale, self.dof, self._values(y))
-
-    def quantile(self, q: ArrayLike) -> Float:
-        """Compute the values below which the probability is ``q``.
-
-        They are accurate to about 1e-13 in probability, at the cost of two or three evaluations of :meth:`cdf` each.
-        Experts with a weight below 4e-8 of the smallest tail are left out (1e-9 for intervals of 95 %).
-
-        Parameters
-        ----------
-        q : float or array-like (k,)
-            Probabilities strictly between 0 and 1.
-
-        Returns
-        -------
-        ndarray (n,) or (n, D)
-            Quantiles; with k probabilities, (k, n) or (k, n, D).
-        """
-        levels = quantile_levels(q)
-        found = self._shaped(quantiles(self.weights, self.loc, self.scale, self.dof, np.atleast_1d(levels)))
-        return found if levels.ndim else found[0]
 
     def crps(self, y: ArrayLike) -> Float:
         """Compute the continuous ranked probability score, output by output; smaller is better.
@@ -216,10 +169,7 @@ class Mixture(Distribution):
         power-law tails as short as Gaussian ones. Relative error below 1e-6 (usually 1e-8), about a hundred evaluations
         of the cdf per row.
 
-        Parameters
-        ----------
-        y : float or array-like (n,) or (n, D)
-            One number, or one value per row (and output). A NaN gives a NaN.
+        {parameters}
 
         Returns
         -------
@@ -228,23 +178,10 @@ class Mixture(Distribution):
         """
         return self._shaped(crps_rows(self.weights, self.loc, self.scale, self.dof, self._values(y)))
 
-    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Float:
-        """Draw values from the distribution. The outputs of one draw share their expert.
+    def _quantiles(self, levels: Float) -> Float:
+        return self._shaped(quantiles(self.weights, self.loc, self.scale, self.dof, levels))
 
-        Parameters
-        ----------
-        size : int
-            Number of draws per row.
-        rng : numpy.random.Generator, int or None, default=None
-            Generator or seed; ``None`` draws differently every time.
-
-        Returns
-        -------
-        ndarray (size, n) or (size, n, D)
-            Draws.
-        """
-        generator = np.random.default_rng(rng)
-        expert = pick_experts(self.weights, generator.random((size, len(self))))
+    def _draw(self, expert: Int, generator: np.random.Generator) -> Float:
         rows = np.arange(len(self))
         loc, scale, dof = self.loc[rows, expert], self.scale[rows, expert], self.dof[rows, expert]
         heavy = np.isfinite(dof)
