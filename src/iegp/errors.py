@@ -5,6 +5,7 @@
     IegpError
     ├── InputError (ValueError)      a value given by the caller cannot be used; the model is unchanged
     ├── ModelFileError (ValueError)  a model file is damaged, too new, or not one of ours
+    │   ├── ModelTooLargeError       a model file asks for more memory than files may
     │   └── UnregisteredLikelihoodError  a model file needs a likelihood that is not registered
     ├── DatasetError (LookupError)   a data set cannot be found or does not match its checksum
     ├── ConcurrentWriteError (RuntimeError)  two threads would change one model; the second is refused
@@ -28,6 +29,10 @@ class InputError(IegpError, ValueError):
 
 class ModelFileError(IegpError, ValueError):
     """Raised when a model file is damaged, of an unknown format, or not a model file at all."""
+
+
+class ModelTooLargeError(ModelFileError):
+    """A model that has not begun would take more memory than a file may ask for; the message says how to allow it."""
 
 
 class UnregisteredLikelihoodError(ModelFileError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,7 @@ from iegp.preprocessing.encoder import Encoder
 from iegp.preprocessing.tables import check_records, column_names, needs_encoder
 from iegp.readers import Batch
 from iegp.storage import ensemble_state, model_file
+from iegp.storage.memory_limit import check_bytes, describe, expected_bytes
 from iegp.storage.schema import count
 from iegp.typing import Arrays, Float
 
@@ -127,6 +129,8 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
             As returned by :meth:`to_parts`.
         """
         if header[self._part] is None:
+            with contextlib.suppress(InputError):  # of arguments that are refused when a model begins
+                check_bytes(*self._requested_memory())
             return
         model, names = self._storage.restore(header[self._part], arrays), header["feature_names"]
         self._restore_own(model, header)
@@ -135,6 +139,18 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         if names is not None and not (is_list and len(names) == n_columns):
             raise ModelFileError(f"feature_names is not a list of {n_columns} names")
         self.adopt(model, names)
+
+    def _requested_memory(self) -> tuple[int, str]:
+        """Estimate the memory of a model that begins with the constructor arguments.
+
+        Returns
+        -------
+        n_bytes : int
+            At the least: columns that are not known yet count as one.
+        parameters : str
+            The arguments that decide it.
+        """
+        raise NotImplementedError
 
     def _own_header(self) -> dict[str, Any]:
         """Entries of the header beside the model of the core."""
@@ -229,6 +245,12 @@ class StreamEstimator(ModelEstimator, EnsembleArguments):
         """
         arguments = self.get_params(deep=False)
         return parameters.settings_from(arguments, self._default, self._likelihood(n_outputs))
+
+    def _requested_memory(self) -> tuple[int, str]:
+        # A seed that is drawn would change the state of NumPy's generator.
+        arguments = self.get_params(deep=False) | {"random_state": 0}
+        settings = parameters.settings_from(arguments, self._default, self._likelihood(2))
+        return expected_bytes(settings), describe(settings)
 
     @one_writer
     def snapshot(self) -> Self:

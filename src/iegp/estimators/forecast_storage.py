@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from iegp.core.compute.tolerances import LARGEST_IN_SERIES
-from iegp.errors import ModelFileError
+from iegp.core.settings import check_whole
+from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_level
 from iegp.estimators.forecast_answers import Answers, answers_schema
 from iegp.estimators.forecast_checks import offsets
 from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
+from iegp.storage.memory_limit import check_bytes
 from iegp.storage.schema import Field, check_arrays, count, part_of, prefixed
 from iegp.typing import Arrays
 
@@ -83,7 +86,25 @@ def restore(forecaster: IEGPForecaster, header: dict[str, Any], arrays: Arrays) 
         model.restore(own, part_of(arrays, f"model{k}"))
         models.append(model)
         _check_model(forecaster, model, k)
+    _check_memory(horizon, [model for model in models if not hasattr(model, "model_")])
     forecaster.models_ = models
+
+
+def check_unfitted(forecaster: IEGPForecaster) -> None:
+    """Refuse a forecaster that would begin with more memory than a file may ask for."""
+    # Arguments that are refused when it begins may be in a file.
+    with contextlib.suppress(InputError):
+        check_whole("horizon", forecaster.horizon, 1)
+        n_bytes, words = forecaster._template(forecaster._asked_lookback())._requested_memory()
+        check_bytes(n_bytes * forecaster.horizon, f"horizon={forecaster.horizon} of models of {words}")
+
+
+def _check_memory(horizon: int, waiting: list[IEGPRegressor]) -> None:
+    """The same for models that wait for their first row, all together."""
+    if waiting:
+        asked = [model._requested_memory() for model in waiting]
+        words = f"horizon={horizon}, of which {len(waiting)} models have not begun, with {max(asked)[1]}"
+        check_bytes(sum(n_bytes for n_bytes, _ in asked), words)
 
 
 def _check_model(forecaster: IEGPForecaster, model: IEGPRegressor, delay: int) -> None:

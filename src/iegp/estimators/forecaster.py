@@ -323,6 +323,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             forecaster = cls(**forecast_storage.parameters_from(header))
             if header["forecast"] is not None:
                 forecast_storage.restore(forecaster, header["forecast"], arrays)
+            else:
+                forecast_storage.check_unfitted(forecaster)
             return forecaster
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -334,17 +336,20 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         """Start anew; arguments of the constructor are read here."""
         check_whole("horizon", self.horizon, 1)
         check_level(self.level)
-        self._lookback = Lookback(checks.offsets("lags", self.lags, FORECAST_LAGS, 1), checks.lengths(self.season))
-        template = self._template()
+        self._lookback = self._asked_lookback()
+        template = self._template(self._lookback)
         self._n_columns = 0 if X is None else checks.n_columns(X)
         self._n_seen, self._recent, self._answers = 0, np.empty(0), no_answers(self.horizon)
         # The newest time and the least distance between two.
         self._clock = None if time is None else np.array([-np.inf, np.inf])
         self.models_ = [clone(template).set_params(delay=k) for k in range(self.horizon)]
 
-    def _template(self) -> IEGPRegressor:
+    def _asked_lookback(self) -> Lookback:
+        return Lookback(checks.offsets("lags", self.lags, FORECAST_LAGS, 1), checks.lengths(self.season))
+
+    def _template(self, lookback: Lookback) -> IEGPRegressor:
         if self.regressor is None:
-            kernels = forecast_kernels(len(self._lookback.lags), len(self._lookback.season))
+            kernels = forecast_kernels(len(lookback.lags), len(lookback.season))
             return IEGPRegressor(kernels, random_state=self.random_state, **FORECAST)
         if not isinstance(self.regressor, IEGPRegressor):
             raise InputError(f"regressor={self.regressor!r:.80} is not an IEGPRegressor; leave it out for the default")

@@ -29,6 +29,7 @@ from iegp.estimators.checks import check_x_with_gaps, unchanged_on_error
 from iegp.estimators.initial_map import initial_map
 from iegp.estimators.shared_docs import METHODS
 from iegp.storage import latent_state
+from iegp.storage.memory_limit import describe, expected_map_bytes
 from iegp.typing import Float, Int
 
 # Short, compared with the spread of the initial map: with these and 75 frequencies nearest neighbours on the map have
@@ -392,6 +393,10 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         settings = self.model_.settings
         return initial_map(self.init, settings.n_components, settings.warmup, settings.seed)
 
+    def _requested_memory(self) -> tuple[int, str]:
+        settings = self._settings(random_state=0)
+        return expected_map_bytes(settings, 1), describe(settings)
+
     def settings(self) -> LatentSettings:
         """Return the checked constructor arguments.
 
@@ -400,6 +405,9 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         LatentSettings
             Settings of the core.
         """
-        given = self.get_params(deep=False)
+        return self._settings()
+
+    def _settings(self, **instead: object) -> LatentSettings:
+        given = self.get_params(deep=False) | instead
         del given["init"]
         return LatentSettings(**parameters.latent_arguments(given, LATENT_KERNELS))

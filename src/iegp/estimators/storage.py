@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
+from iegp.errors import IegpError, ModelFileError, ModelTooLargeError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
 from iegp.estimators.count_regressor import IEGPCountRegressor
@@ -70,8 +70,8 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Errors while a model is restored name its file."""
     try:
         yield
-    except UnregisteredLikelihoodError as error:
-        raise UnregisteredLikelihoodError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+    except (ModelTooLargeError, UnregisteredLikelihoodError) as error:
+        raise type(error)(f"{os.fspath(path)} cannot be loaded: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, IegpError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged or from another program ({error!r}); try an older copy"

@@ -110,7 +110,11 @@ def sizes(header: Header, arrays: Arrays) -> Sizes:
     if len(header.column_keys) != n_columns:
         raise ValueError(f"column_keys are not {n_columns} different whole numbers")
     lags = _lags(settings, n_outputs, arrays)
-    layout = layout_for(settings, header.kernels, Inputs.of(header.column_keys, np.ones(n_columns), lags))
+    inputs = Inputs.of(header.column_keys, np.ones(n_columns), lags)
+    layout = layout_for(settings, header.kernels, inputs)
+    # A warm-up makes experts anew from the settings; those of other sizes could take any memory.
+    if not np.array_equal(layout_for(settings, settings.kernels, inputs).n_features, layout.n_features):
+        raise ValueError("the kernels of the settings have other features than those of the experts")
     return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link, lags)
 
 

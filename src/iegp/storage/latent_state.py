@@ -26,7 +26,8 @@ from iegp.core.latent.memory import Memory
 from iegp.core.latent.model import LatentOnline
 from iegp.core.latent.settings import LatentSettings
 from iegp.core.latent.warmup import RowScaling
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, ModelTooLargeError
+from iegp.storage.memory_limit import check_bytes, describe, expected_map_bytes
 from iegp.storage.schema import INCREASING, LOG_WEIGHTS, Field, Rule, check_arrays, count, flag, with_floats
 from iegp.typing import Arrays
 
@@ -72,6 +73,10 @@ def restore(config: dict[str, Any], arrays: Arrays) -> LatentOnline:
             model.embedder = _embedder(settings, config["counts"], arrays)
         elif len(model.kept) >= settings.warmup:
             raise ValueError(f"kept has {len(model.kept)} rows, though the warm-up has {settings.warmup}")
+        else:
+            check_bytes(expected_map_bytes(settings, model.n_columns), describe(settings))
+    except ModelTooLargeError:
+        raise
     except _DAMAGE as error:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model

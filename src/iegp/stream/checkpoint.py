@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, ModelFileError, ModelTooLargeError
 from iegp.readers import START, Position
 from iegp.storage import model_file as modelfile
 from iegp.storage.schema import count, flag
@@ -76,9 +76,14 @@ def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None 
 
     ``by_key`` is needed if it has models by key.
     """
-    return read_as(
-        path, KIND, _describe_other, lambda header, arrays: Job.from_parts(header, arrays, n_threads, by_key)
-    )
+
+    def restore(header: dict[str, Any], arrays: Arrays) -> Job:
+        return Job.from_parts(header, arrays, n_threads, by_key)
+
+    try:
+        return read_as(path, KIND, _describe_other, restore)
+    except ModelTooLargeError as error:
+        raise ModelTooLargeError(f"{os.fspath(path)} cannot be loaded: {error}") from error
 
 
 def read_as(
@@ -96,6 +101,8 @@ def read_as(
         raise ModelFileError(f"{os.fspath(path)} {describe_other(header)}")
     try:
         return restore(header, arrays), _run_state(header["run_state"])
+    except ModelTooLargeError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IegpError) as error:
         raise ModelFileError(f"{os.fspath(path)} is damaged ({error!s:.200}); try an older copy") from error
 

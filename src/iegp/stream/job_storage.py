@@ -12,6 +12,7 @@ from iegp.core.changes import KINDS, Change
 from iegp.core.model import Online
 from iegp.preprocessing.encoder import Encoder
 from iegp.storage import ensemble_state as snapshot
+from iegp.storage.memory_limit import check_bytes, describe, expected_bytes
 from iegp.storage.schema import count, part_of, prefixed
 from iegp.stream.counters import Counters
 from iegp.stream.digest import Digest
@@ -63,6 +64,8 @@ def restore(job: Job, header: dict[str, Any], arrays: Arrays) -> None:
     """Fill a new job with what :func:`to_parts` gave."""
     job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
     model = None if header["online"] is None else snapshot.restore(header["online"], arrays)
+    if model is None:
+        check_bytes(expected_bytes(job.settings), describe(job.settings))
     job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
     job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
     job.changes = [_change(entry, job.counters.rows) for entry in header.get("changes", [])]
