@@ -5,8 +5,9 @@
 Protocol: that of ``accuracy.py`` on the first rows of each stream; the first 1,000 are not scored. Every method obeys
 the delay of the stream: row t is predicted from labels of rows up to t - 1 - delay. LightGBM is fitted anew every 250
 rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns. The
-batch GP is scikit-learn's with the same lags, fitted anew every 250 rows on the newest 1,000 rows whose labels are
-known: RBF with a length scale for each column, and noise, all by evidence, columns standardised. River's models
+batch GP (``iegp_paper.competitors.BatchGP``, which tests compare with scikit-learn's) sees the same lags and is fitted
+anew every 250 rows on the newest 1,000 rows whose labels are known: RBF with a length scale for each column, signal and
+noise, all by evidence, columns standardised. River's models
 (``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
 distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
 those of ``accuracy.py``, such as the default without one part; streams are also its held-out ones. Models of ours are
@@ -22,7 +23,6 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 
 import machine
@@ -30,14 +30,11 @@ import numpy as np
 from accuracy import IN_TIME_ORDER, MODELS, TARGETS, WARMUP, Score, available, load, n_warmup, score_on
 from lightgbm import LGBMRegressor
 from river_peers import PEERS
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.preprocessing import StandardScaler
 
 from iegp.datasets import Stream
 from iegp.evaluate.metrics import nmse
 from iegp.typing import Float
+from iegp_paper.competitors import BatchGP
 
 N_LAGS = 3
 EVERY = 250
@@ -81,10 +78,8 @@ def batch_gp(stream: Stream) -> Score:
     mean, std = np.empty(len(X)), np.empty(len(X))
     for first in range(begin, len(X), EVERY):
         known, rows = slice(max(0, first - stream.delay - GP_ROWS), first - stream.delay), slice(first, first + EVERY)
-        scaler = StandardScaler().fit(X[known])
-        kernel = ConstantKernel() * RBF(np.full(X.shape[1], 3.0)) + WhiteKernel(0.1)
-        model = GaussianProcessRegressor(kernel, normalize_y=True).fit(scaler.transform(X[known]), stream.y[known])
-        mean[rows], std[rows] = model.predict(scaler.transform(X[rows]), return_std=True)
+        model = BatchGP(learn_warmup=True).warm_up(X[known], stream.y[known])
+        mean[rows], std[rows] = model.predict(X[rows], return_std=True)
     seconds = time.process_time() - start
     y, mean, std = stream.y[begin:], mean[begin:], std[begin:]
     z = (y - mean) / std
@@ -194,7 +189,6 @@ def main() -> None:
     parser.add_argument("--streams", default=",".join([*TARGETS, *IN_TIME_ORDER]))
     parser.add_argument("--methods", default=",".join(METHODS))
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of the batch GP, at the bounds of its hyperparameters
     streams, methods = available(arguments.streams.split(",")), arguments.methods.split(",")
     for name in {streams[0], streams[-1]}:  # compiles what the clock must not see, without and with a delay
         list(scores(load(name).head(WARMUP + 100), methods[0], 1))

@@ -103,6 +103,26 @@ def test_more_words_for_missing_values_and_times_in_a_format(folder):
     assert "line 42, column 'when': '2024-03-02T12:00 is not %d/%m/%Y %Hh'" in wrong.err
 
 
+def test_times_and_gaps_that_are_written_otherwise_are_met_with_the_flag_that_reads_them(folder):
+    records = sources.numbers(80)
+    for i, record in enumerate(records):
+        record["when"] = f"{1 + i // 24:02d}.03.2024 {i % 24:02d}:00"
+    sources.write(folder / "in.csv", records)
+    # The days of the month here could be months as well; the sign between them tells.
+    unused = run(folder, "stream", "in.csv", *SMALL, "--out", "o.csv").err
+    assert "that look like times; --time when --time-format '%d.%m.%Y %H:%M' makes features of it" in unused
+    refused = iegp(folder, "stream", "in.csv", *SMALL, "--time", "when")
+    assert refused.code == 1
+    assert "--time-format '%d.%m.%Y %H:%M' reads it" in refused.err
+    run(folder, "stream", "in.csv", *SMALL, "--out", "p.csv", "--time", "when", "--time-format", "%d.%m.%Y %H:%M")
+    records[60]["a"] = "n/a"
+    sources.write(folder / "gap.csv", records)
+    gap = iegp(folder, "stream", "gap.csv", *SMALL)
+    assert gap.code == 1
+    assert "--na-values" in gap.err
+    run(folder, "stream", "gap.csv", *SMALL, "--out", "q.csv", "--na-values", "n/a")
+
+
 WRONG = {
     "a format without times": ["--time-format", "%d"],
     "a format that is none": ["--time", "a", "--time-format", "%!"],

@@ -11,7 +11,9 @@ from report.report_runs import about
 from stream_runs.digest_streams import TASKS, answers
 
 from iegp.report import Timing, render_report
+from iegp.report.about import Change
 from iegp.report.clock import time_ticks
+from iegp.report.settings import setting_lines
 from iegp.stream.digest import Digest
 
 DAY = 86_400.0
@@ -110,3 +112,15 @@ def test_nothing_is_said_of_the_axis_where_all_labels_are_on_it(task):
     found = section(text, "predictions")
     assert 'class="edge' not in found
     assert ('<li class="outside" hidden>' in found) == (task in ("regression", "count"))
+
+
+@pytest.mark.parametrize("time", [NEW_YEAR, None])
+def test_changes_have_times_where_rows_have_them(time):
+    _, text = page(changes=[Change(700, time, "level", 12.0), Change(90, None, "noise", 9.0)])
+    found = section(text, "changes")
+    assert ("1 Jan 2024 00:00" in found) == (">Time<" in found) == (time == NEW_YEAR)
+    assert found.index(">90<") < found.index(">700<")
+
+
+def test_a_setting_that_is_an_empty_text_is_worded():
+    assert setting_lines({"thousands": "", "decimal": "."}) == [("thousands", "none"), ("decimal", ".")]

@@ -28,12 +28,18 @@ def reproduce(
     finished: Annotated[
         bool, Given("--finished", help="Make no runs: write the pages from those in the cache.")
     ] = False,
+    stored: Annotated[
+        str | None,
+        Given(help="A folder of CSV files of runs, such as paper/results: those runs are not made again."),
+    ] = None,
     show_list: Annotated[bool, Given("--list", help="List the experiments.")] = False,
     experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
 ) -> None:
     """Make the paper's tables and figures again, competitors included, and judge its claims.
 
     Finished runs are kept in OUT/cache: a reproduction that was stopped is resumed by the same command.
+    With --stored, runs that were published are not made again. Their scores alone are stored: figures that need more
+    stay as they were published, and regret, which is judged by its growth, is measured again.
     Data sets are read from $IEGP_DATA, or downloaded.
 
     [bold]Examples[/bold]
@@ -48,7 +54,7 @@ def reproduce(
     """
     from iegp_paper.command import reproduce as run
 
-    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, finished))
+    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, finished, stored))
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from iegp_paper.catalogue import chosen, load_experiments
 from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction
 from iegp_paper.plan import Scale, all_tasks
+from iegp_paper.provenance import stored_runs
 from iegp_paper.reproduce import reproduce as run
 
 
@@ -31,6 +32,7 @@ def reproduce(
     experiments: str | None,
     publish: str | None = None,
     finished: bool = False,
+    stored: str | None = None,
 ) -> int:
     """Run a reproduction and return the exit code."""
     known = load_experiments(None if experiments is None else Path(experiments))
@@ -63,6 +65,7 @@ def reproduce(
             date=f"{date.today():%Y-%m-%d}",
             published=None if publish is None else Path(publish),
             finished=finished,
+            known=None if stored is None else stored_runs(Path(stored)),
             stopped=stop,
         )
         code = stop.exit_code

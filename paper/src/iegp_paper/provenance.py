@@ -1,31 +1,59 @@
-"""Per-seed results of an experiment as a table of text, with the commit that made each run."""
+"""Per-seed results of an experiment as a table of text, with the commit that made each run, and back from the text."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
 from io import StringIO
+from pathlib import Path
 
+from iegp.errors import InputError
 from iegp_paper.experiment import Experiment
 from iegp_paper.plan import Scale, tasks_of
 from iegp_paper.task import Outcome
 
 HEADS = ("data", "method", "rows", "seed", "status")
+COMMIT, RUN = LAST = ("commit", "run")
 
 
 def per_seed_csv(experiment: Experiment, scale: Scale, outcomes: Mapping[str, Outcome]) -> str:
-    """Write one line per run; scores with six significant digits, empty where a run has none."""
+    """Write one line per run; scores with six significant digits, empty where a run has none.
+
+    The last column is the digest of everything that decides the run's outcome, by which it is found again.
+    """
     tasks = [task for own in tasks_of(experiment, scale).values() for task in own if task.digest in outcomes]
     scores = list(dict.fromkeys(name for task in tasks for name in outcomes[task.digest].scores))
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*HEADS, *scores, "commit"])
+    writer.writerow([*HEADS, *scores, *LAST])
     for task in tasks:
         outcome = outcomes[task.digest]
         values = [f"{outcome.scores[name]:.6g}" if name in outcome.scores else "" for name in scores]
         known = [task.data, task.method, task.rows or "all", task.seed, outcome.status]
-        writer.writerow([*known, *values, outcome.commit])
+        writer.writerow([*known, *values, outcome.commit, task.digest])
     return text.getvalue()
+
+
+def stored_runs(folder: Path) -> dict[str, Outcome]:
+    """Read the runs of all tables in a folder, by the digests of their tasks; they have scores and no lines."""
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise InputError(f"{folder} has no CSV files of runs; name the folder that --publish wrote, paper/results")
+    return {digest: outcome for path in paths for digest, outcome in _runs_in(path)}
+
+
+def _runs_in(path: Path) -> list[tuple[str, Outcome]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file, strict=True))
+    try:
+        return [(line[RUN], _outcome(line)) for line in lines if line["status"] == "done"]
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{path} is not a table of runs as --publish writes it ({error!r}); leave it out") from error
+
+
+def _outcome(line: Mapping[str, str]) -> Outcome:
+    scores = {name: float(value) for name, value in line.items() if name not in (*HEADS, *LAST) and value}
+    return Outcome("done", scores, commit=line[COMMIT])
 
 
 def files_of(experiments: list[Experiment]) -> dict[str, str]:

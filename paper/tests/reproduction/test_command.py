@@ -10,6 +10,9 @@ import time
 
 import pytest
 from iegp_paper.command import reproduce
+from iegp_paper.provenance import stored_runs
+from iegp_paper.reproduce import known_of
+from iegp_paper.task import Outcome, Task
 from reproduction.tiny import STREAM, write_experiments
 
 from iegp.errors import InputError
@@ -126,6 +129,42 @@ def test_the_page_can_be_written_again_from_finished_runs_into_a_checkout(reprod
     # Of six runs the quick reproduction made four, and none is made here.
     assert "| two sines | IE-GP | 30 | 4 of 6 |" in page
     assert len((tmp_path / "paper" / "results" / "points.csv").read_text("utf-8").splitlines()) == 5
+
+
+def test_published_runs_are_not_made_again_and_their_figures_stay(reproduced, tmp_path, capfd):
+    folder, _, _ = reproduced
+    (tmp_path / "docs").mkdir()
+    experiments, published = str(folder / "experiments"), (str(tmp_path), True)
+    assert reproduce([], None, 1, False, str(folder / "out"), False, experiments, *published) == 0
+    page = (tmp_path / "docs" / "results.md").read_text("utf-8")
+    figure = tmp_path / "docs" / "images" / "results" / "points.png"
+    figure.write_bytes(b"\x89PNG as it was published")
+    tables = {path.name: path.read_text("utf-8") for path in (tmp_path / "paper" / "results").iterdir()}
+    capfd.readouterr()
+    # An empty cache: the scores of the tables are all that is known.
+    stored = str(tmp_path / "paper" / "results")
+    assert reproduce([], None, 1, False, str(tmp_path / "new"), False, experiments, *published, stored) == 0
+    assert "10 runs: 4 in the cache or stored, 0 to make" in capfd.readouterr().err
+    assert {path.name: path.read_text("utf-8") for path in (tmp_path / "paper" / "results").iterdir()} == tables
+    assert figure.read_bytes() == b"\x89PNG as it was published"
+    again = (tmp_path / "docs" / "results.md").read_text("utf-8")
+    assert "so these figures are of those: Thirty points." in again
+    assert "| two sines | IE-GP | 30 | 4 of 6 |" in again
+    assert again.count("**confirmed**") == page.count("**confirmed**") > 0
+
+
+def test_a_folder_without_tables_of_runs_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no CSV files"):
+        stored_runs(tmp_path)
+    (tmp_path / "other.csv").write_text("status,speed\ndone,3\n", "utf-8")
+    with pytest.raises(InputError, match=r"other\.csv is not a table of runs"):
+        stored_runs(tmp_path)
+
+
+def test_runs_that_are_judged_by_their_growth_are_made_again():
+    growing, other = (Task(kind=kind, data="x", method="IE-GP", seed=0) for kind in ("static_regret", "regression"))
+    known = {task.digest: Outcome("done", {"regret": 1.0}) for task in (growing, other)}
+    assert known_of([growing, other], known) == {other.digest: known[other.digest]}
 
 
 def test_a_second_run_makes_nothing_again(reproduced):

@@ -14,7 +14,7 @@ from iegp.cli.flags import as_usage, check_free
 from iegp.cli.options import StreamOptions
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import MOST_CATEGORIES
-from iegp.preprocessing.time_features import read_time
+from iegp.preprocessing.time_features import forms_of, read_time
 from iegp.readers import Batch, NumberStyle, Position, Records, Source, object_array, open_source
 from iegp.stream import checkpoint
 from iegp.stream.alarm import Alarm
@@ -107,6 +107,10 @@ def _advice(name: str, texts: list[str], is_time: bool, is_many: bool) -> str:
     flags = None if is_time else style_hint(texts)
     if flags is not None:
         return f"{why} that look like numbers; {flags} reads them"
+    forms = [] if is_time else forms_of(texts[:20])
+    if forms:
+        either = " or ".join(f"'{form}'" for form in forms)
+        return f"{why} that look like times; --time {name} --time-format {either} makes features of it"
     return f"{why}; --time {name} makes features of it" if is_time else f"{why}; --id {name} if it names the rows"
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.time_features import DAY, PARTS, TREND, read_time, seconds_since_1970, time_columns
+from iegp.preprocessing.time_features import DAY, PARTS, TREND, forms_of, read_time, seconds_since_1970, time_columns
 from iegp.readers import Batch, is_missing
 from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
@@ -203,8 +203,7 @@ class Encoder:
         if self.time is not None:
             for index, text in enumerate(_texts(batch, self.time)):
                 if is_row[index] and (text is None or read_time(text) is None):
-                    reason = "no time: write it as 2024-03-01T12:00:00 or as seconds since 1970"
-                    found.append(Problem(index, self.time, text or "", reason))
+                    found.append(Problem(index, self.time, text or "", _why_no_time(text)))
         found += self._not_numbers(batch)
         if self.refuses_gaps:
             for name, values in self._features(batch).items():
@@ -396,6 +395,12 @@ def _texts(batch: Batch, name: str) -> list[str | None]:
     if values is None or values.dtype == np.float64:
         return [None] * len(batch)
     return [_text(value) for value in values]
+
+
+def _why_no_time(text: str | None) -> str:
+    forms = forms_of([text] if text else [])
+    way = f"--time-format '{forms[0]}' reads it" if forms else "--time-format says how times are written"
+    return f"no time: write it as 2024-03-01T12:00:00 or as seconds since 1970; {way}"
 
 
 def _first_date(values: NDArray[Any]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -37,6 +38,29 @@ def read_time(text: str) -> datetime | None:
         return datetime.fromtimestamp(seconds, tz=UTC)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+# Ways to write a day, those with the day first first, and the time of day after it.
+_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%y", "%m/%d/%y")
+_HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+
+
+def forms_of(texts: Sequence[str]) -> list[str]:
+    """Common ways to write times, as ``strptime`` names them, that read all of these texts.
+
+    >>> forms_of(["31.12.2024 07:30"]), forms_of(["3/4/2024"]), forms_of(["pump 7"]), forms_of([])
+    (['%d.%m.%Y %H:%M'], ['%d/%m/%Y', '%m/%d/%Y'], [], [])
+    """
+    forms = [day + hour for day in _DAYS for hour in _HOURS]
+    return [form for form in forms if texts and all(_reads(form, text) for text in texts)]
+
+
+def _reads(form: str, text: str) -> bool:
+    try:
+        datetime.strptime(text.strip(), form)
+    except ValueError:
+        return False
+    return True
 
 
 def seconds_since_1970(time: datetime) -> float:

@@ -218,7 +218,10 @@ def _find_bad_number(fields: dict[str, str], shape: CsvShape) -> Fault | None:
 def _why_no_number(text: str, style: NumberStyle) -> str:
     if style.is_number(text):
         return "NaN, infinite or too large for a float64; leave the field empty if the value is missing"
-    return "not a number, but the column is one of numbers (see its first records); empty fields are missing values"
+    return (
+        "not a number, but the column is one of numbers (see its first records); empty fields are missing values, "
+        "and so are words that --na-values names"
+    )
 
 
 def _count(fields: list[str]) -> str:

@@ -35,18 +35,23 @@ def surprises(results: Results) -> Section:
         return SURPRISES.holding(nothing("Too few labels have arrived yet."))
     columns = _identity(found)
     columns += _number_columns(found) if results.is_number else _class_columns(results, found)
-    heads, cells = [head for head, _ in columns], [own for _, own in columns]
-    return SURPRISES.holding(Table(heads, [list(line) for line in zip(*cells, strict=True)]))
+    return SURPRISES.holding(_table(columns))
 
 
 def changes(found: Sequence[Change]) -> Section:
-    """Tabulate changes in the order of their rows."""
-    heads = [Head("Row", False), Head("Time", False), Head("Kind", False), Head("Strength")]
-    lines = [
-        [Cell(whole(c.row)), Cell(_time(c.time)), named(c.kind), Cell(number(c.strength))]
-        for c in sorted(found, key=lambda change: change.row)
-    ]
-    return CHANGES.holding(Table(heads, lines, most=20))
+    """Tabulate changes in the order of their rows, with times where rows have them."""
+    ordered = sorted(found, key=lambda change: change.row)
+    columns = [(Head("Row", False), [Cell(whole(own.row)) for own in ordered])]
+    if any(own.time is not None for own in ordered):
+        columns.append((Head("Time", False), [Cell(_time(own.time)) for own in ordered]))
+    columns.append((Head("Kind", False), [named(own.kind) for own in ordered]))
+    columns.append((Head("Strength"), [Cell(number(own.strength)) for own in ordered]))
+    return CHANGES.holding(_table(columns, most=20))
+
+
+def _table(columns: Sequence[tuple[Head, list[Cell]]], **limits: int) -> Table:
+    cells = [own for _, own in columns]
+    return Table([head for head, _ in columns], [list(line) for line in zip(*cells, strict=True)], **limits)
 
 
 def _identity(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:

@@ -26,6 +26,13 @@ SHAPES: dict[str, Callable[[Experiment, Cells], Figure | None]] = {
     "scatter": scatter,
     "times": times,
 }
+# Of scores alone; the others draw lines that every run stores for them.
+OF_SCORES = ("scatter", "times")
+
+
+def is_whole(experiment: Experiment, cells: Cells) -> bool:
+    """Say whether every run has what the figure of the experiment shows of it."""
+    return experiment.figure in OF_SCORES or all(lines for cell in cells.values() for lines in cell.runs)
 
 
 def draw(experiment: Experiment, cells: Cells) -> Figure | None:

@@ -50,11 +50,13 @@ def write_pages(
 ) -> Reproduction:
     """Write both pages, the figures and the runs, also into the repository ``published``; return the content."""
     places = beside(out) if published is None else in_repository(published)
-    names, sections, figures = files_of(list(experiments)), [], {}
+    names, sections, figures, earlier = files_of(list(experiments)), [], dict[str, bytes](), list[str]()
     for experiment in experiments:
         cells = collect(experiment, scale, outcomes)
         sections.append(section_of(experiment, cells, f"{places.runs_name}/{names[experiment.name]}"))
-        image = _drawn(experiment, cells)
+        image = _published(experiment, cells, places)
+        earlier += [] if image is None else [experiment.title]
+        image = image or _drawn(experiment, cells)
         if image is not None:
             figures[experiment.name] = image
     page = Reproduction(
@@ -64,7 +66,7 @@ def write_pages(
         machine.describe(),
         tuple(sections),
         protocol_table(experiments),
-        _missing(experiments, scale, outcomes),
+        _missing(experiments, scale, outcomes) + _earlier(earlier),
     )
     _write(page, figures, places)
     places.runs.mkdir(parents=True, exist_ok=True)
@@ -94,6 +96,23 @@ def _drawn(experiment: Experiment, cells: Cells) -> bytes | None:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     return buffer.getvalue()
+
+
+def _published(experiment: Experiment, cells: Cells, places: Places) -> bytes | None:
+    """Return the figure that is there already, where some runs are known by their scores only."""
+    from iegp_paper.figures import is_whole  # noqa: PLC0415  needs an extra
+
+    path = places.page.parent / places.figures / f"{experiment.name}.png"
+    return path.read_bytes() if not is_whole(experiment, cells) and path.exists() else None
+
+
+def _earlier(titles: Sequence[str]) -> tuple[str, ...]:
+    """Say which figures were not drawn again."""
+    if not titles:
+        return ()
+    return (
+        f"Scores alone are stored of runs that were made earlier, so these figures are of those: {'; '.join(titles)}.",
+    )
 
 
 def _missing(experiments: Sequence[Experiment], scale: Scale, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
