@@ -66,38 +66,16 @@ __all__ = [
 
 __version__ = version("iegp")
 
-_ESTIMATORS = (
-    "IEGPLVM",
-    "IEGPClassifier",
-    "IEGPCountRegressor",
-    "IEGPForecaster",
-    "IEGPOrdinalClassifier",
-    "IEGPRegressor",
-    "RandomFourierFeatures",
-    "load",
-)
-_SUBMODULES = (
-    "adapters",
-    "datasets",
-    "evaluate",
-    "fleet",
-    "history",
-    "kernels",
-    "likelihoods",
-    "parallel",
-    "plots",
-    "preprocessing",
-    "presets",
-)
-
-# Submodules are imported lazily: few programs need all of them, and a command must set the threads of BLAS before NumPy
-# is loaded.
-__getattr__ = _lazy_names(
-    __name__,
-    dict.fromkeys(_ESTIMATORS, "iegp.estimators")
-    | {"Fleet": "iegp.fleet", "compare": "iegp.comparison", "prequential": "iegp.evaluate.protocol"}
-    | {name: f"iegp.{name}" for name in _SUBMODULES},
-)
+# Names are imported when they are first used: few programs need all of them, and a command must set the threads of BLAS
+# before NumPy is loaded. Submodules have lower-case names, estimators have not.
+_PLACES = {name: f"iegp.{name}" if name.islower() else "iegp.estimators" for name in __all__}
+_PLACES |= {
+    "Fleet": "iegp.fleet",
+    "compare": "iegp.comparison",
+    "load": "iegp.estimators",
+    "prequential": "iegp.evaluate.protocol",
+}
+__getattr__ = _lazy_names(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:

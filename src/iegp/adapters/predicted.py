@@ -6,11 +6,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import InputError
 
+DOCS = entries("""
+y : float
+    Value in the units of the target.
+k : float
+    Count, 0 or larger.
+q : float
+    Probability between 0 and 1.
+level : float, default=0.95
+    Probability of the interval, between 0 and 1.
+""")
 
+
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False, eq=False)
 class Predicted:
     """Predictive distribution of a number. As with River's distributions, calling it gives the density.
@@ -49,10 +62,7 @@ class Predicted:
     def cdf(self, y: float) -> float:
         """Compute the probability of a value up to ``y``.
 
-        Parameters
-        ----------
-        y : float
-            Value in the units of the target.
+        {parameters}
 
         Returns
         -------
@@ -64,10 +74,7 @@ class Predicted:
     def quantile(self, q: float) -> float:
         """Compute the value below which the probability is ``q``.
 
-        Parameters
-        ----------
-        q : float
-            Probability between 0 and 1.
+        {parameters}
 
         Returns
         -------
@@ -79,10 +86,7 @@ class Predicted:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Compute the central interval of a given probability; where the model keeps levels, the one that does.
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability of the interval, between 0 and 1.
+        {parameters}
 
         Returns
         -------
@@ -100,10 +104,7 @@ class Predicted:
     def logpdf(self, y: float) -> float:
         """Compute the log density at ``y``; of a count, the log probability.
 
-        Parameters
-        ----------
-        y : float
-            Value in the units of the target.
+        {parameters}
 
         Returns
         -------
@@ -120,6 +121,7 @@ class Predicted:
         return f"{type(self).__name__}(mu={self.mu:.3f}, sigma={self.sigma:.3f})"
 
 
+@fill_docstrings(DOCS)
 class PredictedCount(Predicted):
     """Predictive distribution of a count: the methods of :class:`Predicted`, with probabilities in place of densities.
 
@@ -144,10 +146,7 @@ class PredictedCount(Predicted):
     def logpmf(self, k: float) -> float:
         """Compute the log probability of the count ``k``.
 
-        Parameters
-        ----------
-        k : float
-            Count, 0 or larger.
+        {parameters}
 
         Returns
         -------
@@ -159,10 +158,7 @@ class PredictedCount(Predicted):
     def pmf(self, k: float) -> float:
         """Compute the probability of the count ``k``.
 
-        Parameters
-        ----------
-        k : float
-            Count, 0 or larger.
+        {parameters}
 
         Returns
         -------

@@ -50,16 +50,10 @@ STACKING_RATE = 0.05
 # light ones.
 NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 
-# The light model: 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those
-# above.
-# The warm-up is short: on a short stream its refits cost most of the time.
-LIGHT: dict[str, Any] = {
-    "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11]),
-    "drift_units": "prior",
-    "lags": 3,
-    "n_frequencies": 50,
-    "warmup": 256,
-}
+# Light models. The warm-up is short: on a short stream its refits cost most of the time.
+_LIGHT_SIZE: dict[str, Any] = {"drift_units": "prior", "lags": 3, "n_frequencies": 50, "warmup": 256}
+# 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those above.
+LIGHT = _LIGHT_SIZE | {"kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11])}
 
 # One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
 # has few rows to find out how little of it is its own, so weights and noise follow its rows faster.
@@ -86,13 +80,9 @@ CLASS_N_FREQUENCIES = 100
 CLASS_STACKING_RATE = 0.2
 SHARPNESS = (1.0, 1.5, 3.0)
 # Six large beliefs of half the size in place of twelve.
-LIGHT_CLASSES: dict[str, Any] = {
+LIGHT_CLASSES = _LIGHT_SIZE | {
     "kernels": (CLASS_KERNELS[2], CLASS_KERNELS[3], CLASS_KERNELS[4], CLASS_KERNELS[6]),
     "drift_var": (0.0, 1e-3),
-    "drift_units": "prior",
-    "lags": 3,
-    "n_frequencies": 50,
-    "warmup": 256,
 }
 
 # Counts: their logs follow the last counts more closely than odds follow the last classes. In units of the target
@@ -108,13 +98,9 @@ COUNT_KERNELS: tuple[Kernel, ...] = (
 )
 COUNTS = Default(COUNT_KERNELS, "prior", 3, {"target": (0.0, 1e-3, 1e-2), "prior": (0.0, 1e-4, 1e-3)})
 COUNT_STACKING_RATE = 0.1
-LIGHT_COUNTS: dict[str, Any] = {
+LIGHT_COUNTS = _LIGHT_SIZE | {
     "kernels": (COUNT_KERNELS[0], COUNT_KERNELS[3], COUNT_KERNELS[5], COUNT_KERNELS[6]),
     "drift_var": (0.0, 1e-4),
-    "drift_units": "prior",
-    "lags": 3,
-    "n_frequencies": 50,
-    "warmup": 256,
 }
 
 # Without lags those that see nothing else are left out, as of the default models.

@@ -28,6 +28,15 @@ keys : iterable of str or int, default=()
     "keys_to_predict": """\
 keys : str, int or sequence of them (n,)
     One per row, or one for all. A key that is not in the fleet is predicted by the template.""",
+    "example_of_template": """\
+Examples
+--------
+>>> import numpy as np
+>>> from iegp import IEGPRegressor
+>>> from iegp.kernels import RBF
+>>> X = np.linspace(-3, 3, 200)[:, None]
+>>> y = np.sin(X[:, 0])
+>>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0).warm_up(X, y)""",
     "returns_run": """\
 Returns
 -------

@@ -50,15 +50,8 @@ class ProcessEnsemble:
     n_workers : int or None, default=None
         Number of processes, at most that of kernels; ``None`` is one per core. Each has one BLAS thread.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from iegp import IEGPRegressor
-    >>> from iegp.kernels import RBF
+    {example_of_template}
     >>> from iegp.parallel import ProcessEnsemble
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> y = np.sin(X[:, 0])
-    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0).warm_up(X, y)
     >>> with ProcessEnsemble(template, n_workers=1) as ensemble:
     ...     run = ensemble.learn(X, y)
     ...     model = ensemble.to_model()

@@ -51,15 +51,8 @@ class TorchEnsemble:
     {dtype}
     {device}
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from iegp import IEGPRegressor
-    >>> from iegp.kernels import RBF
+    {example_of_template}
     >>> from iegp.parallel import TorchEnsemble
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> y = np.sin(X[:, 0])
-    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0).warm_up(X, y)
     >>> ensemble = TorchEnsemble(template, device="cpu")
     >>> run = ensemble.learn(X, y)
     >>> run.mean.shape, ensemble.to_model().n_samples_seen_

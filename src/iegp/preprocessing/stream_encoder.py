@@ -11,13 +11,28 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.errors import InputError
 from iegp.preprocessing.encoder import Encoder
 from iegp.preprocessing.tables import check_records, column_names
 from iegp.readers import Batch
 from iegp.typing import Float
 
+DOCS = entries("""
+X : array-like or data frame (n, d)
+    Rows: numbers, text, dates; ``None`` or NaN where a value is missing.
+y : None
+    Not used.
+""") | {
+    "returns_self": """\
+Returns
+-------
+self
+    This transformer.""",
+}
 
+
+@fill_docstrings(DOCS)
 class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Rows of numbers from columns of numbers, text and dates with gaps, for models that learn from a stream.
 
@@ -57,17 +72,9 @@ class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Forget everything, then settle the columns by these rows.
 
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            Rows: numbers, text, dates; ``None`` or NaN where a value is missing.
-        y : None
-            Not used.
+        {parameters}
 
-        Returns
-        -------
-        self
-            This transformer.
+        {returns_self}
         """
         del y
         if type(self.n_late) is not int or self.n_late < 0:
@@ -84,17 +91,9 @@ class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Later calls may cut the rows anywhere.
 
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            Rows: numbers, text, dates; ``None`` or NaN where a value is missing.
-        y : None
-            Not used.
+        {parameters}
 
-        Returns
-        -------
-        self
-            This transformer.
+        {returns_self}
         """
         if not hasattr(self, "encoder_"):
             return self.fit(X, y)
@@ -106,10 +105,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: ArrayLike) -> Float:
         """Rows of numbers. Changes nothing.
 
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            Rows: numbers, text, dates; ``None`` or NaN where a value is missing.
+        {parameters}
 
         Returns
         -------

@@ -63,28 +63,29 @@ def _both(smaller: float, centre: float, label: Float, outcomes: Float) -> float
     return float(outcomes[1] if label[0] > 0.5 else outcomes[0])
 
 
-class BernoulliLogit(Likelihood):
-    """Two classes and a sigmoid."""
+class Bernoulli(Likelihood):
+    """Two classes; subclasses say which function turns the latent value into a probability."""
 
-    name = "bernoulli-logit"
     is_trusted = True
     has_classes = True
     max_curvature = 1.0
     link_low = link_high = 0.0
+
+
+class BernoulliLogit(Bernoulli):
+    """Two classes and a sigmoid."""
+
+    name = "bernoulli-logit"
     derivatives = staticmethod(logit_derivatives)
     site = staticmethod(newton("bernoulli-logit", logit_derivatives).site)
     log_predictive = staticmethod(logit_log_predictive)
     probit_log_predictive = staticmethod(logit_probit_log_predictive)
 
 
-class BernoulliProbit(Likelihood):
+class BernoulliProbit(Bernoulli):
     """Two classes and the normal distribution function."""
 
     name = "bernoulli-probit"
-    is_trusted = True
-    has_classes = True
-    max_curvature = 1.0
-    link_low = link_high = 0.0
     derivatives = staticmethod(probit_derivatives)
     site = staticmethod(newton("bernoulli-probit", probit_derivatives).site)
     log_predictive = staticmethod(probit_log_predictive)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from iegp._compile import CallForm, address_of
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.compute.tolerances import MAX_LATENT_VAR
 from iegp.core.likelihoods import forms
 from iegp.core.likelihoods.links import Link
@@ -21,6 +22,17 @@ from iegp.typing import Bool, Float
 LARGEST_FLOAT = sys.float_info.max
 
 
+DOCS = entries("""
+n_outcomes : int
+    Number of classes; 1 where labels are numbers.
+y : ndarray (n, columns)
+    First labels; n may be 0.
+overdispersion : float or None
+    Of counts; other likelihoods ignore it.
+""")
+
+
+@fill_docstrings(DOCS)
 class Likelihood:
     """What a label says about the latent value ``z`` behind it, which is a Gaussian process of the inputs.
 
@@ -104,10 +116,7 @@ class Likelihood:
     def n_latents(self, n_outcomes: int) -> int:
         """Latent functions that are needed.
 
-        Parameters
-        ----------
-        n_outcomes : int
-            Number of classes; 1 where labels are numbers.
+        {parameters}
 
         Returns
         -------
@@ -120,10 +129,7 @@ class Likelihood:
     def n_link(self, n_outcomes: int) -> int:
         """Parameters that experts keep.
 
-        Parameters
-        ----------
-        n_outcomes : int
-            Number of classes; 1 where labels are numbers.
+        {parameters}
 
         Returns
         -------
@@ -194,12 +200,7 @@ class Likelihood:
     def start_link(self, y: Float, n_outcomes: int) -> Float:
         """Parameters that explain labels without any function of the inputs: base rates.
 
-        Parameters
-        ----------
-        y : ndarray (n, columns)
-            First labels; n may be 0.
-        n_outcomes : int
-            Number of classes; 1 where labels are numbers.
+        {parameters}
 
         Returns
         -------
@@ -212,14 +213,7 @@ class Likelihood:
     def link_from(self, y: Float, n_outcomes: int, overdispersion: float | None = None) -> Link:
         """Where the parameters start and how evidence searches them.
 
-        Parameters
-        ----------
-        y : ndarray (n, columns)
-            First labels; n may be 0.
-        n_outcomes : int
-            Number of classes; 1 where labels are numbers.
-        overdispersion : float or None
-            Of counts; other likelihoods ignore it.
+        {parameters}
 
         Returns
         -------

@@ -69,8 +69,8 @@ class Distribution:
         """Compute the values below which the probability is ``q``; of counts, the smallest with ``cdf(count) >= q``.
 
         They are accurate to about 1e-13 in probability, those of counts as accurate as the cdf, at the cost of two or
-        three evaluations of it each. Experts with a weight below 4e-8 of the smallest tail (1e-9 for intervals of 95 %),
-        of counts below 1e-9, are left out.
+        three evaluations of it each. Experts with a weight below 4e-8 of the smallest tail are left out (1e-9 for
+        intervals of 95 %, and for counts).
 
         Parameters
         ----------

@@ -54,17 +54,10 @@ class TorchFleet(LocalFleet):
     {dtype}
     {device}
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from iegp import IEGPRegressor
+    {example_of_template}
     >>> from iegp.fleet import TorchFleet
-    >>> from iegp.kernels import RBF
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> template = IEGPRegressor([RBF(1.0)], n_frequencies=10, robust=False, random_state=0)
-    >>> template = template.warm_up(X, np.sin(X[:, 0]))
     >>> fleet = TorchFleet(template, device="cpu")
-    >>> fleet.learn(["fan", "pump"], X[:2], np.sin(X[:2, 0])).mean.shape
+    >>> fleet.learn(["fan", "pump"], X[:2], y[:2]).mean.shape
     (2,)
     >>> fleet.keys
     ['fan', 'pump']
