@@ -30,7 +30,7 @@ def run(path, *flags):
     return iegp(path.parent, "stream", path.name, "--target", "y", "--config", "small.toml", *flags)
 
 
-def test_changes_are_told_in_answers_file_summary_and_report(shifted):
+def test_changes_are_reported_in_answers_file_summary_and_report(shifted):
     flags = ["--out", "a.jsonl", "--report", "r.html", "--alarm", "alarms.jsonl", "--conformal", "online"]
     done = run(shifted, *flags)
     assert done.code == 0, done.err
@@ -42,7 +42,7 @@ def test_changes_are_told_in_answers_file_summary_and_report(shifted):
     assert "change noticed" in (shifted.parent / "r.html").read_text()
 
 
-def test_a_resumed_run_gives_the_same_answers_and_tells_at_least_once(shifted):
+def test_a_resumed_run_gives_the_same_answers_and_reports_changes_at_least_once(shifted):
     assert run(shifted, "--out", "whole.jsonl", "--conformal", "online").code == 0
     flags = ["--out", "a.jsonl", "--save", "m", "--alarm", "alarms.jsonl"]
     assert run(shifted, *flags, "--conformal", "online", "--limit", "200").code == 0

@@ -106,7 +106,7 @@ def test_a_rerun_gives_the_same_bits():
             assert_array_equal(a, b)
 
 
-def test_fast_sums_make_no_promise_about_nan_and_infinity():
+def test_fast_sums_may_be_wrong_for_nan_and_infinity():
     assert not {"nnan", "ninf", "fast"} & set(_compile.FAST_SUMS)
 
 

@@ -205,7 +205,7 @@ def X_named(model):
     return table(pandas_frame, model.feature_names_in_.tolist())
 
 
-def test_cross_val_predict_wants_every_row_to_be_tested():
+def test_cross_val_predict_needs_every_row_to_be_tested():
     """scikit-learn's own rule: the first rows of a TimeSeriesSplit are never predicted. Our answer is prequential."""
     with pytest.raises(ValueError, match="only works for partitions"):
         cross_val_predict(small(), X, Y, cv=TimeSeriesSplit(3))

@@ -81,7 +81,7 @@ def test_partial_fit_in_any_chunks_is_fit():
     assert_allclose(model.embedding_, small().fit(X).embedding_, atol=1e-8)
 
 
-def test_inverse_transform_gives_rows_back_with_honest_spread():
+def test_inverse_transform_gives_rows_back_with_calibrated_spread():
     X = ring(400) + 0.05 * np.random.default_rng(1).normal(size=(400, 4))
     model = small(n_frequencies=30, warmup=150).fit(X[:300])
     mean, std = model.inverse_transform(model.transform(X[300:]), return_std=True)

@@ -29,7 +29,7 @@ def test_no_events_in_the_warm_up_do_not_make_events_impossible():
     assert 1e-4 < model.predict(X).mean() < 1e-2
 
 
-def test_a_refit_knows_whom_to_believe():
+def test_a_refit_weights_experts_by_the_replay():
     """At the last row of a warm-up weights are those of the replay, not equal ones."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(64, 3))
@@ -53,7 +53,7 @@ def test_the_order_of_categories_is_the_order_of_levels():
     assert small_ordinal(order=None).fit(X, pd.Series(grades)).classes_.tolist() == ["poor", "fair", "good"]
 
 
-def test_forgotten_exposures_are_missed():
+def test_missing_exposures_are_an_error():
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = small_counts().fit(X, np.ones(40), exposure=np.full(40, 2.0))
     with pytest.raises(InputError, match="exposure is missing"):

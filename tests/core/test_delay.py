@@ -115,7 +115,7 @@ def test_no_delay_is_as_before_to_the_bit():
 
 
 @pytest.mark.parametrize("labels", ["numbers", "classes"])
-def test_predict_knows_every_label_handed_over(labels):
+def test_predict_uses_every_label_so_far(labels):
     """A model whose labels all arrived, delay + 1 rows ahead; and nothing is written."""
     y, delay = LABELS[labels][1], 5
     late, plain = start(labels, (0.0, 0.01), delay), start(labels, (0.0, 0.01), 0)

@@ -138,7 +138,7 @@ def test_shutdown_stops_the_work(kind, size):
     assert np.any(matrix_of(ensemble, state, 1) != matrix_of(ensemble, frozen, 1))
 
 
-def test_a_belief_works_on_while_one_of_its_noise_models_lives():
+def test_a_belief_is_updated_while_one_of_its_noise_models_has_weight():
     ensemble, x, y = dying(Kind(forgetting=(None, 1.0)))
     _, state = at_once(ensemble, x[:200], y[:200])
     state.log_weights[:] = -np.inf

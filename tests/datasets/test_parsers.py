@@ -68,7 +68,7 @@ def test_matlab_samples_in_columns(tmp_path, transpose):
     np.testing.assert_array_equal(arrays["y"], y)
 
 
-def test_pmlb_wants_the_target_last(tmp_path):
+def test_pmlb_files_must_have_the_target_last(tmp_path):
     (tmp_path / "t.gz").write_bytes(gzip.compress(b"target\ta\n1\t2\n"))
     with pytest.raises(ValueError, match="not the target"):
         parsers.pmlb(tmp_path / "t.gz", 1, "float64", (0, 1))

@@ -88,7 +88,7 @@ def test_short_runs_have_no_verdict(n, words):
     assert words in verdict(digest("regression", n).results(), about(target="y"))
 
 
-def test_changes_are_told():
+def test_changes_are_reported():
     results = digest("regression", 100).results()
     times = [Change(10, 1709424000.0, "level", 2.0), Change(50, 1717891200.0, "level", 2.0)]
     assert verdict(results, about(changes=times)).endswith("; changes noticed on 3 Mar 2024 and on 9 Jun 2024.")

@@ -225,7 +225,7 @@ def edited(content: bytes, path: tuple[str, ...], value: Any) -> bytes:
     return joined(header, data)
 
 
-def test_a_newer_format_asks_for_an_upgrade(content, refused):
+def test_the_error_for_a_newer_format_names_the_upgrade(content, refused):
     assert "upgrade" in refused(edited(content, ("format",), modelfile.FORMAT + 1))
     assert "format 999" in refused(edited(content, ("format",), 999))
 

@@ -170,7 +170,7 @@ def test_answers_on_standard_output_are_lost_by_no_fault(stride, tmp_path):
 
 
 @pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.faults)])
-def test_alarms_are_told_at_least_once(stride, tmp_path):
+def test_alarms_are_reported_at_least_once(stride, tmp_path):
     """Those since the last checkpoint are told again; every other file is that of the run left alone."""
     alone, folder = left_alone(WITH_ALARMS, tmp_path), tmp_path / "run"
     expected = alone.made.pop("alarms.jsonl").splitlines()

@@ -216,7 +216,7 @@ def test_normal_intervals_are_mean_and_std():
     np.testing.assert_allclose(answers["upper"][1:], answers["mean"][1:] + reach)
 
 
-def test_an_unknown_key_is_asked_of_the_shared_model_and_appears_with_its_first_label():
+def test_an_unknown_key_is_predicted_by_the_shared_model_and_appears_with_its_first_label():
     job = keyed_job()
     absorb(job, RECORDS)
     (answer,) = absorb(job, [{"id": "ask", "a": 0.1, "b": 0.2, "sensor": "stranger"}])

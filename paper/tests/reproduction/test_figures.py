@@ -83,7 +83,7 @@ def test_regret_is_a_mean_in_its_interval():
     assert 1.0 < band.min() < 4.0 < band.max() < 7.0
 
 
-def test_bands_say_whose_points_they_show():
+def test_titles_of_bands_name_the_run():
     grid = [-4.0, 4.0]
     flat = {"grid": grid, "mean": grid, "lower": grid, "upper": grid}
     cells = {("sines", str(run)): Cell({}, flat | {"x": grid, "y": grid}, run=run) for run in (3, 7)}

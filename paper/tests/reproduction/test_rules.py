@@ -40,7 +40,7 @@ def word(method="ours", **changes):
     return judge(rule_from(TABLE | changes), method, CELLS).word
 
 
-def test_lowest_asks_one_method_at_a_time_and_all_competitors():
+def test_lowest_compares_one_method_at_a_time_with_all_competitors():
     assert word() == "confirmed"
     assert word("ours too") == "not confirmed"
     assert word("ours too", others=["y"]) == "confirmed"

@@ -66,7 +66,7 @@ def test_inputs_are_scaled_as_asked():
 
 
 @pytest.mark.parametrize(("name", "methods"), [("nmse", METHODS), ("classification", CLASSIFIERS)])
-def test_the_protocol_says_who_learns_the_warmup_rows(name, methods):
+def test_the_protocol_says_which_methods_learn_the_warmup_rows(name, methods):
     for method, words in load_experiments()[name].protocol.items():
         if not method.startswith("SSGP"):
             assert methods[method]().get_params()["learn_warmup"] == words["learns"].startswith("yes"), method

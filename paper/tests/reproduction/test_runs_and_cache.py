@@ -92,7 +92,7 @@ def test_quick_runs_have_fewer_rows(tmp_path):
     assert tasks_of(own, Scale(quick=True))["diabetes", "Raker"][0].rows == 200
 
 
-def test_slow_methods_have_fewer_runs_unless_told():
+def test_slow_methods_have_fewer_runs_by_default():
     nmse, maps = load_experiments()["nmse"], load_experiments()["maps"]
     air = next(own for own in nmse.data if own.name == "air_quality")
     assert runs_of(nmse, air, "SSGP", Scale()) < runs_of(nmse, air, "IE-GP", Scale()) == 101
@@ -128,7 +128,7 @@ def test_whatever_goes_wrong_is_an_outcome():
         runner_of("sorcery")
 
 
-def test_a_run_that_takes_too_long_is_killed_and_said_so():
+def test_a_run_that_takes_too_long_is_killed_and_reported():
     endless = Task("static_regret", "x", "IE-GP", 0, options={"sizes": [9000] * 50, "longest_rkhs": 9000}, seconds=4.0)
     begin = time.monotonic()
     [(task, outcome)] = list(run_all([endless], 1))

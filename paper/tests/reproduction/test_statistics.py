@@ -35,7 +35,7 @@ def test_any_statistic_of_the_mean_curve_has_an_interval():
     assert 2.0 <= found.low < 3.0 < found.high <= 4.0
 
 
-def test_growth_tells_log_from_linear():
+def test_growth_distinguishes_log_from_linear():
     sizes = [100, 200, 400, 800, 1600]
     assert growth(sizes, np.log(sizes)) == pytest.approx(1.0)
     assert growth(sizes, [float(n) for n in sizes]) > 4.0

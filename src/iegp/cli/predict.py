@@ -41,15 +41,15 @@ def predict(options: PredictOptions) -> int:
     categories = {column.source for column in job.encoder.columns if column.kind == CATEGORY}
     with StopSignals() as stop, open_for(job.plan, reading, stop.wakeup, None, None, categories) as records:
         _refuse_other_columns(job, records.names)
-        told = _Told(options, job, stop, _open(options, job.plan.key_field))
+        answering = _Answering(options, job, stop, _open(options, job.plan.key_field))
         try:
             while not stop() and (found := records.read(job.block)) is not None:
-                told.answer(found, records)
+                answering.answer(found, records)
         finally:
-            told.answers.output.close()
+            answering.answers.output.close()
         if options.out != "-" and stop.exit_code == 0:
             finish_parquet(Path(options.out), job.plan.key_field)
-        told.summary()
+        answering.summary()
         return stop.exit_code
 
 
@@ -66,7 +66,7 @@ def _refuse_other_columns(job: Job, names: tuple[str, ...]) -> None:
 
 
 @dataclass
-class _Told:
+class _Answering:
     """Answers as they are written, and what is said about them at the end."""
 
     options: PredictOptions

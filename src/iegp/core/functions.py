@@ -90,7 +90,7 @@ class Draws(NamedTuple):
 
 
 def draw(ensemble: Ensemble, state: State, n_steps: int, size: int, rng: np.random.Generator) -> Draws:
-    """Functions: an expert by its weight, then coefficients from what it believes."""
+    """Functions: an expert by its weight, then coefficients from its belief."""
     weights = np.empty((1, ensemble.n_experts))
     ens.weights_ahead(ensemble, state, np.full(1, float(n_steps)), weights)
     experts = pick_experts(weights, rng.random((size, 1)))[:, 0]

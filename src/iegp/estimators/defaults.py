@@ -11,7 +11,7 @@ DRIFT_VARS = {"target": (0.0, 1e-3, 1e-2, 1e-1), "prior": (0.0, 1e-4, 5e-3)}
 
 
 class Default(NamedTuple):
-    """What a model has where its constructor was not told."""
+    """What a model has where an argument of its constructor is None."""
 
     kernels: tuple[Kernel, ...]
     drift_units: str = "target"

@@ -103,8 +103,8 @@ def answers_schema(horizon: int, n_seen: int) -> dict[str, Field]:
     is_settled = n_seen > 3 * horizon
 
     def are_known(table: NDArray[np.floating]) -> NDArray[np.bool_]:
-        told = np.isfinite(table) == (is_known | (np.arange(len(FIELDS)) == WIDTH))
-        return np.asarray(told | (not is_settled))
+        as_wanted = np.isfinite(table) == (is_known | (np.arange(len(FIELDS)) == WIDTH))
+        return np.asarray(as_wanted | (not is_settled))
 
     least, most = np.full(len(FIELDS), -LARGEST_FLOAT), np.full(len(FIELDS), LARGEST_FLOAT)
     least[[SCORE, WIDTH]], most[[SCORE, WIDTH]] = (-_FARTHEST, 1.0 / MOST_WIDENING), (_FARTHEST, MOST_WIDENING)

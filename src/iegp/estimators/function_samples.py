@@ -1,4 +1,4 @@
-"""Functions drawn from what a regressor believes."""
+"""Functions drawn from the posterior of a regressor."""
 
 from __future__ import annotations
 

@@ -539,7 +539,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     def sample_functions(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None, *, horizon: int | None = None
     ) -> FunctionSamples:
-        """Draw functions that the model believes in: an expert by its weight, then its coefficients. Changes nothing.
+        """Draw functions from the posterior: an expert by its weight, then its coefficients. Changes nothing.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ class KeyedLearner:
         """With lags: the last labels of each key that has no model of its own, newest last; none after the first rows
         of all, so that memory stays bounded by them."""
         self.clocks = shared.clocks
-        """How far the models of keys have come that were asked rows; None: that of all rows, where all others begin."""
+        """Rows passed by the models of keys that have predicted some; None: by that of all rows, where others begin."""
         self._fleets = fleets
 
     @property
@@ -171,7 +171,7 @@ class KeyedLearner:
         return self._of_numbers(self.fleet.predict_dist(list(keys or ()), self._filled(x)), keys or ())
 
     def _catch_up(self, keys: tuple[str, ...]) -> None:
-        """Rows that were asked since the last of their key have passed; those that come now are learned."""
+        """Rows that were predicted since the last of their key have passed; those that come now are learned."""
         for key, n in Counter(keys).items() if len(self.clocks) > 1 else ():
             clock = self.clocks.get(key)
             if clock is None:
@@ -223,7 +223,7 @@ class KeyedLearner:
         return self.shared.of_numbers(dist, self.fleet.interval(list(keys), dist, self.shared.level))
 
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
-        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        """Learn a row that was predicted earlier, whose label has arrived; the answer that was given is scored."""
         if self.fleet is None or waiting.key is None:
             key = (waiting.key or "",)
             rows, recent = self._with_lags(x, key, np.array([label]))
@@ -316,7 +316,7 @@ def _labels(own: Sequence[float]) -> Float:
 
 
 def _in_user_units(asked: Asked) -> Float:
-    """(1, lags): what a row saw when it was asked; one that was the mean, as an absent one is, stays the mean."""
+    """(1, lags): what a row saw when it was predicted; one that was the mean, as an absent one is, stays the mean."""
     centre, scale = asked.units
     return np.where(asked.lags == 0.0, np.nan, centre + scale * asked.lags)
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from iegp.errors import InputError
 from iegp.typing import Float
 
-# More labels than this cannot be told apart by colour; the most frequent have colours of their own.
+# More labels than this cannot be distinguished by colour; the most frequent have colours of their own.
 MOST_COLOURS = 10
 _OTHERS = "#b8bec4"
 

@@ -159,7 +159,7 @@ def parse_slow(records: list[bytes], shape: CsvShape) -> tuple[Columns | None, d
 
 
 def _find_faults(records: list[bytes], shape: CsvShape) -> dict[int, Fault]:
-    """Looks closely only at blocks that the fast way refuses: bad records are few, most of the time."""
+    """Parse record by record only in blocks that the fast parser refuses: most have no bad record."""
     faults: dict[int, Fault] = {}
     for first in range(0, len(records), _BLOCK):
         block = records[first : first + _BLOCK]
@@ -180,7 +180,7 @@ def _with_line_end(record: bytes) -> bytes:
 
 
 def _refused(records: list[bytes], chosen: list[int], shape: CsvShape) -> dict[int, Fault]:
-    """Those that the fast way refuses, found by halving."""
+    """Those that the fast parser refuses, found by halving."""
     if _parse(records, chosen, shape) is not None:
         return {}
     if len(chosen) == 1:

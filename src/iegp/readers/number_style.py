@@ -33,7 +33,7 @@ class NumberStyle(NamedTuple):
     thousands: str = ""
 
     def check(self) -> None:
-        """Refuse signs that cannot be told apart."""
+        """Refuse signs that cannot be distinguished."""
         for flag, sign in (("decimal", self.decimal), ("thousands", self.thousands)):
             if len(sign) > 1 or sign in tuple('0123456789+-eE"\n\r'):
                 raise InputError(f"--{flag} {sign!r} must be a single sign that is no part of a number, as , or .")

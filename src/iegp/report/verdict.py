@@ -54,9 +54,9 @@ def _of_numbers(results: Results, about: About) -> list[str]:
 def _compared(results: Results, score: Score) -> str:
     """Relative to the better of the naive forecasts."""
     known = "last known" if results.delay else "last"
-    whose = "the key's " if results.by_key else "the "
-    last = f"repeating {whose}{known} value"
-    best, name = min((score.last, last), (score.naive, f"{whose}mean so far"))
+    owner = "the key's " if results.by_key else "the "
+    last = f"repeating {owner}{known} value"
+    best, name = min((score.last, last), (score.naive, f"{owner}mean so far"))
     if best <= 0.0:
         return f"while {name} is always right" if score.model > 0.0 else f"as good as {name}"
     gain = 1.0 - score.model / best

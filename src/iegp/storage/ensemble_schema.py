@@ -141,7 +141,7 @@ def _are_seasonal(settings: Settings, offsets: Int) -> bool:
 
 
 def check(header: Header, arrays: Arrays, n_passed: int = 0, extra_weight: float | None = None) -> Sizes:
-    """Refuse arrays of a model with these settings that compiled code could not trust; a ``ValueError`` names one.
+    """Refuse arrays of a model with these settings with which compiled code could fail; a ``ValueError`` names one.
 
     ``n_passed`` rows passed without a label; those that were learned have weights that exceed one by ``extra_weight``.
     """

@@ -74,9 +74,9 @@ def _open_locked(path: Path, model: Path) -> int:
 
 def _in_use(descriptor: int, model: Path) -> InputError:
     pid = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-    who = f"process {pid}" if pid.isdecimal() else "another process"
+    holder = f"process {pid}" if pid.isdecimal() else "another process"
     return InputError(
-        f"{model} is in use: {who} saves to it. Wait until it is done, stop it, or choose another name for --save"
+        f"{model} is in use: {holder} saves to it. Wait until it is done, stop it, or choose another name for --save"
     )
 
 

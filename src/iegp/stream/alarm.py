@@ -1,7 +1,7 @@
 """Alarms about changes of a stream: a line in a file each, or a command that is started.
 
-A run that resumes after a crash repeats the rows since its last checkpoint, and their alarms: each change is told at
-least once, perhaps twice. The row says which is which.
+A run that resumes after a crash repeats the rows since its last checkpoint, and their alarms: each change is reported
+at least once, perhaps twice, with the number of its row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iegp.core.changes import Change
 from iegp.errors import InputError
 from iegp.storage.model_file import naming
 
-# Seconds between two starts of the command; changes in between are told together.
+# Seconds between two starts of the command; changes in between are reported together.
 COMMAND_SECONDS = 60.0
 
 
@@ -30,7 +30,7 @@ def alarm_line(change: Change) -> bytes:
 
 
 class Alarm:
-    """Where changes are told: a file that lines are added to, a command that gets them on its standard input, or both.
+    """Where changes are reported: a file with a line for each, a command that gets them as input, or both.
 
     The command is a list of arguments, started without a shell and not waited for.
     """
@@ -74,6 +74,6 @@ class Alarm:
             process.stdin.write(b"".join(self._untold))
             process.stdin.close()
         except BrokenPipeError:
-            pass  # it does not read what it is told
+            pass  # it does not read its input
         self._started.append(process)
         self._untold, self._told_at = [], time.monotonic()

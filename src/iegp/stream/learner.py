@@ -33,7 +33,7 @@ from iegp.typing import Arrays, Bool, Float
 
 
 class Answered(NamedTuple):
-    """Rows that were asked and may get their labels later."""
+    """Rows that were predicted and may get their labels later."""
 
     predictions: Predictions
     asked: list[Asked | None]
@@ -121,7 +121,7 @@ class Learner:
         self.noticed = [] if changes is None else [(change.row - first, change) for change in changes.since(first)]
 
     def catch_up(self) -> None:
-        """Rows that were asked since the last one learned have passed; a later label of theirs is an old one."""
+        """Rows that were predicted since the last one learned have passed; a later label of theirs is an old one."""
         if self.clock.behind:
             online.pass_rows(self.model, self.clock.behind)
             self.clock.learned = self.clock.rows
@@ -175,7 +175,7 @@ class Learner:
         return self.of_numbers(late.mixture(ensemble, asked))
 
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
-        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        """Learn a row that was predicted earlier, whose label has arrived; the answer that was given is scored."""
         if label is not None and isinstance(self.labels, ClassLabels) and label not in self.labels.classes:
             self._grow(label)
         late_label, scored = self.scored(waiting, label)
@@ -354,7 +354,7 @@ class AnyLearner(Protocol):
         ...
 
     def learn_asked(self, waiting: Waiting, x: Float, label: Any) -> Predictions:
-        """Learn a row that was asked before, whose label has come; the answer that was given is scored."""
+        """Learn a row that was predicted earlier, whose label has arrived; the answer that was given is scored."""
         ...
 
     @property

@@ -284,7 +284,7 @@ class Runner:
         return time.monotonic() - self._saved_time >= max(self.every.seconds, REST * self._save_seconds)
 
     def save(self, source: Source | None = None, is_finished: bool = False) -> None:
-        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model that knows.
+        """A checkpoint, if there is a model to write: first the answers reach the disk, then the model.
 
         ``run_state`` says the same as the disk: it is brought up to date, and finished, once the checkpoint is written.
         """

@@ -39,7 +39,7 @@ def test_products(m, k, n, seed):
 
 @fast
 @given(sizes, sizes, seeds)
-def test_gram_matrices_fill_the_promised_triangle(m, k, seed):
+def test_gram_matrices_fill_the_documented_triangle(m, k, seed):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(m, k))
     out = np.full((m, m), 7.0)

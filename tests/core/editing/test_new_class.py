@@ -176,7 +176,7 @@ def test_odds_stay_exactly_where_beliefs_are_sure(n_classes):
 
 
 @class_counts
-def test_a_model_that_knows_nothing_is_indifferent(n_classes):
+def test_a_model_without_rows_gives_equal_probabilities(n_classes):
     for settings in (PLAIN, FIXED, VARIANTS["stacking"]):
         grown = add_class(learned(settings, n_classes, n=0))
         assert_allclose(online.predict_classes(grown, blobs(9, 3)[0]), 1.0 / (n_classes + 1), rtol=1e-4)

@@ -114,7 +114,7 @@ def test_degenerate_rows_give_finite_positive_scales(name, case, shared):
     assert np.all(scales > 0)
 
 
-def test_a_singular_covariance_tells_the_search_to_step_back():
+def test_at_a_singular_covariance_the_search_steps_back():
     x = np.zeros((30, 1))
     value, gradient = negative_log_evidence(RBF(), x, np.ones((30, 1)), np.zeros(1), np.log(1e5), np.log(1e-30))
     assert value > 1e20

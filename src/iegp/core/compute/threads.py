@@ -60,7 +60,7 @@ def one_blas_thread() -> Iterator[None]:
 
     The limit belongs to the process, but threadpoolctl lets only the thread that set it lift it. One dedicated thread
     does both, in the order of the requests, so that it works from any thread and after any interrupt. Waiting for that
-    thread takes a fraction of a millisecond, more where all cores are busy, so it is not asked without need.
+    thread takes a fraction of a millisecond, more where all cores are busy, so no request is made without need.
     """
     thread, limit = _keeper()
     if limit.is_needless():

@@ -385,7 +385,7 @@ GRAPH_CONNECTIVITY, GRAPH_EXPANSION_ADD, GRAPH_EXPANSION_SEARCH = 16, 48, 32
 LEFT_OUT_VARIANCE = 0.02
 # Fewer columns than this are all kept: rows of few columns may have less noise than what would be left out.
 ALWAYS_KEPT_COLUMNS = 64
-# Noise assumed before the evidence is asked, in units of the scaled rows' variance.
+# Noise assumed before the evidence is computed, in units of the scaled rows' variance.
 FIRST_MAP_NOISE = 0.5
 # A position has converged when its next step is shorter than this share of the length scale.
 POSITION_CONVERGED = 1.0e-6

@@ -175,7 +175,7 @@ class Likelihood:
         return f"a label of {self.name!r} from {self.label_low:g} to {self.label_high:g}"
 
     def check(self, y: Float, n_classes: int) -> None:
-        """Refuse labels that are not possible: compiled code trusts them.
+        """Refuse labels that are not possible: compiled code does not check them.
 
         Parameters
         ----------

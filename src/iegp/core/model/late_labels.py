@@ -37,7 +37,7 @@ def ask(model: Online, x: Float, n_steps: int, time: Float | None = None) -> Ask
 
 
 def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None) -> None:
-    """Learn a row (1, d) that was asked before, now that its label has come. ``model`` is changed if all went well.
+    """Learn a row (1, d) that was predicted earlier, with its label. ``model`` is changed if all went well.
 
     ``time`` (1,) is needed where drift is per unit of time.
     """

@@ -237,7 +237,7 @@ def usual_labels(model: Online, labels: Float) -> Float:
 
 
 def check_shapes(model: Online, x: Float, y: Float | None = None) -> None:
-    """Compiled code trusts its arrays: whatever way rows came here, their shape must be right."""
+    """Compiled code does not check its arrays: whatever way rows came here, their shape must be right."""
     if x.ndim != 2 or x.shape[1] != model.n_row_columns:
         raise InputError(f"X has shape {x.shape}, but the model has {model.n_row_columns} columns")
     n_labels = len(model.scaling.y_mean)

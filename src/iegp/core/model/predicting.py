@@ -85,7 +85,7 @@ def function_std(model: Online, x: Float, horizon: int | None) -> Float:
 
 
 def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator) -> functions.Draws:
-    """Functions that the model believes in, for standardised rows and in standardised units."""
+    """Functions drawn from the posterior, for standardised rows and in standardised units."""
     state, n_steps, _ = _view(model, 0, horizon, None)
     with one_blas_thread():
         return functions.draw(model.experts.ensemble, state, n_steps, size, rng)

@@ -1,6 +1,6 @@
 """The predictive distribution of classes: for every row a mixture over experts of class probabilities.
 
-Averages of calibrated experts are too timid: a mixture of calibrated probabilities lies closer to one half than it
+Averages of calibrated experts are underconfident: a mixture of calibrated probabilities lies closer to one half than it
 should. So a belief may have several degrees of *sharpness*: its class probabilities raised to a power and normalised,
 each an expert of its own that costs no linear algebra. The weights find out how sharp to be.
 """

@@ -136,7 +136,7 @@ class Distribution:
 
 
 def quantile_levels(q: ArrayLike) -> Float:
-    """Probabilities for which quantiles are asked: a number or a list of them, checked."""
+    """Probabilities of quantiles: a number or a list of them, checked."""
     levels = np.asarray(q, dtype=np.float64)
     if levels.ndim > 1:
         raise InputError(f"q has shape {levels.shape}. Pass a number or a list of numbers.")

@@ -63,7 +63,7 @@ def load(folder: Path, shard: int) -> Checkpoint:
 
 
 def _answers(path: Path) -> dict[int, Answer]:
-    """By number of the batch; they are only told again."""
+    """By number of the batch; they are only sent again."""
     header, arrays = modelfile.read(path)
     try:
         answers: dict[int, Answer] = {count("a batch", number): {} for number in header["answers"]}

@@ -184,7 +184,7 @@ class Named(NamedTuple):
 
 
 def distinct(keys: Any, n_rows: int) -> Named:
-    """Text and whole numbers in arrays are told apart by NumPy, everything else key by key."""
+    """Text and whole numbers in arrays are distinguished by NumPy, everything else key by key."""
     if _is_plain(keys):
         if keys.shape != (n_rows,):
             check_keys(keys, n_rows)
