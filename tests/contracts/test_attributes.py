@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from contracts.models import SMALL, same_bits, small, state_bytes, stream
 from oracles import ensemble
 
-from iegp import IEGPRegressor
+from iegp import (
+    IEGPLVM,
+    IEGPClassifier,
+    IEGPCountRegressor,
+    IEGPForecaster,
+    IEGPOrdinalClassifier,
+    IEGPRegressor,
+    RandomFourierFeatures,
+)
 from iegp.errors import InputError
 from iegp.kernels import RBF, Matern
 from iegp.presets import die_gp, dsie_gp, ie_gp, sie_gp
@@ -346,3 +356,27 @@ def test_the_oracle_agrees_across_the_warm_up():
     np.testing.assert_allclose(run.mean, y_mean + y_scale * truth.mean[:, 0], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(run.std, y_scale * truth.std[:, 0], rtol=1e-8)
     np.testing.assert_allclose(run.log_score, truth.log_score - np.log(y_scale), rtol=1e-8, atol=1e-8)
+
+
+FIRST_ARGUMENTS = {
+    IEGPRegressor: "kernels",
+    IEGPClassifier: "kernels",
+    IEGPCountRegressor: "kernels",
+    IEGPOrdinalClassifier: "order",
+    IEGPForecaster: "horizon",
+    IEGPLVM: "n_components",
+    RandomFourierFeatures: "kernel",
+}
+
+
+@pytest.mark.parametrize("estimator", FIRST_ARGUMENTS)
+def test_constructors_store_their_arguments_and_take_one_by_position(estimator):
+    first, *others = inspect.signature(estimator).parameters.values()
+    assert first.name == FIRST_ARGUMENTS[estimator]
+    assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert all(own.kind is inspect.Parameter.KEYWORD_ONLY for own in others)
+    assert vars(estimator(5)) == {first.name: 5} | {own.name: own.default for own in others}
+    with pytest.raises(TypeError, match="positional"):
+        estimator(5, 5)
+    assert estimator() != estimator()
+    assert repr(estimator()) == f"{estimator.__name__}()"
