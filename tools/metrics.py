@@ -72,7 +72,9 @@ def public_functions(tree: ast.Module) -> Iterator[Function]:
 
 def lacks_parameters(function: Function) -> bool:
     """Say whether a function with arguments has a docstring without a section that explains them."""
-    return bool(argument_names(function)) and "Parameters\n" not in (ast.get_docstring(function) or "")
+    docstring = ast.get_docstring(function) or ""
+    has_section = "Parameters\n" in docstring or "{parameters" in docstring  # a placeholder of fill_docstrings
+    return bool(argument_names(function)) and not has_section
 
 
 def percentile(values: list[int], share: float) -> int:
