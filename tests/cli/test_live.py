@@ -1,4 +1,4 @@
-"""The page that follows a run: what it shows, to whom, and that the run does not suffer from it."""
+"""The page that follows a run: what it shows, which requests it answers, and that it does not affect the run."""
 
 from __future__ import annotations
 

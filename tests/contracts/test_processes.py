@@ -134,7 +134,7 @@ def test_a_full_disk_does_not_stop_what_was_compiled(monkeypatch):
 def test_where_nothing_is_writable_code_is_compiled_and_one_warning_says_so(tmp_path):
     copy = tmp_path / "iegp"
     shutil.copytree(Path(iegp.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    # A file where the folder should be stops even a superuser, whom permissions do not.
+    # A file where the folder should be stops even a superuser; permissions do not.
     for folder in [copy, *(path for path in copy.glob("**/*") if path.is_dir())]:
         (folder / "__pycache__").touch()
     nowhere = str(tmp_path / "iegp" / "py.typed")

@@ -58,7 +58,7 @@ def test_blocks_and_rows_and_the_naive_transcription_agree_to_1e_8(kind):
     x, y = stream(N, kind.n_columns, kind.n_outputs)
     wanted = oracle.run(x, y, twins(ensemble), twin_rule(ensemble))
     if kind.shutdown > 0.0:
-        assert np.any(wanted.weights[-1] == 0.0), "nobody was shut down: this stream tests nothing"
+        assert np.any(wanted.weights[-1] == 0.0), "no expert was shut down: this stream tests nothing"
     for learn in (at_once, one_by_one):
         trace, state = learn(ensemble, x, y)
         assert_is_the_oracle(trace, wanted)

@@ -48,7 +48,7 @@ def test_scores_beyond_the_range_of_exp(name, level):
 
 @rules
 def test_an_expert_is_never_lost_to_underflow(name):
-    """One expert is 1e5 nats behind, then everyone else is 2e5 behind: the oracle in logarithms says who is right."""
+    """One expert is 1e5 nats behind, then all others are 2e5 behind: weights are those of the oracle in logarithms."""
     twin = RULES[name][3] or oracle.Switching(RULES[name][1])
     table = np.array([[0.0, -1e5, -3.0]] + [[0.0, 0.0, 0.0]] * 3 + [[-2e5, 0.0, -2e5]] + [[0.0, -0.5, -1.0]] * 3)
     used, scores, last = weigh(table, name)

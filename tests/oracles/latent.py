@@ -47,7 +47,7 @@ class Expert:
         return -self.log_density(y, x) + 0.5 * np.sum(x**2) / self.latent_var
 
     def best_position(self, y, starts):
-        """The best of the starts, improved by somebody else's optimiser."""
+        """The best of the starts, improved by an optimiser of SciPy."""
         start = min(starts, key=lambda x: self.loss(y, x))
         return minimize(
             lambda x: self.loss(y, x), start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11}

@@ -88,10 +88,10 @@ def test_shutdown_keeps_the_best_expert_and_is_final(kind, shutdown):
     )
     alive = kept > 0.0
     assert alive[0].all()
-    assert not alive[-1].all(), "nobody was shut down: the test shows nothing"
+    assert not alive[-1].all(), "no expert was shut down: the test shows nothing"
     assert not (alive[1:] & ~alive[:-1]).any()
     assert alive.any(axis=1).all()
-    first = int(np.argmin(alive.all(axis=1)))  # the first time that somebody is out
+    first = int(np.argmin(alive.all(axis=1)))  # the first row at which an expert is shut down
     assert_allclose(kept[:first], unhindered[:first], rtol=1e-8)
     expected = unhindered[first] * (unhindered[first] >= shutdown)
     expected[unhindered[first].argmax()] = unhindered[first].max()

@@ -65,7 +65,7 @@ def reproduce(
 
 
 def known_of(tasks: Sequence[Task], known: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """Select the tasks that need not run. Growth of regret is judged by lines over the rows, which nobody stores."""
+    """Select the tasks that need not run. Growth of regret is judged by lines over the rows, which are not stored."""
     judged_by_scores = [task for task in tasks if task.kind not in ("static_regret", "switching_regret")]
     return {task.digest: known[task.digest] for task in judged_by_scores if task.digest in known}
 

@@ -74,8 +74,8 @@ class Watcher:
 
     def _cut(self, line: str) -> str:
         """What is left of a line beside bar, percentage and time, without a word that is cut."""
-        room = max(self._console.width - _BESIDE, 0)
-        return line if len(line) <= room else line[: room + 1].rpartition(", ")[0] or line[:room]
+        width = max(self._console.width - _BESIDE, 0)
+        return line if len(line) <= width else line[: width + 1].rpartition(", ")[0] or line[:width]
 
     def line(self) -> str:
         """How far, how fast, how well."""

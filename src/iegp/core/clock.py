@@ -30,7 +30,7 @@ class Clock(NamedTuple):
 
     @property
     def newest(self) -> float:
-        """Time of the last row that was handed over, learned or not."""
+        """Time of the last row given, learned or not."""
         return float(self.held[-1]) if len(self.held) else self.last
 
     def after(self, times: Float, n_waiting: int) -> Clock:

@@ -141,8 +141,8 @@ def classes(ensemble: Ensemble, asked: Asked) -> Float:
     """Class probabilities (n, K)."""
     proba = np.empty((len(asked.used), ensemble.n_classes))
     outcomes = np.zeros((*asked.variances.shape, ensemble.n_classes))
-    everyone = np.ones(ensemble.n_beliefs, dtype=bool)
-    ens.log_classes(label_model(ensemble), everyone, Ahead(asked.means, asked.variances), outcomes)
+    all_active = np.ones(ensemble.n_beliefs, dtype=bool)
+    ens.log_classes(label_model(ensemble), all_active, Ahead(asked.means, asked.variances), outcomes)
     mix_classes(ensemble.sharpness, asked.used, outcomes, proba)
     likelihood_of(ensemble.likelihood).require_sound(proba)
     return proba
@@ -223,8 +223,8 @@ def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     if asked is None:
         return answers
     y = (label.y - asked.units[0]) / asked.units[1]
-    everyone = Active(np.ones(n_experts, dtype=bool), np.ones(n_beliefs, dtype=bool))
-    work = workspace_for(ensemble, everyone, Rows(np.empty((1, 0)), y, asked.steps), ensemble.n_classes)
+    all_active = Active(np.ones(n_experts, dtype=bool), np.ones(n_beliefs, dtype=bool))
+    work = workspace_for(ensemble, all_active, Rows(np.empty((1, 0)), y, asked.steps), ensemble.n_classes)
     work.means[:], work.variances[:] = asked.means, asked.variances
     labels = ens.labels_of(ensemble._replace(link=asked.link))
     if labels is None:

@@ -290,7 +290,7 @@ class Fleet(LocalFleet):
         return (lower[:, 0], upper[:, 0]) if self.single_output else (lower, upper)
 
     def _predict_late(self, names: list[Key], x: Float) -> Mixture:
-        """The same with a delay, key by key: every label that was handed over is known."""
+        """The same with a delay, key by key: every label given so far is used."""
         parts, order = [online.predict(self._model, x[:0])], np.empty(0, dtype=np.int64)
         for key, rows in _rows_by_key(names):
             parts.append(online.predict(self.online(key) if key in self else self._model, x[rows]))

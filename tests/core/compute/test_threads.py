@@ -160,7 +160,7 @@ def test_n_jobs_follows_the_convention():
 
 
 def test_a_thread_that_cannot_start_leaves_no_other_waiting(monkeypatch):
-    """The second list cannot be handed out; the first waits for rows of a task that nobody will begin."""
+    """The second list cannot be handed out; the first waits for rows of a task that is never begun."""
     real, calls = threads.ThreadPoolExecutor.submit, []
 
     def refuse(self, *arguments):

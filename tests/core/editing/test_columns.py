@@ -209,7 +209,7 @@ def test_a_new_column_has_the_geometric_mean_of_the_length_scales():
 
 @pytest.mark.parametrize("after", [10, 60])
 def test_a_column_that_came_later_is_learned(after):
-    """Labels follow a column that nobody had seen before: soon the model does too."""
+    """Labels follow a column that was not there before: soon the model does too."""
     rng = np.random.default_rng(0)
     x, _ = rows(600, 2)
     late = rng.normal(size=600) + 1.0

@@ -1,4 +1,4 @@
-"""A class nobody declared: what was known stays known, and the new class is learned like any other."""
+"""A class that was not declared: what was learned stays, and the new class is learned like any other."""
 
 from __future__ import annotations
 

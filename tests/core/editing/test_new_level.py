@@ -1,4 +1,4 @@
-"""A level that nobody declared: order kept, the latent function kept, neighbours give way."""
+"""A level that was not declared: the order and the latent function stay, and neighbours lose probability to it."""
 
 from __future__ import annotations
 

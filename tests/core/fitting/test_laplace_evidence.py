@@ -336,7 +336,7 @@ def test_separable_classes_stay_within_the_bound(name):
 
 
 def edge(name, case):
-    """Labels and features of a situation that nobody would choose."""
+    """Labels and features of an extreme case."""
     y, phi = rows(name, n=1 if case == "one row" else 30)
     counts = y.shape[1] > 1
     if case == "all labels equal":

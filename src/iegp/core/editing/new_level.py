@@ -91,6 +91,6 @@ def _with_level(cuts: Float, far: float, place: int) -> Float:
     if place > len(cuts):
         return np.concatenate([cuts, [max(far, cuts[-1] + NARROWEST_LEVEL)]])
     cut = cuts[place - 1]
-    room = np.diff(cuts)[max(place - 2, 0) : place]
-    half = min([NEW_LEVEL_HALF_WIDTH, *(0.5 * room)])
+    gaps = np.diff(cuts)[max(place - 2, 0) : place]
+    half = min([NEW_LEVEL_HALF_WIDTH, *(0.5 * gaps)])
     return np.concatenate([cuts[: place - 1], [cut - half, cut + half], cuts[place:]])

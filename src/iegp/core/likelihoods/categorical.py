@@ -219,21 +219,21 @@ def log_probabilities(label: int, mean: Float, var: float, link: Float, outcomes
 @compiled
 def _narrow(shares: Float, total_share: float, var: float, laguerre: Float, rule: Float, sums: Float) -> None:
     """The integral over ``v = exp(-a)``, whose integrand is close to ``exp(-v total_share)``."""
-    room = _room(shares.size, var, rule)
+    workspace = _workspace(shares.size, var, rule)
     for i in range(laguerre.shape[1]):
-        _add_node((laguerre[0, i] / total_share, laguerre[1, i]), shares, var, rule[1], room, sums)
+        _add_node((laguerre[0, i] / total_share, laguerre[1, i]), shares, var, rule[1], workspace, sums)
 
 
 @compiled
 def _trapezoidal(shares: Float, var: float, rule: Float, sums: Float) -> None:
     """The integral over ``a`` in equal steps, downwards until no class can still have the largest value."""
     spread = math.sqrt(var)
-    room = _room(shares.size, var, rule)
+    workspace = _workspace(shares.size, var, rule)
     a, lowest = 15.0 + 5.5 * spread, -4.0 - 6.0 * spread
     added = 0.0
     while a > lowest:
         v = math.exp(-a)
-        last = _add_node((v, v), shares, var, rule[1], room, sums)
+        last = _add_node((v, v), shares, var, rule[1], workspace, sums)
         added += last
         if a < 0.0 and last < _NEGLIGIBLE * added:
             break
@@ -241,8 +241,8 @@ def _trapezoidal(shares: Float, var: float, rule: Float, sums: Float) -> None:
 
 
 @compiled
-def _room(n_classes: int, var: float, rule: Float) -> tuple[Float, Float, Float, Int, Float]:
-    """The factors ``exp(sqrt(var) x)`` of a Gauss-Hermite rule, and room for :func:`_add_node` to work in."""
+def _workspace(n_classes: int, var: float, rule: Float) -> tuple[Float, Float, Float, Int, Float]:
+    """The factors ``exp(sqrt(var) x)`` of a Gauss-Hermite rule, and work arrays for :func:`_add_node`."""
     n = rule.shape[1]
     factors = np.exp(math.sqrt(var) * rule[0])
     return factors, np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n_classes)
@@ -254,7 +254,7 @@ def _add_node(
     shares: Float,
     var: float,
     chances: Float,
-    room: tuple[Float, Float, Float, Int, Float],
+    workspace: tuple[Float, Float, Float, Int, Float],
     sums: Float,
 ) -> float:
     """One value of ``v = exp(-a)`` and its weight: add ``weight * prod F * (f / F)`` of every class, shares left out.
@@ -262,15 +262,15 @@ def _add_node(
     Returns ``weight * prod F``. A class whose share of ``v`` is tiny needs only the first terms of its series.
     """
     v, weight = node
-    factors, exponents, falls, bits, ratios = room
+    factors, exponents, falls, bits, ratios = workspace
     n_nodes = chances.size
     largest, average = factors[n_nodes - 1], math.exp(0.5 * var)
-    everyone = weight
+    product = weight
     for k in range(shares.size):
         scaled = v * shares[k]
         if scaled * largest < _TINY:
             ratios[k] = average
-            everyone *= 1.0 - scaled * average
+            product *= 1.0 - scaled * average
             continue
         for i in range(n_nodes):
             exponents[i] = scaled * factors[i]
@@ -280,11 +280,11 @@ def _add_node(
             part = chances[i] * falls[i]
             below += part
             density += part * factors[i]
-        everyone *= below
+        product *= below
         ratios[k] = density / below
     for k in range(shares.size):
-        sums[k] += everyone * ratios[k]
-    return everyone
+        sums[k] += product * ratios[k]
+    return product
 
 
 @compiled
@@ -297,7 +297,7 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
     total = 0.0
     a = 18.0 + 6.5 * spread
     for _ in range(_MOST_STEPS):
-        everyone = 1.0
+        product = 1.0
         for k in range(n):
             gap = top - mean[k] - link[k]
             below[k], density[k] = 0.0, 0.0
@@ -305,12 +305,12 @@ def _wide(mean: Float, link: Float, top: float, var: float, rule: Float, outcome
                 u = (a + gap - rule[0, i]) / spread
                 below[k] += rule[1, i] * normal_cdf(u)
                 density[k] += rule[1, i] * math.exp(-0.5 * u * u)
-            everyone *= below[k]
-        if everyone == 0.0:
+            product *= below[k]
+        if product == 0.0:
             break
         largest = 0.0
         for k in range(n):
-            part = everyone * density[k] / below[k]
+            part = product * density[k] / below[k]
             outcomes[k] += part
             total += part
             if part > 0.0:

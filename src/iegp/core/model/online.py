@@ -179,7 +179,7 @@ def rows_before_a_label(model: Online, n_rows: int) -> int:
 
 
 def latest_state(model: Online) -> State:
-    """The state in which every label that was handed over has arrived; kept, so that the next one adds new rows."""
+    """The state in which every label given so far has arrived; kept, so that the next one adds new rows."""
     if model.waiting is None:
         return model.state
     n_waiting, known = len(model.waiting.x), known_latest(model)
