@@ -1,12 +1,15 @@
 """Many later rows predicted in one call after ``fit``: the default beside its stream view and batch learners.
 
     IEGP_DATA=folder python benchmarks/batch.py [--rows 8000] [--seeds 1] [--streams air_quality,...] [--no-splits]
+    python benchmarks/batch.py --jumps
 
 Each model is fitted to the first three quarters of the rows and predicts the rest in one call; "shuffled" does the same
 on rows in random order. "Stream view" is ``predict(X, horizon=1)``, of the default and of experts that neither drift
 nor see lags. nMSE is the mean squared error over the variance of the predicted rows, cover the share of
 their labels inside the 95 % interval. The last table has the mean R2 of ``cross_val_score`` over the five parts of
 ``TimeSeriesSplit``. No method has lags but the default, which knows the last labels before the predicted rows.
+``--jumps`` prints only widths of 95 % intervals (median) and their coverage after the level of a simulated stream
+jumped once inside the 2,000 fitted rows, by so many standard deviations of its noise, which is one.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from sklearn.model_selection import TimeSeriesSplit, cross_val_score
 from iegp import IEGPRegressor
 from iegp.datasets import Stream
 from iegp.evaluate.metrics import coverage, nmse
+from iegp.typing import Float
 
 STREAMS = "air_quality,elevators,energy,cadata,etth1"
 # Predictions with the weights and noise of the next row, for comparison.
@@ -88,13 +92,38 @@ def print_splits(streams: list[Stream]) -> None:
         print(f"| {stream.name} | {' | '.join(f'{mean:.3f}' for mean in means)} |", flush=True)
 
 
+def jumping(size: float, at: float, seed: int = 0) -> tuple[Float, Float]:
+    """Inputs and labels (2,500 rows): the level jumps after this share of the first 2,000."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2500, 3))
+    level = size * (np.arange(len(X)) >= at * 2000)
+    return X, np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + level + rng.normal(size=len(X))
+
+
+def print_jumps() -> None:
+    shares = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
+    heads = " | ".join(f"at {share:.0%}" for share in shares)
+    print(f"| width / cover after a jump | {heads} |\n|---|{'---:|' * len(shares)}")
+    for size in (0.0, 4.0, 10.0, 50.0):
+        cells = []
+        for share in shares:
+            X, y = jumping(size, share)
+            low, high = IEGPRegressor(random_state=0).fit(X[:2000], y[:2000]).predict_dist(X[2000:]).interval(0.95)
+            cells.append(f"{np.median(high - low):.1f} / {coverage(y[2000:], low, high):.1%}")
+        print(f"| {size:g} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=8000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--streams", default=STREAMS)
     parser.add_argument("--no-splits", action="store_true")
+    parser.add_argument("--jumps", action="store_true")
     arguments = parser.parse_args()
+    if arguments.jumps:
+        print_jumps()
+        return
     streams = [load(name).head(arguments.rows) for name in available(arguments.streams.split(","))]
     print(machine.describe())
     print(f"\nin order, medians over {arguments.seeds} seeds\n")

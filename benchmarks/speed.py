@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import machine
@@ -203,6 +204,30 @@ def delay_table(n_rows: int) -> None:
 def late_seconds(ensemble: ens.Ensemble, x: Float, y: Float, delay: int) -> float:
     waiting, options, rows = none_waiting(ensemble, D_IN, 1), ens.PassOptions(), Rows(x, y, np.ones(len(x)))
     return best(lambda: learn_delayed(ensemble, ens.start(ensemble), waiting, rows, delay, options))
+
+
+def elapsed_table(rounds: int = 41) -> None:
+    """Drift per unit of time over drift per row, on rows at equal distances."""
+    print("\nDrift per unit of time over drift per row, equal distances, d = 21, medians of ratios in turns")
+    print(f"{'':24} {'1,000 rows':>11} {'one row':>9} {'target':>7}")
+    _, x, y = problem(1000 + rounds * 1000, Shape(), 0.0)
+    labels, times = np.ascontiguousarray(y[:, 0]), np.arange(float(len(x)))
+    makers: dict[str, Callable[..., IEGPRegressor]] = {
+        "M = 11, random walk": partial(ie_gp, drift_var=1e-3, shutdown=0.0, random_state=0),
+        "default": partial(IEGPRegressor, random_state=0),
+    }
+    for name, make in makers.items():
+        by_row = make().partial_fit(x[:1000], labels[:1000])
+        by_time = make(drift_per="time").partial_fit(x[:1000], labels[:1000], time=times[:1000])
+
+        def ratio(rows: slice, by_row: IEGPRegressor = by_row, by_time: IEGPRegressor = by_time) -> float:
+            own = seconds_of(lambda: by_time.partial_fit(x[rows], labels[rows], time=times[rows]))
+            return own / seconds_of(lambda: by_row.partial_fit(x[rows], labels[rows]))
+
+        starts = 1000 + 1000 * np.arange(rounds - 1)
+        many = [ratio(slice(start, start + 1000)) for start in starts.tolist()]
+        single = [ratio(slice(row, row + 1)) for row in range(rounds * 1000, rounds * 1000 + 1000)]
+        print(f"{name:>24} {np.median(many):11.3f} {np.median(single):9.3f} {1.02:7.2f}")
 
 
 def labels_table(n_rows: int) -> None:
@@ -419,6 +444,7 @@ def main() -> None:
     shape_table(arguments.rows // 4)
     against_plain(arguments.rows)
     delay_table(arguments.rows // 2)
+    elapsed_table()
     labels_table(arguments.rows // 4)
     classes_table()
     one_row_at_a_time()

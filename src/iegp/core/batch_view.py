@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from iegp._compile import compiled
+from iegp.core.batch_change import changed_part
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import (
     BATCH_ITERATIONS,
@@ -45,7 +46,7 @@ from iegp.core.likelihoods.sites import of_belief
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.core.state import Ensemble, State, active_experts
 from iegp.core.weights import STACKING
-from iegp.typing import Bool, Float
+from iegp.typing import Bool, Float, Int
 
 
 class BatchView(NamedTuple):
@@ -62,14 +63,18 @@ class BatchView(NamedTuple):
 
 
 def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
-    """From all rows (standardised) of a stream; None for few rows, and where weights are no mixture that is fitted."""
+    """From all rows (standardised) of a stream.
+
+    None for few rows, where weights are no mixture that is fitted, and where everything changed in the last part
+    (``batch_change``).
+    """
     if len(x) < LEAST_BATCH or ensemble.rule != STACKING:
         return None
     edges = np.linspace(0, len(x), BATCH_PARTS + 1).astype(int)
     ends = edges[np.minimum(np.arange(BATCH_PARTS) + PARTS_AHEAD, BATCH_PARTS)]
     n_ahead = (ends - edges[:-1])[FIRST_BATCH_PART:]
     n_steps, stride = max(1, int(n_ahead @ n_ahead / n_ahead.sum() / 2)), -(-int(n_ahead.sum()) // MOST_BATCH_ROWS)
-    state, parts = start(ensemble), []
+    state, parts, near = start(ensemble), [], []
     with one_blas_thread():
         for i, (a, b) in enumerate(pairwise(edges)):
             if i >= FIRST_BATCH_PART:
@@ -78,14 +83,32 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
                 some = np.ascontiguousarray(x[rows]), np.ascontiguousarray(y[rows])
                 parts.append(_predict_rows(ensemble, state, *some, n_steps))
             if i < BATCH_PARTS - 1:
-                for _ in learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False)):
-                    pass
+                passed = learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False))
+                means = [chunk.mean for chunk in passed]
+                if i >= FIRST_BATCH_PART and ensemble.likelihood == GAUSSIAN:
+                    near.append(y[a:b] - np.concatenate(means))
         view = start(ensemble)
         if ensemble.likelihood == GAUSSIAN:
+            errors = _errors_by_part(parts, edges, stride)
+            changed = changed_part(errors, np.concatenate(near))
+            if changed is not None:
+                # What was known before the change says nothing of what is known now.
+                parts = parts[changed + 1 :]
+            if not parts:
+                return None
             weights = _fit_numbers(ensemble, view, parts)
         else:
             weights = _stacked(np.concatenate([part.log_scores for part in parts]))
     return BatchView(view.noise_shape, view.noise_scale, np.log(np.maximum(weights, LEAST_BATCH_WEIGHT)), n_steps)
+
+
+def _errors_by_part(parts: list[Workspace], edges: Int, stride: int) -> list[list[Float]]:
+    """Of each start, the errors (n_beliefs, n, D) in each part that was predicted from it."""
+    found = []
+    for first, rows in enumerate(parts, FIRST_BATCH_PART):
+        inner = edges[first + 1 : min(first + PARTS_AHEAD, BATCH_PARTS)] - edges[first]
+        found.append(np.split(rows.y - rows.means, -(-inner // stride), axis=1))
+    return found
 
 
 def _predict_rows(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps: int) -> Workspace:
