@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from iegp.cli.app import app as commands
 from iegp.cli.flags import FREE, NAMES, Options, UsageError, command, options_from
 from iegp.cli.options import EmbedOptions, StreamOptions
 
@@ -80,3 +82,9 @@ def test_what_a_resumed_stream_and_a_resumed_map_must_keep():
     assert not {"source", "save", "resume", "jobs", "given", "config", "checkpoint_every", "report"} & stream
     fixed = {"label", "features", "ignore", "components", "warmup", "frequencies", "init", "max_stored", "seed"}
     assert set(EmbedOptions(source="a", out="b").recorded()) == fixed
+
+
+@pytest.mark.parametrize("own", commands.registered_commands, ids=lambda own: own.callback.__name__)
+def test_a_paragraph_of_help_is_one_line_which_the_terminal_breaks(own):
+    text = inspect.cleandoc(own.help or own.callback.__doc__)
+    assert [paragraph for paragraph in text.strip().split("\n\n") if "\n" in paragraph.strip()] == []

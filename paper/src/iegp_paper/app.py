@@ -13,7 +13,27 @@ app = typer.Typer(name="iegp-paper", rich_markup_mode="rich", pretty_exceptions_
 Given = typer.Option
 
 
-@app.command()
+# A paragraph is one line, which terminals of every width break where they must.
+_HELP = """Make the paper's tables and figures again, competitors included, and judge its claims.
+
+Finished runs are kept in OUT/cache: a reproduction that was stopped is resumed by the same command. With --stored, \
+runs that were published are not made again; as their scores alone are stored, figures that need more stay as they \
+were published, and regret, which is judged by its growth, is measured again. Data sets are read from $IEGP_DATA, or \
+downloaded.
+
+[bold]Examples[/bold]
+
+  iegp-paper --list
+
+  iegp-paper --quick
+
+  iegp-paper nmse time --runs 11 --jobs 4 --out results
+
+  iegp-paper --publish .
+"""
+
+
+@app.command(help=_HELP)
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments; all of them if none is named.")] = None,
     runs: Annotated[
@@ -35,23 +55,6 @@ def reproduce(
     show_list: Annotated[bool, Given("--list", help="List the experiments.")] = False,
     experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
 ) -> None:
-    """Make the paper's tables and figures again, competitors included, and judge its claims.
-
-    Finished runs are kept in OUT/cache: a reproduction that was stopped is resumed by the same command.
-    With --stored, runs that were published are not made again. Their scores alone are stored: figures that need more
-    stay as they were published, and regret, which is judged by its growth, is measured again.
-    Data sets are read from $IEGP_DATA, or downloaded.
-
-    [bold]Examples[/bold]
-
-      iegp-paper --list
-
-      iegp-paper --quick
-
-      iegp-paper nmse time --runs 11 --jobs 4 --out results
-
-      iegp-paper --publish .
-    """
     from iegp_paper.command import reproduce as run
 
     raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, finished, stored))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from iegp_paper.catalogue import load_experiments
 from iegp_paper.cell import Cell, cell_of
@@ -11,6 +13,7 @@ from iegp_paper.worker import perform
 pytest.importorskip("matplotlib", reason="the plot extra is not installed")
 
 from iegp_paper.figures import draw
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 
 def experiment(name):
@@ -25,6 +28,19 @@ def test_times_are_dots_with_their_seconds_beside_them():
     assert not axis.patches
     low, high = axis.get_xlim()
     assert low < 0.2 < 1830.2 < high
+
+
+@pytest.mark.parametrize("fast", [0.004, 0.01, 0.05, 0.2, 2.0])
+def test_labels_of_times_do_not_overlap(fast):
+    cells = {("sarcos", "IE-GP"): Cell({"seconds": fast}), ("sarcos", "SSGP"): Cell({"seconds": 30.0})}
+    figure = draw(experiment("classification-time"), {("banana", name): cell for (_, name), cell in cells.items()})
+    FigureCanvasAgg(figure).draw()
+    (axis,) = figure.axes
+    low, high = axis.get_xlim()
+    shown = [tick.label1 for tick in axis.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = sorted((label.get_window_extent().x0, label.get_window_extent().x1) for label in shown)
+    assert len(boxes) >= 2
+    assert all(before[1] < after[0] for before, after in pairwise(boxes))
 
 
 def test_one_time_alone_is_drawn():
@@ -50,6 +66,7 @@ def test_regret_has_its_ticks_at_the_sizes():
     for axis, sizes in ((left, [100, 200, 400]), (right, [100, 200]), (alone, [100, 200, 400])):
         assert axis.get_xticks().tolist() == sizes
         assert axis.get_xticks(minor=True).tolist() == []
+        assert axis.yaxis.get_major_formatter()(12500.0) == "12,500"
 
 
 def test_points_at_zero_error_are_whole_and_none_hides_another():

@@ -53,11 +53,12 @@ def _root(
     del version
 
 
+# A paragraph is one line, which terminals of every width break where they must.
 _STREAM_HELP = """Predict every record of SOURCE, then learn it.
 
-SOURCE is a .csv, .tsv (plain or .gz), .parquet or .jsonl file, a folder or a quoted pattern of such files, several of
-them, which are read in order, or - for JSON lines on standard input. Answers go to --out, one line per row; progress
-and messages to standard error. With --save a run can be stopped or killed at any time and continued with --resume: no
+SOURCE is a .csv, .tsv (plain or .gz), .parquet or .jsonl file, a folder or a quoted pattern of such files, several of \
+them, which are read in order, or - for JSON lines on standard input. Answers go to --out, one line per row; progress \
+and messages to standard error. With --save a run can be stopped or killed at any time and continued with --resume: no \
 row is lost and none learned twice.
 
 [bold]Examples[/bold]

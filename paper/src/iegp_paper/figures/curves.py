@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks
+from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks, thousands
 from iegp_paper.figures.spread import draw_spread, spread_of
 from iegp_paper.results import Cells
 
@@ -32,6 +32,7 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
         # The first values of a running mean vary widely; the axis is fitted to what follows.
         if ends:
             _limit(axis, ends, is_log=score == "nMSE")
+        thousands(axis.xaxis)
         axis.set_xlabel("rows, after the warm-up" if warmup else "rows", fontsize=8)
     label_left(axes, score)
     legend(figure, axes)

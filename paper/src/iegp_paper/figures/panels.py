@@ -68,6 +68,11 @@ def plain_log_ticks(axis: Axis, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> Non
     axis.set_minor_formatter(NullFormatter())
 
 
+def thousands(axis: Axis) -> None:
+    """Write the numbers of an axis with a comma between thousands, as tables do."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if abs(value) < 1e6 else f"{value:g}"))
+
+
 def label_left(axes: Sequence[Axes], words: str) -> None:
     """Label the vertical axis at the first panel of every row."""
     for axis in axes:

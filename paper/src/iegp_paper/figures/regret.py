@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from iegp_paper.cell import Cell
 from iegp_paper.experiment import Experiment
-from iegp_paper.figures.panels import label_left, legend, panels
+from iegp_paper.figures.panels import label_left, legend, panels, thousands
 from iegp_paper.figures.spread import draw_spread, mean_of
 from iegp_paper.results import Cells
 
@@ -90,3 +90,4 @@ def _mark_sizes(axis: Axes, sizes: Sequence[float]) -> None:
     axis.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
     axis.set_xticks([], minor=True)
     axis.set_xlabel("rows T (logarithmic)", fontsize=8)
+    thousands(axis.yaxis)
