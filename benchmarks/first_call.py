@@ -2,8 +2,9 @@
 
     python benchmarks/first_call.py [regressor classifier stream]
 
-Processor seconds (user and system) of a process of its own with an empty cache, and of the same again: what is left is
-not compiling. Processor seconds hardly depend on what else the machine does; on an idle one they are the time waited.
+Seconds waited, and processor seconds (user and system) of a process of its own and of the one that helps it compile,
+with an empty cache, and of the same again: what is left is not compiling. On a machine that is busy with other things
+the processor seconds say more; `alone` is without the second process (IEGP_COMPILE_PROCESSES=1).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
+from typing import NamedTuple
 
 import machine
 
@@ -36,25 +39,36 @@ IMPORTS = {
 }
 
 
-def seconds(code: str, cache: str) -> float:
-    """Processor seconds of a process that runs the code."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    variables = os.environ | {"NUMBA_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"}
+class Seconds(NamedTuple):
+    """What a process took."""
+
+    waited: float
+    busy: float
+
+    def __str__(self) -> str:
+        return f"{self.waited:8.1f} /{self.busy:6.1f}"
+
+
+def seconds(code: str, cache: str, **variables: str) -> Seconds:
+    """Those of a process that runs the code, and of processes that it started."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    variables = os.environ | {"NUMBA_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"} | variables
     subprocess.run([sys.executable, "-c", code], check=True, env=variables, cwd=cache, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    waited, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Seconds(waited, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def main() -> None:
     print(machine.describe())
-    print(f"{'first call':>12} {'nothing compiled, s':>20} {'again, s':>10}")
+    print(f"{'waited / processor seconds':>30} {'two processes':>18} {'again':>18} {'alone':>18}")
     for name in sys.argv[1:] or CALLS:
-        with tempfile.TemporaryDirectory() as cache:
+        with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
             cold, warm = (seconds(ROWS + CALLS[name], cache) for _ in range(2))
-            print(f"{name:>12} {cold:20.1f} {warm:10.1f}", flush=True)
+            alone = seconds(ROWS + CALLS[name], other, IEGP_COMPILE_PROCESSES="1")
+            print(f"{name:>30} {cold!s:>18} {warm!s:>18} {alone!s:>18}", flush=True)
     for name, code in IMPORTS.items():
         with tempfile.TemporaryDirectory() as cache:
-            print(f"  {name:32} {min(seconds(code, cache) for _ in range(5)):.2f} s")
+            print(f"  {name:32} {min(seconds(code, cache).busy for _ in range(5)):.2f} s")
 
 
 if __name__ == "__main__":

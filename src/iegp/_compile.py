@@ -15,13 +15,15 @@ are never stored.
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import math
 import os
+import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -29,6 +31,8 @@ from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+
+from iegp import _compile_ahead
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,14 +50,15 @@ if COMPILED:
         import numba
         from llvmlite import ir
         from numba.core import cgutils, types
-        from numba.core.caching import NullCache
+        from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
         from numba.core.ccallback import CFunc
         from numba.core.codegen import JITCodeLibrary
         from numba.core.compiler import Compiler
         from numba.core.dispatcher import Dispatcher
         from numba.core.registry import CPUDispatcher
         from numba.core.targetconfig import ConfigStack
-        from numba.extending import get_cython_function_address, intrinsic
+        from numba.extending import get_cython_function_address, intrinsic, overload
+        from numba.np import arrayobj
     except ImportError:  # pragma: no cover - Numba is a declared dependency
         COMPILED = False
 
@@ -131,6 +136,42 @@ if COMPILED:
             finally:
                 codegen._library_class = self
 
+    @contextmanager
+    def _exchanged(owner: Any, name: str, value: Any) -> Iterator[None]:
+        """Another value of an attribute for a while."""
+        before = getattr(owner, name)
+        setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            setattr(owner, name, before)
+
+    @contextmanager
+    def _no_collection() -> Iterator[None]:
+        """No search for garbage: a compiler makes objects by the million, and the search takes a sixth of its time."""
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_on:
+                gc.enable()
+
+    def _shapes_differ(source: Any, target: Any) -> None:
+        """In place of Numba's function, which puts both shapes into the message: two seconds of compiling."""
+
+    @overload(_shapes_differ)
+    def _raise_that_shapes_differ(source, target):  # type: ignore[no-untyped-def]  # noqa: ARG001 - Numba passes them
+        def raise_it(source, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+            raise ValueError("cannot assign to a slice of another shape")
+
+        return raise_it
+
+    def _short_messages() -> AbstractContextManager[None]:
+        """Compile assignments to slices with a message that is constant, as older versions of Numba do."""
+        name = "raise_with_shape_context"
+        return _exchanged(arrayobj, name, _shapes_differ) if hasattr(arrayobj, name) else nullcontext()
+
     class _EntryCompiler(Compiler):
         """Compiles an entry; what else has to be compiled for it, functions of NumPy among them, is inner code."""
 
@@ -138,11 +179,8 @@ if COMPILED:
             """Compile a function."""
             # Numba holds its lock meanwhile: no other thread compiles.
             codegen = self.state.targetctx.codegen()
-            before, codegen._library_class = codegen._library_class, _Libraries()
-            try:
+            with _exchanged(codegen, "_library_class", _Libraries()), _short_messages(), _no_collection():
                 return super().compile_extra(function)  # type: ignore[no-untyped-call]
-            finally:
-                codegen._library_class = before
 
     class _Entry(CPUDispatcher):
         """A function as Python calls it; other compiled functions call a copy without wrappers, not kept on disk."""
@@ -167,11 +205,67 @@ if COMPILED:
             self._entry = entry
 
         def load_overload(self, signature: Any, target: Any) -> Any:
-            _keep_on_disk(self._entry, self._entry.py_func)
-            found = self._entry._cache.load_overload(signature, target)
+            _keep_on_disk(self._entry, self._entry.py_func, self._entry.py_func)
+            return self._entry._cache.load_overload(signature, target)
+
+    class _Files(FunctionCache):
+        """The files of a function on disk, which a second process may be filling."""
+
+        def __init__(self, function: Any, stamp: str) -> None:
+            super().__init__(function)  # type: ignore[no-untyped-call]
+            files: Any = _OneFileEach
+            self._cache_file: Any = files(self._cache_path, self._impl.filename_base, stamp)
+
+        def load_overload(self, signature: Any, target: Any) -> Any:
+            """Load what is compiled, or what the second process is about to have compiled."""
+            found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
             if found is None:
                 _announce()
+                if _compile_ahead.is_done(self.name_of(signature, target)):
+                    found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
             return found
+
+        def name_of(self, signature: Any, target: Any) -> str:
+            """The name of the file of a signature."""
+            return str(self._cache_file.name_of(self._key_of(signature, target)))
+
+        def has(self, signature: Any, target: Any) -> bool:
+            """Whether a signature is on disk; nothing is loaded."""
+            return self._cache_file.load(self._key_of(signature, target)) is not None
+
+        def _key_of(self, signature: Any, target: Any) -> Any:
+            return self._index_key(signature, target.codegen())  # type: ignore[no-untyped-call]
+
+        def _guard_against_spurious_io_errors(self) -> Any:
+            return _without_errors_of_the_disk()
+
+    class _OneFileEach(IndexDataCacheFile):
+        """A file for every signature, named after it.
+
+        Numba numbers the files of a function and keeps a list of them. Two processes can give one number to two
+        signatures, and one can read a file that the other is about to replace: it would run the wrong machine code.
+        """
+
+        def name_of(self, key: Any) -> str:
+            """The name of the file of a key."""
+            return f"{Path(self._index_name).stem}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+        def save(self, key: Any, data: Any) -> None:
+            """Write a file that is whole when it appears."""
+            with self._open_for_write(self._data_path(self.name_of(key))) as file:  # type: ignore[no-untyped-call]
+                pickle.dump((self._version, self._source_stamp), file)
+                file.write(self._dump((key, data)))  # type: ignore[no-untyped-call]
+
+        def load(self, key: Any) -> Any:
+            """Read what belongs to this key, these sources and this version of Numba, or None."""
+            try:
+                with Path(self._data_path(self.name_of(key))).open("rb") as file:  # type: ignore[no-untyped-call]
+                    if pickle.load(file) != (self._version, self._source_stamp):
+                        return None
+                    stored_key, data = pickle.load(file)
+            except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+                return None
+            return data if stored_key == key else None
 
 
 @lru_cache
@@ -179,24 +273,25 @@ def _announce() -> None:
     """Say once why a first call takes long, where a person reads it: in a terminal or a notebook."""
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         sys.stderr.write(
-            "iegp compiles its functions for this machine, once: about half a minute (`iegp compile` does it before)\n"
+            "iegp compiles its functions for this machine, once: about a quarter of a minute (`iegp compile` does it "
+            "before)\n"
         )
 
 
-def _keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
-    """Cache what Numba compiles of a function of this package, if a folder for it is writable."""
+def _keep_on_disk(compiled: Any, python: Callable[..., Any], source: Callable[..., Any]) -> None:
+    """Cache what Numba compiles of a function of this package, if a folder for it is writable.
+
+    ``source`` is in the file that it was written in.
+    """
+    # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
+    # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
     try:
-        compiled.enable_caching()
+        compiled._cache = _Files(python, _source_digest(_top_folder(source)))
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
         compiled._cache = NullCache()
         _say_nothing_is_kept()
-        return
-    # Numba stamps a cached function with the date and size of its own file. Ours call functions of other files, and
-    # wheels carry one constant date, so an upgrade could run stale machine code: stamp all of the sources instead.
-    compiled._cache._cache_file._source_stamp = _source_digest(_top_folder(function))
-    compiled._cache._guard_against_spurious_io_errors = _without_errors_of_the_disk
 
 
 @contextmanager
@@ -401,7 +496,7 @@ if COMPILED:
         options = {"nopython": True, "error_model": "numpy", "fastmath": False}
         c_function: Any = CFunc(entry, ((*arguments, *results), types.float64), {}, options)
         if _is_ours(python):
-            _keep_on_disk(c_function, form.entry)
+            _keep_on_disk(c_function, entry, form.entry)
         c_function.compile()
         return c_function
 

@@ -4,16 +4,17 @@
 instead. A process that is not started yet gets it by environment variables (:data:`ONE_THREAD`); one whose BLAS is
 loaded, by :func:`iegp.core.compute.threads.one_blas_thread`.
 
-*Compiled code.* Compiling takes the better part of a minute, and processes that fill one cache at once disturb each
-other (numba/numba issue 4807). So:
+*Compiled code.* Compiling takes the better part of a minute. So:
 
+- Two processes can fill one cache without harm, as every file is whole when it appears and belongs to one signature;
+  a first call uses that (:mod:`iegp._compile_ahead`). More would do the same work several times.
 - Processes of one machine that a parent starts share its cache. The parent compiles first; workers only read.
 - Tasks that a cluster starts share the cache of their machine, and compile one at a time (:func:`compile_in_turn`).
 - Long-lived actors of a cluster have a folder of their own each (:func:`actor_environment`), which begins as a copy of
   a folder that is already filled (:func:`copy_cache`).
 - Where no folder is writable, code is compiled in memory, with a warning (:mod:`iegp._compile`).
 
-Only the standard library is imported here, so that a command can set the variables before NumPy is loaded.
+Only the standard library is imported, so that a command can set the variables before NumPy is loaded.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from iegp._compile_ahead import PROCESSES
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows, where Ray workers may compile twice
@@ -33,7 +36,7 @@ except ImportError:  # pragma: no cover - Windows, where Ray workers may compile
 
 CACHE = "NUMBA_CACHE_DIR"
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-ONE_THREAD = dict.fromkeys((*_BLAS, "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys((*_BLAS, "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", PROCESSES), "1")
 
 _compiled: list[bool] = []
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from iegp._compile_ahead import expect
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice, check_not_read
 from iegp.cli.live import LivePage
@@ -51,6 +52,8 @@ def stream(options: StreamOptions) -> int:
     """Run to the end; the exit code."""
     say = console(options.quiet)
     _check(options)
+    if options.key is None:
+        expect("stream")
     with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
         live = _live(options, opened, say)
         is_resumed = can_resume(options, say)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from iegp._compile_ahead import expect
 from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
@@ -272,6 +273,7 @@ class StreamEstimator(ModelEstimator, EnsembleArguments):
 
     @one_writer
     def _fit(self, X: ArrayLike, y: ArrayLike, extra: Any, time: ArrayLike | None) -> Self:
+        expect(type(self).__name__)
         with unchanged_on_error(self):
             rows, columns, times = self._begin(X, y, extra, time)
             self._absorb(rows, columns, times)
