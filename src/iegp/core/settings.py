@@ -51,6 +51,7 @@ class Settings:
     overdispersion: float | None = None
     drift_units: str = "target"
     robust: bool = False
+    spread: bool = False
     delay: int = 0
     lags: tuple[int, ...] = ()
     drift_per: str = "row"

@@ -104,6 +104,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
         false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
         evidence finds are bounded too.
+    spread : bool, default=None
+        Whether one more factor on the scales of all experts is learned, slowly, from how well the mixture predicts: a
+        mixture of experts that are each as wide as their errors is wider than its own (``docs/design.md``). Means,
+        weights and what the experts learn are not touched. ``None`` is the value of ``robust``.
     {learn_warmup}
     {delay}
     lags : int, sequence of int, "auto" or None, default=None
@@ -177,6 +181,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING,
         warmup: int = 1000,
         robust: bool | None = None,
+        spread: bool | None = None,
         learn_warmup: bool = True,
         delay: int = 0,
         lags: int | Sequence[int] | str | None = None,
@@ -202,6 +207,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         self.noise_forgetting = noise_forgetting
         self.warmup = warmup
         self.robust = robust
+        self.spread = spread
         self.learn_warmup = learn_warmup
         self.delay = delay
         self.lags = lags
