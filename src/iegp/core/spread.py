@@ -71,7 +71,7 @@ def spread_row(spread: Float, work: Workspace, predictions: Predictions, t: int,
 
 @compiled
 def learn_spread(state: State, asked: Float, share: float) -> None:
-    """Move towards the spread that a label asks for, as far as with so many labels of its kind; NaN asks for nothing."""
+    """Move towards what a label asks for, as far as with so many labels of its kind; NaN asks for nothing."""
     step = SPREAD_STEP if share == 1.0 else 1.0 - (1.0 - SPREAD_STEP) ** share
     for d in range(asked.size):
         if asked[d] == asked[d]:

@@ -156,6 +156,8 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
         value = default
     if _is_auto(value):
         value = AUTO_LAGS
+    if isinstance(value, str):
+        raise InputError(f"lags={value!r} is not known; use a number such as 3, offsets such as (1, 2, 24), or 'auto'")
     if _is_several(value):
         offsets = _plain(value)
         return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets

@@ -56,7 +56,7 @@ def _mixtures_have_a_spread(header: dict[str, Any], arrays: Arrays) -> tuple[dic
         state = name.removesuffix("noise_scale")
         if state != name and f"{state}rows" in arrays:
             added[f"{state}spread"] = np.ones((*arrays[f"{state}rows"].shape[:-1], array.shape[-1]))
-        if name.endswith("waiting.squares"):
+        if name.split(".")[-1] == "squares":
             added[f"{name.removesuffix('squares')}spread"] = np.full((len(array), array.shape[-1]), np.nan)
     n_outputs = next((array.shape[-1] for name, array in arrays.items() if name.endswith("noise_scale")), 0)
     for name, array in arrays.items():

@@ -121,6 +121,8 @@ MOST_BATCH_ERROR = 4.0
 MEDIAN_SQUARE = 0.454936
 # Labels that later rows see are kept in memory, and moved by one place with every row.
 MAX_LAG = 10_000
+# A message names at most so many of them.
+MOST_SHOWN = 8
 # Seasonal lags: at most so many seasons; a season is seen at least so often in the warm-up rows; so many peaks of each
 # autocorrelation are looked at, which stand out by so many standard errors of an uncorrelated series.
 MOST_SEASONS, SEASON_REPEATS, SEASON_PEAKS, SEASON_SIGNIFICANCE = 2, 3, 6, 3.0
