@@ -115,7 +115,7 @@ def test_glitches_are_judged_by_the_answer_given_and_not_learned(delay):
     y = Y.copy()
     y[[9, 20, 21, 40, 45]] += 50.0
     settings = {"noise_forgetting": NOISE_MODELS["all"], "drift_var": (0.0, 0.01), "weights": "stacking"}
-    model = begin(**settings, delay=delay, robust=True)
+    model = begin(**settings, delay=delay, robust=True, spread=False)
     slow, phis, wanted, far_before = oracle_of(model), phis_of(model), [], False
     for what, t in events(delay):
         if what == "ask":
@@ -128,7 +128,7 @@ def test_glitches_are_judged_by_the_answer_given_and_not_learned(delay):
         else:
             slow.learn(t, [phi[t] for phi in phis], y[t])
         far_before = far
-    pieces = begin(**settings, delay=delay, robust=True)
+    pieces = begin(**settings, delay=delay, robust=True, spread=False)
     run = online.learn(model, X, y[:, None])
     assert_allclose(np.column_stack([run.mean, run.std]), wanted, rtol=1e-8, atol=1e-8)
     cut = [online.learn(pieces, X[i : i + 4], y[i : i + 4, None]).mean for i in range(0, N, 4)]
@@ -148,6 +148,7 @@ def test_elapsed_time_is_that_of_a_fixed_delay(delay, noise):
     y = Y.copy()
     y[[9, 20, 21, 40]] += 500.0
     settings = {"noise_forgetting": NOISE_MODELS[noise], "drift_var": (0.0, 0.01), "weights": "stacking"}
+    settings |= {"spread": True}
     model, blocks = begin(**settings, drift_per="time"), begin(**settings, drift_per="time", delay=delay, robust=True)
     found, asked, last = [], {}, -1
     for what, t in events(delay):

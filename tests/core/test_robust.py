@@ -57,12 +57,13 @@ def naive(found, x, y, limit=8.0):
     return np.array(means), np.array(learned)
 
 
-def test_a_static_model_is_the_naive_loop():
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_static_model_is_the_naive_loop(spread):
     """Without drift a glitch is as if its row had not come."""
     x, y = stream()
     y[[230, 300, 301, 302, 450]] += 50.0
     # Fixed weights ahead of a skipped row are those after it, so nothing but the row count tells them apart.
-    settings = {"drift_var": 0.0, "noise_forgetting": None}
+    settings = {"drift_var": 0.0, "noise_forgetting": None, "spread": spread}
     start, plain = model(**settings).fit(x[:210], y[:210]), model(**settings, robust=False).fit(x[:210], y[:210])
     wanted, _ = naive(plain, x[210:], y[210:])
     for size in (1, 5, 97, N):

@@ -59,7 +59,11 @@ class BatchView(NamedTuple):
 
     def of(self, state: State) -> State:
         """The state that predicts many rows."""
-        return state._replace(noise_shape=self.noise_shape, noise_scale=self.noise_scale, log_weights=self.log_weights)
+        # Noise levels of the view are those of its mixture: it needs no spread.
+        spread = np.ones_like(state.spread)
+        return state._replace(
+            noise_shape=self.noise_shape, noise_scale=self.noise_scale, log_weights=self.log_weights, spread=spread
+        )
 
 
 def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:

@@ -38,6 +38,7 @@ from iegp.core.glitches import rows_before_glitch
 from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
+from iegp.core.spread import learn_spread, spread_row
 from iegp.core.state import Ensemble, State, active_experts, weight_rule
 from iegp.typing import Float
 
@@ -53,6 +54,8 @@ class Waiting(NamedTuple):
     """(k, n_experts): of the answers given. All zero for rows that waited while the experts were fitted anew."""
     squares: Float
     """(k, n_beliefs, D): squared errors of the answers over their variances, in units of the noise; NaN likewise."""
+    spread: Float
+    """(k, D): the one that the label asks for (:mod:`iegp.core.spread`); NaN likewise, and where none is learned."""
     far: Float
     """(k,): 1 if the label is too far from the answer to be believed (``Ensemble.glitch``), 0 if not."""
     steps: Float
@@ -61,8 +64,8 @@ class Waiting(NamedTuple):
     def forgotten(self, ensemble: Ensemble) -> Waiting:
         """The same rows for other experts, whose answers are not known."""
         k, n_outputs = len(self.x), ensemble.noise_var.shape[1]
-        unknown = np.full((k, ensemble.n_beliefs, n_outputs), np.nan)
-        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), unknown, self.far, self.steps)
+        unknown = np.full((k, ensemble.n_beliefs, n_outputs), np.nan), np.full((k, n_outputs), np.nan)
+        return Waiting(self.x, self.y, np.zeros((k, ensemble.n_experts)), *unknown, self.far, self.steps)
 
     def stored(self) -> dict[str, Float]:
         """What files hold: steps follow from times, and are one each where there are none."""
@@ -155,7 +158,7 @@ def _learn_chunk(
     sweep_delayed(ensemble, state, labels, (arrived, work), queue)
     predictions = allocate_predictions(ensemble, n)
     ahead = queue.ahead if options.is_timed else np.full(n, delay + 1.0)
-    answers = Answers(ahead, after.log_scores, after.squares)
+    answers = Answers(ahead, after.log_scores, after.squares, after.spread)
     weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
     if labels is None:
         after.far[n_waiting:] = np.any(np.abs(new.y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
@@ -172,7 +175,7 @@ def _queue(steps: Float, delay: int, n_waiting: int) -> Queue:
 
 
 def _unanswered(ensemble: Ensemble, rows: Rows) -> Waiting:
-    unknown = np.empty((0, 0)), np.empty((0, 0, 0)), np.zeros(len(rows.x))
+    unknown = np.empty((0, 0)), np.empty((0, 0, 0)), np.empty((0, 0)), np.zeros(len(rows.x))
     return Waiting(rows.x, rows.y, *unknown, rows.steps).forgotten(ensemble)
 
 
@@ -197,7 +200,7 @@ def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
     work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
     with one_blas_thread():
         sweep_blocks(ensemble, state, labels, work)
-    arrive_all(ensemble, state, labels, work, Answers(np.empty(0), waiting.log_scores, waiting.squares))
+    arrive_all(ensemble, state, labels, work, Answers(np.empty(0), waiting.log_scores, waiting.squares, waiting.spread))
 
 
 class Works(NamedTuple):
@@ -214,6 +217,7 @@ class Answers(NamedTuple):
     """(n,): steps by which the weights move on their own between labels and answers to new rows."""
     log_scores: Float
     squares: Float
+    spread: Float
 
 
 @compiled
@@ -243,6 +247,8 @@ def weigh_delayed(
             out.weights[i, e] = math.exp(ahead[e])
             total = weights.log_add_exp(total, ahead[e] + scores[e] if ahead[e] > -math.inf else -math.inf)
         out.log_score[i] = total
+        if ensemble.learns_spread:
+            spread_row(state.spread, new, out, i, answers.spread[n_waiting + i])
         s = i - (n - n_arrived)
         if s >= 0:
             _arrive(ensemble, state, labels, arrived, answers, s)
@@ -270,6 +276,8 @@ def _arrive(
     """The label of row ``s`` has come: the noise is learned, and the weights move."""
     if labels is None:
         noise.learn_arrived(ensemble, state, arrived, s, answers.squares[s])
+        if ensemble.learns_spread:
+            learn_spread(state, answers.spread[s], 1.0)
     rule = weight_rule(ensemble)
     scores = answers.log_scores if weights.scores_answers[rule.rule] else arrived.log_scores
     used, log_score = np.empty((1, state.log_weights.size)), np.empty(1)

@@ -44,6 +44,7 @@ from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_sc
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
+from iegp.core.spread import follow_spread
 from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, restore, weight_rule
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
@@ -71,6 +72,7 @@ def start(ensemble: Ensemble) -> State:
         np.zeros(2),
         np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
         np.zeros(1 + n_outputs),
+        np.ones(n_outputs),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
         belief_at(layout, state, b).matrix[...] = belief.prior(prior_ratio, drift_at(ensemble, b), n_outputs).matrix
@@ -145,7 +147,7 @@ def mix_into(ensemble: Ensemble, state: State, ahead: Ahead, components: Compone
             for d in range(n_outputs):
                 level = noise.squared_scale(state.noise_scale[e, d], state.noise_shape[k])
                 loc[t, e, d] = means[b, t, d]
-                scales[t, e, d] = math.sqrt(level * variances[b, t])
+                scales[t, e, d] = math.sqrt(state.spread[d] * level * variances[b, t])
                 dof[t, e, d] = nu
 
 
@@ -430,6 +432,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.rows.copy(),
         state.recent.copy(),
         state.far,
+        state.spread.copy(),
     )
     weigh(ensemble, aside, None, row, own)
     if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
@@ -439,6 +442,7 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.log_weights[:] = aside.log_weights
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
+        state.spread[:] = aside.spread
         return
     skip_row(ensemble, state, row.steps[0], row.y[0] - own.mean[0])
     remember_prediction(ensemble, state, own.mean)
@@ -497,6 +501,8 @@ def weigh(
     used = predictions.weights
     weights.weigh_spaced_rows(rule, work.log_scores, work.steps, state.log_weights, used, log_score)
     if labels is None:
+        if ensemble.learns_spread:
+            follow_spread(state, work, predictions, np.ones(log_score.size))
         summarise(work, predictions)
     else:
         mix_labels(ensemble, work, predictions)

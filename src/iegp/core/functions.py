@@ -114,6 +114,7 @@ def _scales(ensemble: Ensemble, state: State, e: int, rng: np.random.Generator) 
     """Scale of the noise (D,) and of the coefficients (D,) in a draw of one expert."""
     k = int(ensemble.noise_of[e])
     scale = np.sqrt([noise.squared_scale(value, state.noise_shape[k]) for value in state.noise_scale[e]])
+    scale = scale * np.sqrt(state.spread)
     dof = noise.next_dof(state.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k], 1.0)
     if not np.isfinite(dof):
         return scale, scale

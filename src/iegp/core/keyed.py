@@ -155,6 +155,7 @@ def _state_at(page: State, s: int) -> State:
         page.rows[s],
         page.recent[s],
         page.far[s],
+        page.spread[s],
     )
 
 

@@ -29,9 +29,11 @@ from iegp.core.glitches import may_skip, note_row, note_skipped
 from iegp.core.lags import repeat_newest, with_known_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import LabelModel, of_belief
+from iegp.core.predictions import allocate_predictions
 from iegp.core.predictive.classes import mix_classes
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
+from iegp.core.spread import spread_row
 from iegp.core.state import Active, Ensemble, State, active_experts, belief_at, drift_at, label_model
 from iegp.typing import Float
 
@@ -57,11 +59,13 @@ class Asked(NamedTuple):
     """(2, columns of y): mean and scale by which labels were standardised."""
     link: Float
     """(n_beliefs, P): parameters of the likelihood, which a refit changes."""
+    spread: Float
+    """(D,): of the mixture, as it was then."""
 
     def row(self, i: int) -> Asked:
         """That of a single row, which shares nothing with the others."""
         of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1], self.steps[i : i + 1]
-        of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link
+        of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link, self.spread
         return Asked(*(array.copy() for array in (*of_row, *of_all)))
 
     def flat(self) -> Float:
@@ -83,6 +87,7 @@ def asked_shapes(ensemble: Ensemble, n_labels: int) -> list[tuple[int, ...]]:
         (1, ensemble.lags.n_columns),
         (2, n_labels),
         ensemble.link.shape,
+        (n_outputs,),
     ]
 
 
@@ -103,7 +108,8 @@ def ask_rows(ensemble: Ensemble, state: State, x: Float, lead: ens.Lead, units: 
     with one_blas_thread():
         _ask(ensemble, state, rows, lead.walk, ahead, used)
     noise_then = state.noise_shape.copy(), state.noise_scale.copy()
-    return Asked(used, *ahead, lead.noise, *noise_then, rows[:, x.shape[1] :], units, ensemble.link)
+    rest = rows[:, x.shape[1] :], units, ensemble.link, state.spread.copy()
+    return Asked(used, *ahead, lead.noise, *noise_then, *rest)
 
 
 @compiled
@@ -152,7 +158,7 @@ def _noise_of(asked: Asked) -> State:
     """A state that knows the noise of the time, and nothing else."""
     n_experts, n_outputs = asked.noise_scale.shape
     before = np.empty(0), np.empty((0, n_outputs))
-    after = np.zeros(n_experts), np.zeros(2), np.empty((0, 0)), np.empty(0)
+    after = np.zeros(n_experts), np.zeros(2), np.empty((0, 0)), np.empty(0), asked.spread
     return State(*before, asked.noise_shape, asked.noise_scale, *after)
 
 
@@ -218,7 +224,8 @@ def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -
 def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     """How well every expert had answered; see :class:`iegp.core.delay.Waiting`."""
     n_beliefs, n_experts, n_outputs = ensemble.n_beliefs, ensemble.n_experts, ensemble.noise_var.shape[1]
-    answers = Answers(np.empty(0), np.zeros((1, n_experts)), np.full((1, n_beliefs, n_outputs), np.nan))
+    unknown = np.full((1, n_beliefs, n_outputs), np.nan), np.full((1, n_outputs), np.nan)
+    answers = Answers(np.empty(0), np.zeros((1, n_experts)), *unknown)
     asked = label.asked
     if asked is None:
         return answers
@@ -229,6 +236,9 @@ def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
     labels = ens.labels_of(ensemble._replace(link=asked.link))
     if labels is None:
         noise.score_ahead(ensemble, _noise_of(asked), work, 0, answers.log_scores[0], answers.squares[0])
+        if ensemble.learns_spread:
+            given = allocate_predictions(ensemble, 1)._replace(weights=asked.used)
+            spread_row(asked.spread, work, given, 0, answers.spread[0])
         return answers
     for b in range(n_beliefs):
         ahead = Ahead(work.means[b], work.variances[b])
@@ -240,6 +250,8 @@ def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
 def log_score(ensemble: Ensemble, label: Label) -> float:
     """Log predictive density or probability of a label under the answer that was given, in the units of y."""
     assert label.asked is not None
+    if ensemble.learns_spread:
+        return float(mixture(ensemble, label.asked).logpdf(label.y[0])[0])
     with np.errstate(divide="ignore"):
         joint = np.log(label.asked.used[0]) + answer_scores(ensemble, label).log_scores[0]
     return float(np.logaddexp.reduce(joint) - np.log(label.asked.units[1]).sum())

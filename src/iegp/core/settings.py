@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iegp.core.compute.tolerances import LARGEST_LEVEL, LEAST_LEVEL, MAX_DELAY, MAX_LAG
+from iegp.core.compute.tolerances import LARGEST_LEVEL, LEAST_LEVEL, MAX_DELAY, MAX_LAG, MOST_SHOWN
 from iegp.core.frequencies import METHODS
 from iegp.core.kernels import Kernel, kernel_from_config
 from iegp.core.likelihoods import named
@@ -51,6 +51,7 @@ class Settings:
     overdispersion: float | None = None
     drift_units: str = "target"
     robust: bool = False
+    spread: bool = False
     delay: int = 0
     lags: tuple[int, ...] = ()
     drift_per: str = "row"
@@ -168,13 +169,21 @@ def _check_lags(lags: tuple[int, ...], delay: int) -> None:
         check_whole("lags", offset, 1)
         if offset <= delay:
             raise InputError(
-                f"lags={lags!r}: with delay={delay} the label {offset} rows before is not known yet; the least offset "
+                f"lags={_shown(lags)}: with delay={delay} the label {offset} rows before is not known yet; the least offset "
                 f"is {delay + 1}"
             )
         if offset > MAX_LAG:
-            raise InputError(f"lags={lags!r}: {offset} is more than {MAX_LAG} rows back, which would be kept in memory")
+            raise InputError(
+                f"lags={_shown(lags)}: {offset} is more than {MAX_LAG} rows back, which would be kept in memory; ask for "
+                "fewer labels, or name offsets up to that"
+            )
     if tuple(sorted(set(lags))) != lags:
-        raise InputError(f"lags={lags!r} must increase, each once")
+        raise InputError(f"lags={_shown(lags)} must increase, each once")
+
+
+def _shown(lags: tuple[int, ...]) -> str:
+    """Offsets in a message: thousands of them would hide what it says."""
+    return repr(lags) if len(lags) <= MOST_SHOWN else f"({lags[0]}, {lags[1]}, ..., {lags[-1]})"
 
 
 def check_kernels(kernels: tuple[Kernel, ...]) -> None:

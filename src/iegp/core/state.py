@@ -121,6 +121,8 @@ class Ensemble(NamedTuple):
     """Labels of rows before that a row sees."""
     switch_prob: float = np.nan
     """That of ``transitions`` if it is the same everywhere; see :class:`iegp.core.weights.WeightRule`."""
+    learns_spread: bool = False
+    """Whether the spread of the mixture is learned; see :mod:`iegp.core.spread`."""
 
     @property
     def n_kernels(self) -> int:
@@ -243,6 +245,8 @@ class State(NamedTuple):
     far: Float
     """(1 + D,): by how much changes have been more frequent than glitches among labels far from their predictions; and
     the error of the last row if its label is the first such one, else zeros."""
+    spread: Float
+    """(D,): factor on the squared scales of all experts; see :mod:`iegp.core.spread`."""
 
     def copy(self) -> State:
         return State(*(array.copy() for array in self))
@@ -260,6 +264,7 @@ def copied(state: State) -> State:
         state.rows.copy(),
         state.recent.copy(),
         state.far.copy(),
+        state.spread.copy(),
     )
 
 
@@ -274,6 +279,7 @@ def restore(state: State, before: State) -> None:
     state.rows[:] = before.rows
     state.recent[:] = before.recent
     state.far[:] = before.far
+    state.spread[:] = before.spread
 
 
 @compiled

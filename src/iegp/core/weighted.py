@@ -30,6 +30,7 @@ from iegp.core.lags import remember
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import LabelModel, of_belief
 from iegp.core.predictions import Predictions, allocate_predictions
+from iegp.core.spread import follow_spread
 from iegp.core.state import Ensemble, State, active_experts, belief_at, drift_at, label_model, weight_rule
 from iegp.core.weights import WeightRule
 from iegp.typing import Float
@@ -138,6 +139,8 @@ def _weigh_numbers(ensemble: Ensemble, state: State, work: Workspace, weights: F
     for t in range(weights.size):
         _learn_noise(ensemble, state, _row_of(work, t), weights[t])
         _learn_weights(rule, state, work, weights, t, predictions)
+    if ensemble.learns_spread:
+        follow_spread(state, work, predictions, weights)
     ens.summarise(work, predictions)
     state.rows[0] += weights.size
     remember(ensemble.lags, state.recent, work.y)

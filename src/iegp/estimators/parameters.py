@@ -27,6 +27,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
     drift_var = parameters["drift_var"]
     drift_var = default.drift_vars.get(drift_units, ()) if drift_var is None else _as_tuple(drift_var)
     kernels = parameters["kernels"]
+    robust, spread = _robust(parameters.get("robust", False), parameters["weights"]), parameters.get("spread")
     return Settings(
         kernels=_default_kernels(default, lags, drift_var) if kernels is None else _given_kernels(kernels, lags),
         n_frequencies=_plain(parameters["n_frequencies"]),
@@ -48,7 +49,8 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         sharpness=_as_tuple(parameters.get("sharpness", 1.0)),
         overdispersion=_variance("overdispersion", parameters.get("overdispersion", "evidence")),
         drift_units=drift_units,
-        robust=_robust(parameters.get("robust", False), parameters["weights"]),
+        robust=robust,
+        spread=robust if spread is None else _flag("spread", spread),
         delay=_plain(parameters.get("delay", 0)),
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
@@ -154,6 +156,8 @@ def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
         value = default
     if _is_auto(value):
         value = AUTO_LAGS
+    if isinstance(value, str):
+        raise InputError(f"lags={value!r} is not known; use a number such as 3, offsets such as (1, 2, 24), or 'auto'")
     if _is_several(value):
         offsets = _plain(value)
         return tuple(sorted(offsets)) if all(isinstance(offset, int) for offset in offsets) else offsets

@@ -118,6 +118,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         have mostly been changes, the first one is learned at once. ``None`` is true with ``weights="stacking"`` and
         false with the paper's weights. With a ``delay`` the answer that was given is judged. Prior variances that
         evidence finds are bounded too.
+    spread : bool, default=None
+        Whether one more factor on the scales of all experts is learned, slowly, from how well the mixture predicts: a
+        mixture of experts that are each as wide as their errors is wider than its own (``docs/design.md``). Means,
+        weights and what the experts learn are not touched. ``None`` is the value of ``robust``.
     conformal : {"online"} or None, default=None
         ``"online"`` keeps the long-run coverage of intervals at their level, whatever the stream does: their ends on
         the scale of the ensemble's quantiles follow how often labels were missed (``docs/how-to/coverage.md``). Means,
@@ -162,6 +166,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     noise_var: float | str = "evidence"
     noise_forgetting: NoiseSetting | Sequence[NoiseSetting] = NOISE_FORGETTING
     robust: bool | None = None
+    spread: bool | None = None
     conformal: str | None = None
     conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS
     labels_: NumberLabels = field(init=False)

@@ -68,6 +68,11 @@ class ProcessEnsemble:
                 "robust=True is not available for an ensemble over processes, where a worker learns a row before the "
                 "whole ensemble has judged it; use robust=False, or spread it over threads with n_jobs instead"
             )
+        if taken.model.settings.spread:
+            raise InputError(
+                "spread=True is not available for an ensemble over processes; use spread=False, or spread it over "
+                "threads with n_jobs instead"
+            )
         self._single_output, self._feature_names = taken.single_output, taken.feature_names
         self._unfitted = UnfittedCopy(template)
         # Concurrent calls would receive each other's predictions.

@@ -49,5 +49,27 @@ def _states_know_glitches_from_changes(header: dict[str, Any], arrays: Arrays) -
     return header, arrays | far
 
 
-CONVERSIONS: dict[int, Conversion] = {4: _plans_say_how_text_is_read, 5: _states_know_glitches_from_changes}
+def _mixtures_have_a_spread(header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Mixtures before format 7 were as wide as their experts; so they stay, because their settings say nothing."""
+    added: Arrays = {}
+    for name, array in arrays.items():
+        state = name.removesuffix("noise_scale")
+        if state != name and f"{state}rows" in arrays:
+            added[f"{state}spread"] = np.ones((*arrays[f"{state}rows"].shape[:-1], array.shape[-1]))
+        if name.split(".")[-1] == "squares":
+            added[f"{name.removesuffix('squares')}spread"] = np.full((len(array), array.shape[-1]), np.nan)
+    n_outputs = next((array.shape[-1] for name, array in arrays.items() if name.endswith("noise_scale")), 0)
+    for name, array in arrays.items():
+        if name.split(".")[-1] == "asked" and array.ndim == 2 and array.shape[1]:
+            # A row of NaN is one without an answer.
+            ones = np.where(np.isnan(array).all(axis=1, keepdims=True), np.nan, np.ones((len(array), n_outputs)))
+            added[name] = np.concatenate([array, ones], axis=1)
+    return header, arrays | added
+
+
+CONVERSIONS: dict[int, Conversion] = {
+    4: _plans_say_how_text_is_read,
+    5: _states_know_glitches_from_changes,
+    6: _mixtures_have_a_spread,
+}
 """By the format that they start from; where there is none, nothing that is read has changed."""

@@ -25,9 +25,11 @@ from iegp.core.compute.tolerances import (
     LARGEST_DEBT,
     LARGEST_FREQUENCY,
     LARGEST_ROOT,
+    LARGEST_SPREAD,
     LARGEST_SQUARE,
     LONGEST_GAP,
     MAX_LAG,
+    MOST_ASKED,
     MOST_SEASONS,
     N_DRAWS,
     USUAL_BLOCKS,
@@ -299,7 +301,14 @@ def state_schema(experts: Described, n_rows: float, n_keys: int | None = None, n
         "rows": ROWS._replace(shape=(*front, 2)),
         "recent": Field((*front, own.lags.n_recent, own.lags.table.shape[1]), -FARTHEST_LINEAR, FARTHEST_LINEAR),
         "far": _far(own.n_latents, front),
+        "spread": _spread(settings, (*front, own.n_latents)),
     }
+
+
+def _spread(settings: Settings, shape: tuple[int, ...]) -> Field:
+    """One where it is not learned."""
+    largest = LARGEST_SPREAD if settings.spread else 1.0
+    return Field(shape, 1.0 / largest, largest)
 
 
 def _far(n_outputs: int, front: tuple[int, ...]) -> Field:
@@ -393,6 +402,7 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
         "waiting.y": kept["kept.y"],
         "waiting.log_scores": Field((n_waiting, own.n_experts), -np.inf, LARGEST_FLOAT),
         "waiting.squares": Field((n_waiting, own.n_beliefs, own.n_latents), 0.0, LARGEST_SQUARE, gaps=True),
+        "waiting.spread": Field((n_waiting, own.n_latents), 0.0, MOST_ASKED * LARGEST_SPREAD, gaps=True),
         "waiting.far": Field((n_waiting,), 0.0, 1.0, whole=True),
     }
 
@@ -455,7 +465,7 @@ def asked_schema(model: Online, n_waiting: int) -> Field:
         "noise_scale": (_LEAST_NOISE, _LARGEST_NOISE),
         "lags": (-FARTHEST_LINEAR, FARTHEST_LINEAR),
     }
-    *shapes, (_, n_labels), link = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
+    *shapes, (_, n_labels), link, (n_outputs,) = asked_shapes(model.experts.ensemble, len(model.scaling.y_mean))
     sizes = [math.prod(shape) for shape in shapes]
     units = [(-LARGEST_FLOAT, LARGEST_FLOAT)] * n_labels + [(_TINY, LARGEST_FLOAT)] * n_labels
     low, high = np.array([*np.repeat(list(low_high.values()), sizes, axis=0), *units]).T
@@ -463,4 +473,6 @@ def asked_schema(model: Online, n_waiting: int) -> Field:
         likelihood = named(model.settings.likelihood)
         low = np.append(low, np.broadcast_to(likelihood.link_low, link))
         high = np.append(high, np.broadcast_to(likelihood.link_high, link))
+    spread = np.full(n_outputs, LARGEST_SPREAD)
+    low, high = np.append(low, 1.0 / spread), np.append(high, spread)
     return Field((n_waiting, len(low)), low, high)

@@ -33,7 +33,7 @@ from iegp.typing import Arrays
 # The rest of an ensemble follows from the settings.
 _FROM_SETTINGS = (
     *("basis", "layout", "rule", "rate", "shutdown", "likelihood", "integration", "glitch", "lags"),
-    "switch_prob",
+    *("switch_prob", "learns_spread"),
 )
 BATCH_ARRAYS = ("noise_shape", "noise_scale", "log_weights")
 _ENSEMBLE_ARRAYS = tuple(name for name in Ensemble._fields if name not in _FROM_SETTINGS)
@@ -156,6 +156,7 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         glitch=glitch_limit(settings),
         lags=sizes.lags,
         switch_prob=one_switch_prob(settings),
+        learns_spread=settings.spread,
         **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
@@ -270,7 +271,7 @@ def _with_basis(settings: Settings, arrays: Arrays) -> Arrays:
 
 def _check_header(model: Online) -> None:
     settings, keys = model.settings, model.column_keys
-    for name in ("learn_warmup", "standardize", "robust"):
+    for name in ("learn_warmup", "standardize", "robust", "spread"):
         flag(name, getattr(settings, name))
     flag("is_warming_up", model.is_warming_up)
     flag("fills_gaps", model.fills_gaps)

@@ -68,7 +68,7 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 6
+FORMAT = 7
 _KEY = "iegp"
 # From this format on the checksum is of the header too.
 _WHOLE_FILE = 4

@@ -51,7 +51,7 @@ def test_means_stay_and_what_was_learned_counts_as_so_many_rows(learned, n_rows)
 def test_noise_weights_and_the_model_itself_stay(learned):
     before = learned.state.copy()
     new = for_new_keys(learned, 1.0)
-    for name in ("noise_shape", "noise_scale", "log_weights", "rows", "recent", "far"):
+    for name in ("noise_shape", "noise_scale", "log_weights", "rows", "recent", "far", "spread"):
         np.testing.assert_array_equal(getattr(new.state, name), getattr(learned.state, name))
     for now, then in zip(learned.state, before, strict=True):
         np.testing.assert_array_equal(now, then)

@@ -125,6 +125,8 @@ CHANGED_ERROR, NEAR_ERROR = 9.0, 2.0
 MEDIAN_SQUARE = 0.454936
 # Labels that later rows see are kept in memory, and moved by one place with every row.
 MAX_LAG = 10_000
+# A message names at most so many of them.
+MOST_SHOWN = 8
 # Seasonal lags: at most so many seasons; a season is seen at least so often in the warm-up rows; so many peaks of each
 # autocorrelation are looked at, which stand out by so many standard errors of an uncorrelated series.
 MOST_SEASONS, SEASON_REPEATS, SEASON_PEAKS, SEASON_SIGNIFICANCE = 2, 3, 6, 3.0
@@ -141,6 +143,9 @@ CHANGES_PREVAIL, GLITCH_COST, LARGEST_BALANCE = 2.0, 2.0, 4.0
 # learned at once was a glitch if the next one is off by as much the other way. The error was more than eight standard
 # deviations: chance is off by less.
 LEAST_SHARE = 0.25
+# How far the spread of a mixture moves towards what a label asks for: at most this many times the present spread. It
+# stays between the last number and its inverse.
+SPREAD_STEP, MOST_ASKED, LARGEST_SPREAD = 1.0e-3, 25.0, 100.0
 # Labels that are not Gaussian are worked on in blocks of at least this many rows.
 LEAST_BLOCK = 8
 # Rows per block of a history, in numbers of features: beyond this the cubic cost per block no longer shows.

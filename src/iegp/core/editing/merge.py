@@ -76,7 +76,9 @@ def merged_states(ensemble: Ensemble, first: State, second: State, origin: State
     gain = np.where(learned, change, -0.5 * misfit / scale).sum(axis=1)
     log_weights = _sum_of_weights(first, second, origin) + n_outputs * log_det + gain
     rows = first.rows + second.rows - origin.rows
-    return State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, first.recent, first.far)
+    return State(
+        *result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, first.recent, first.far, first.spread
+    )
 
 
 def unlearned(model: Online, x: Float, y: Float) -> Online:
@@ -118,7 +120,16 @@ def unlearned(model: Online, x: Float, y: Float) -> Online:
     gain = 0.5 * len(x) * np.log(reference) + np.where(learned, change, 0.5 * misfit / scale)
     log_weights = before.log_weights + n_outputs * log_det + gain.sum(axis=1)
     rows = before.rows - len(x)
-    state = State(*result[:2], shape, scale, log_weights - log_sum_exp(log_weights), rows, before.recent, before.far)
+    state = State(
+        *result[:2],
+        shape,
+        scale,
+        log_weights - log_sum_exp(log_weights),
+        rows,
+        before.recent,
+        before.far,
+        before.spread,
+    )
     return replace(model, state=state, batch=None)
 
 

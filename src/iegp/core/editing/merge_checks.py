@@ -72,6 +72,8 @@ def check_mergeable(model: Online, verb: str) -> None:
         raise InputError(
             f"cannot {verb} with robust=True: whether a row was learned depends on the rows before it. {use}"
         )
+    if settings.spread:
+        raise InputError(f"cannot {verb} with spread=True: it depends on the order of rows. Use spread=False")
     forgotten = [value for value in settings.noise_forgetting if value is not None and value != 1.0]
     if forgotten:
         raise InputError(

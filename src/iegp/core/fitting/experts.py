@@ -303,6 +303,7 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         glitch=glitch_limit(settings),
         lags=inputs.lags,
         switch_prob=one_switch_prob(settings),
+        learns_spread=settings.spread,
     )
     return Experts(kernels, ensemble)
 

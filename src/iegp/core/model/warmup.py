@@ -146,7 +146,7 @@ def refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Online
         steps = clock.steps(times, np.nan)
     # No expert may be shut down by rows that its hyperparameters were fitted to.
     ensemble = replace(model, experts=experts).ensemble
-    steady = ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)))
+    steady = ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)), learns_spread=False)
     labels = Weighted(y, model.kept_weights)
     for _ in learn_labelled(steady, state, x, labels, ens.PassOptions(is_live=False), steps):
         pass

@@ -92,6 +92,8 @@ class DeviceState(NamedTuple):
     """(n, 0, 0): there are no lags."""
     far: Tensor
     """(n, 1 + D): zeros, because labels far out are learned."""
+    spread: Tensor
+    """(n, D): ones, because it is not learned."""
 
 
 def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> DeviceExperts:
@@ -103,6 +105,8 @@ def experts_on(ensemble: Ensemble, device: torch.device, dtype: torch.dtype) -> 
             "robust=True is not available on PyTorch, where many rows are learned at once and a glitch would be among "
             "them; use robust=False, or iegp.Fleet"
         )
+    if ensemble.learns_spread:
+        raise InputError("spread=True is not available on PyTorch; use spread=False, or iegp.Fleet")
     if ensemble.rule not in (BAYES, SWITCHING, STACKING):
         raise InputError(
             f"weights={RULES[ensemble.rule]!r} is not available on PyTorch; use 'bayes', 'switching' or 'stacking', or "
