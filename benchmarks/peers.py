@@ -28,13 +28,13 @@ from collections.abc import Callable, Iterator
 import machine
 import numpy as np
 from accuracy import IN_TIME_ORDER, MODELS, TARGETS, WARMUP, Score, available, load, n_warmup, score_on
+from iegp_paper.competitors import BatchGP
 from lightgbm import LGBMRegressor
 from river_peers import PEERS
 
 from iegp.datasets import Stream
 from iegp.evaluate.metrics import nmse
 from iegp.typing import Float
-from iegp_paper.competitors import BatchGP
 
 N_LAGS = 3
 EVERY = 250

@@ -141,11 +141,22 @@ def _river_step(model: Any) -> Any:
     return _river_step(list(steps.values())[-1]) if isinstance(steps, Mapping) and steps else model
 
 
-class _Numbers:
-    """A regressor that predicts one number."""
+class _RowByRow:
+    """A model of River, or of scikit-learn with these ``arguments`` of ``partial_fit``, that learns single rows."""
 
-    def __init__(self, model: Any) -> None:
-        self.model, self.has_learned = model, False
+    def __init__(self, model: Any, **arguments: Any) -> None:
+        self.model, self.arguments, self.has_learned = model, arguments, False
+
+    def learn(self, row: Any, label: Any) -> None:
+        self.has_learned = True
+        if hasattr(self.model, "learn_one"):
+            self.model.learn_one(row, _plain(label))
+        else:
+            self.model.partial_fit(row, np.array([label]), **self.arguments)
+
+
+class _Numbers(_RowByRow):
+    """A regressor that predicts one number."""
 
     def predict(self, row: Any) -> Any:
         if not self.has_learned:
@@ -153,13 +164,6 @@ class _Numbers:
         if hasattr(self.model, "predict_one"):
             return float(self.model.predict_one(row) or 0.0)
         return float(np.asarray(self.model.predict(row)).ravel()[0])
-
-    def learn(self, row: Any, label: Any) -> None:
-        self.has_learned = True
-        if hasattr(self.model, "learn_one"):
-            self.model.learn_one(row, _plain(label))
-        else:
-            self.model.partial_fit(row, np.array([label]))
 
     def run(self, predicted: list[Any], y: NDArray[Any], n_blind: int) -> AnyRun:
         mean, unknown = np.array(predicted, dtype=np.float64), np.full(len(y), np.nan)
@@ -172,11 +176,12 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-class _Classes:
+class _Classes(_RowByRow):
     """A classifier, with probabilities where it has them."""
 
     def __init__(self, model: Any, classes: NDArray[Any]) -> None:
-        self.model, self.classes, self.has_learned = model, classes, False
+        super().__init__(model, classes=classes)
+        self.classes = classes
 
     def predict(self, row: Any) -> Float:
         if not self.has_learned:
@@ -189,13 +194,6 @@ class _Classes:
         else:
             proba = (self.classes == self.model.predict(row)[0]).astype(np.float64)
         return proba / proba.sum() if proba.sum() > 0.0 else np.full(len(proba), 1.0 / len(proba))
-
-    def learn(self, row: Any, label: Any) -> None:
-        self.has_learned = True
-        if hasattr(self.model, "learn_one"):
-            self.model.learn_one(row, _plain(label))
-        else:
-            self.model.partial_fit(row, np.array([label]), classes=self.classes)
 
     def run(self, predicted: list[Any], y: NDArray[Any], n_blind: int) -> AnyRun:
         del n_blind

@@ -14,16 +14,14 @@ from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.features import Basis, affine, waves
-from iegp.core.fitting.experts import Experts, glitch_limit, one_switch_prob
+from iegp.core.fitting.experts import Experts, numbers_of_ensemble
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
-from iegp.core.likelihoods import LIKELIHOODS, likelihood_code
-from iegp.core.likelihoods.sites import INTEGRATIONS
+from iegp.core.likelihoods import LIKELIHOODS
 from iegp.core.model import Online, check_label_range, followed
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
-from iegp.core.weights import RULES
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
@@ -148,16 +146,8 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
     ensemble = Ensemble(
         basis=Basis(*(arrays[f"ensemble.basis.{name}"] for name in Basis._fields)),
         layout=sizes.layout,
-        rule=RULES.index(settings.weights),
-        rate=settings.stacking_rate,
-        shutdown=settings.shutdown,
-        likelihood=likelihood_code(settings.likelihood),
-        integration=INTEGRATIONS.index(settings.integration),
-        glitch=glitch_limit(settings),
         lags=sizes.lags,
-        switch_prob=one_switch_prob(settings),
-        learns_spread=settings.spread,
-        **{name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
+        **numbers_of_ensemble(settings) | {name: arrays[f"ensemble.{name}"] for name in _ENSEMBLE_ARRAYS},
     )
     scaling = Scaling(*(arrays[f"scaling.{name}"] for name in Scaling._fields))
     model = Online(

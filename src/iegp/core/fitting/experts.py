@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -291,29 +291,36 @@ def _assemble(settings: Settings, kernels: tuple[Kernel, ...], fits: list[_Fit],
         noise_var=np.repeat(noise_var, n_drifts, axis=0),
         forgetting=noise[:, 0].copy(),
         tails=noise[:, 1].copy(),
-        rule=RULES.index(settings.weights),
         transitions=transition_matrix(settings.switch_array(), n_experts) if switching else np.ones((1, 1)),
-        rate=settings.stacking_rate,
-        shutdown=settings.shutdown,
-        likelihood=likelihood_code(settings.likelihood),
-        integration=INTEGRATIONS.index(settings.integration),
         link=np.repeat(np.stack([fit.link for fit in fits]), n_drifts, axis=0),
         sharpness=sharpness,
         nodes=draws(settings.integration, n_latents, settings.seed),
-        glitch=glitch_limit(settings),
         lags=inputs.lags,
-        switch_prob=one_switch_prob(settings),
-        learns_spread=settings.spread,
+        **numbers_of_ensemble(settings),
     )
     return Experts(kernels, ensemble)
 
 
-def glitch_limit(settings: Settings) -> float:
+def numbers_of_ensemble(settings: Settings) -> dict[str, Any]:
+    """Fields of :class:`Ensemble` that are numbers: they follow from the settings alone and are not stored."""
+    return {
+        "rule": RULES.index(settings.weights),
+        "rate": settings.stacking_rate,
+        "shutdown": settings.shutdown,
+        "likelihood": likelihood_code(settings.likelihood),
+        "integration": INTEGRATIONS.index(settings.integration),
+        "glitch": _glitch_limit(settings),
+        "switch_prob": _one_switch_prob(settings),
+        "learns_spread": settings.spread,
+    }
+
+
+def _glitch_limit(settings: Settings) -> float:
     """Standard deviations beyond which a label is a glitch; infinite where every label is learned."""
     return GLITCH if settings.robust and settings.likelihood == "gaussian" else np.inf
 
 
-def one_switch_prob(settings: Settings) -> float:
+def _one_switch_prob(settings: Settings) -> float:
     """Probability of leaving an expert if one holds for all; NaN otherwise."""
     switching = rule_named(settings.weights).has_transitions
     return np.nan if isinstance(settings.switch_prob, tuple) or not switching else float(settings.switch_prob)
