@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load, save
 
-from iegp.errors import IegpError
+from iegp.errors import IegpError, InputError
 from iegp.storage import model_file
 from iegp.storage.locks import try_lock
 from iegp.storage.model_file import pieces
@@ -78,3 +78,20 @@ def test_a_file_that_is_written_is_not_taken_for_a_leftover(tmp_path):
         slow.flush()
         model_file.replace_atomically(tmp_path / "m", b"quick")
     assert (tmp_path / "m").read_bytes() == b"slow"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
+def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
+    """A rename would remove it, and root may rename over /dev/null."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="pipe is a device or a pipe"):
+        model_file.write(pipe, {}, {})
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_folder_is_not_replaced(name):
+    with pytest.raises(IsADirectoryError):
+        model_file.write(name, {}, {})

@@ -233,3 +233,11 @@ def test_no_count_of_a_file_bounds_a_loop(folder):
     assert "pit" in iegp(folder, "report", "more").err
     modelfile.write(folder / "more", altered(header, ("counters", "rows"), 2**63), arrays)
     assert "rows is 9223372036854775808" in iegp(folder, "report", "more").err
+
+
+def test_rows_were_answered_by_a_model(folder):
+    """Without it the next rows would begin another one, and the first of them have no answer."""
+    header, arrays = modelfile.read(folder / "m")
+    modelfile.write(folder / "without", header | {"online": None}, arrays)
+    with pytest.raises(ModelFileError, match="it has no model, but 103 rows were answered"):
+        checkpoint.read(folder / "without")

@@ -216,6 +216,7 @@ _REMEDIES = {
     errno.EROFS: "; choose another place",
     errno.EIO: f"; the disk or the network may be at fault: once it works again, {_CONTINUE}",
     errno.EINTR: f"; {_CONTINUE}",
+    errno.EBADF: "; standard input or output was closed when the command started",
 }
 
 
@@ -234,8 +235,6 @@ def report_errors(command: Callable[[], object], name: str) -> None:
     except IegpError as error:
         _fail(name, str(error), 1)
     except BrokenPipeError:
-        # The reader of standard output is gone; nothing more can be written there, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(name, "standard output was closed", 1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -244,4 +243,9 @@ def report_errors(command: Callable[[], object], name: str) -> None:
 
 def _fail(name: str, message: str, code: int) -> None:
     sys.stderr.write(f"{name}: {printable(message)}\n")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Its reader is gone, or the disk is full: what is left cannot be written, and must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

@@ -13,6 +13,7 @@ safetensors``).
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from iegp.errors import IegpError, ModelFileError
+from iegp.errors import IegpError, InputError, ModelFileError
 from iegp.storage.conversions import converted
 from iegp.storage.locks import try_lock
 from iegp.typing import Arrays
@@ -156,6 +157,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
+    _check_replaceable(path)
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     # Errors name the file itself, not the temporary one.
@@ -172,6 +174,16 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             _remove(temporary)
             raise
         sync_folder(path.parent)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse what is no file: a rename would remove a device or a named pipe, for all programs, where it may."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise InputError(f"{path} is a device or a pipe, which no file takes the place of; choose another name")
 
 
 @contextlib.contextmanager

@@ -64,16 +64,23 @@ def restore(job: Job, header: dict[str, Any], arrays: Arrays) -> None:
     """Fill a new job with what :func:`to_parts` gave."""
     job.encoder = Encoder.from_config(header["encoder"], arrays["encoder.sums"], arrays["encoder.counts"])
     model = None if header["online"] is None else snapshot.restore(header["online"], arrays)
-    if model is None:
-        check_bytes(expected_bytes(job.settings), describe(job.settings))
     job.pending = Pending.from_parts(header["pending"], part_of(arrays, "pending"), model)
     job.counters = Counters(**{name: count(name, value) for name, value in header["counters"].items()})
     job.changes = [_change(entry, job.counters.rows) for entry in header.get("changes", [])]
     job.digest = Digest.restore(header["digest"], part_of(arrays, "digest"))
     job.digest.check_naive(arrays["pending.naive"])
-    if model is not None:
-        job.learner = _restored_learner(job, model, header, arrays)
-        _restore_clocks(job, job.learner, header["clocks"])
+    if model is None:
+        _check_not_begun(job)
+        return
+    job.learner = _restored_learner(job, model, header, arrays)
+    _restore_clocks(job, job.learner, header["clocks"])
+
+
+def _check_not_begun(job: Job) -> None:
+    """Without a model there were no rows, and it begins with the first one."""
+    if job.counters.rows or job.encoder.columns:
+        raise ValueError(f"it has no model, but {job.counters.rows} rows were answered")
+    check_bytes(expected_bytes(job.settings), describe(job.settings))
 
 
 def _restored_learner(job: Job, model: Online, header: dict[str, Any], arrays: Arrays) -> AnyLearner:
