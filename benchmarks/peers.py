@@ -7,7 +7,7 @@ the delay of the stream: row t is predicted from labels of rows up to t - 1 - de
 rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns. The
 batch GP (``iegp_paper.competitors.BatchGP``, which tests compare with scikit-learn's) sees the same lags and is fitted
 anew every 250 rows on the newest 1,000 rows whose labels are known: RBF with a length scale for each column, signal and
-noise, all by evidence, columns standardised. River's models
+noise, all by evidence (from those of the fit before), columns standardised. River's models
 (``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
 distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
 those of ``accuracy.py``, such as the default without one part; streams are also its held-out ones. Models of ours are
@@ -75,10 +75,11 @@ def lightgbm_with_lags(stream: Stream) -> Score:
 def batch_gp(stream: Stream) -> Score:
     X = np.nan_to_num(np.column_stack([stream.X, known_labels(stream)]), nan=float(np.mean(stream.y[:WARMUP])))
     start, begin = time.process_time(), n_warmup(stream)
-    mean, std = np.empty(len(X)), np.empty(len(X))
+    mean, std, hyper = np.empty(len(X)), np.empty(len(X)), None
     for first in range(begin, len(X), EVERY):
         known, rows = slice(max(0, first - stream.delay - GP_ROWS), first - stream.delay), slice(first, first + EVERY)
-        model = BatchGP(learn_warmup=True).warm_up(X[known], stream.y[known])
+        model = BatchGP(learn_warmup=True, begin=hyper).warm_up(X[known], stream.y[known])
+        hyper = model.hyper_
         mean[rows], std[rows] = model.predict(X[rows], return_std=True)
     seconds = time.process_time() - start
     y, mean, std = stream.y[begin:], mean[begin:], std[begin:]

@@ -98,6 +98,17 @@ def test_batch_gp_fits_as_well_as_scikit_learn():
     assert ours >= peer.log_marginal_likelihood_value_ - 0.1
 
 
+def test_batch_gp_goes_on_from_the_hyperparameters_of_another():
+    x, y = wave(80)
+    first = BatchGP(standardize=False).warm_up(x, y)
+    # One step from the best leads nowhere, one from the usual start does not lead there.
+    again = BatchGP(standardize=False, begin=first.hyper_, n_steps=1).warm_up(x, y)
+    np.testing.assert_allclose(again.hyper_, first.hyper_, atol=0.01)
+    fresh = BatchGP(standardize=False, n_steps=1).warm_up(x, y)
+    assert np.abs(fresh.hyper_ - first.hyper_).max() > 0.1
+    np.testing.assert_allclose(np.exp(first.hyper_[:2]), first._kernel.scales(2))
+
+
 def test_batch_gp_refuses_what_it_cannot_hold():
     x, y = wave(30)
     with pytest.raises(InputError, match="max_rows=20"):

@@ -33,6 +33,9 @@ class BatchGP(RegressionBaseline):
         Signal and noise variance; ``None`` is maximum evidence. Give all three, or none.
     n_steps : int, default=100
         Steps of the optimiser of the evidence.
+    begin : ndarray (d + 2,) or None, default=None
+        ``hyper_`` of a model that was fitted: the optimiser starts there, which saves most of its steps where models
+        are fitted anew every few hundred rows.
     max_rows : int, default=5000
         More raise an error: the factor has the square of them.
     warmup : int, default=1000
@@ -48,6 +51,7 @@ class BatchGP(RegressionBaseline):
         prior_var: float | None = None,
         noise_var: float | None = None,
         n_steps: int = 100,
+        begin: Float | None = None,
         max_rows: int = 5000,
         warmup: int = 1000,
         standardize: bool = True,
@@ -57,11 +61,14 @@ class BatchGP(RegressionBaseline):
         self.prior_var = prior_var
         self.noise_var = noise_var
         self.n_steps = n_steps
+        self.begin = begin
         self.max_rows = max_rows
         self.warmup = warmup
         self.standardize = standardize
         self.learn_warmup = learn_warmup
 
+    hyper_: Float
+    """Logs of length scales, signal and noise variance, where they were fitted."""
     _kernel: Kernel
     _signal: float
     _noise: float
@@ -78,7 +85,10 @@ class BatchGP(RegressionBaseline):
             self._signal = rows.positive(self.prior_var, "prior_var")
             self._noise = rows.positive(self.noise_var, "noise_var")
         else:
-            self._kernel, self._signal, self._noise = _fit(x, y, rows.whole(self.n_steps, "n_steps"))
+            self.hyper_ = _fit(x, y, rows.whole(self.n_steps, "n_steps"), self.begin)
+            best = np.exp(self.hyper_)
+            self._kernel = RBF(tuple(best[:-2].tolist()))
+            self._signal, self._noise = float(best[-2]), float(best[-1])
         self._x, self._lower, self._white = x[:0], np.zeros((0, 0)), np.zeros(0)
 
     def _step(self, x: Float, y: Float) -> Expected:
@@ -116,15 +126,15 @@ class BatchGP(RegressionBaseline):
         return cross, self._signal * self._kernel(x) - cross.T @ cross
 
 
-def _fit(x: Float, y: Float, n_steps: int) -> tuple[Kernel, float, float]:
-    """Find ARD length scales, signal and noise variance of greatest evidence, from sqrt(d), 1 and 0.1."""
+def _fit(x: Float, y: Float, n_steps: int, begin: Float | None) -> Float:
+    """Find logs of ARD length scales, signal and noise variance of greatest evidence, from sqrt(d), 1 and 0.1."""
     n_columns = x.shape[1]
     centre = 0.5 * np.log(n_columns)
-    begin = np.concatenate([np.full(n_columns, centre), [0.0, np.log(0.1)]])
+    if begin is None:
+        begin = np.concatenate([np.full(n_columns, centre), [0.0, np.log(0.1)]])
     bounds = [(centre - _FARTHEST, centre + _FARTHEST)] * n_columns + [_LOG_SIGNAL_BOUNDS, _LOG_NOISE_BOUNDS]
     found = minimize(
         lambda p: negative_log_evidence(RBF(), x, y[:, None], p),
         begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": n_steps},
     )  # fmt: skip
-    best = np.exp(found.x)
-    return RBF(tuple(best[:n_columns].tolist())), float(best[-2]), float(best[-1])
+    return np.asarray(found.x, dtype=np.float64)
