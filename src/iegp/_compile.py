@@ -56,7 +56,7 @@ if COMPILED:
         from numba.core.compiler import Compiler
         from numba.core.dispatcher import Dispatcher
         from numba.core.registry import CPUDispatcher
-        from numba.core.targetconfig import ConfigStack
+        from numba.core.targetconfig import ConfigStack, TargetConfig
         from numba.extending import get_cython_function_address, intrinsic, overload
         from numba.np import arrayobj
     except ImportError:  # pragma: no cover - Numba is a declared dependency
@@ -93,7 +93,21 @@ def _jit(function: Callable[P, R], **options: Any) -> Callable[P, R]:
 
 if COMPILED:
 
-    class _InnerLibrary(JITCodeLibrary):
+    class _EntryLibrary(JITCodeLibrary):
+        """Code of a function as Python calls it."""
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            if not hasattr(self._codegen, "_pass_builder"):
+                super()._optimize_functions(ll_module)  # type: ignore[no-untyped-call]
+                return
+            # Newer versions of Numba make passes for every function that is only declared, too: most of them.
+            ll_module.data_layout = self._codegen._data_layout
+            for function in ll_module.functions:
+                if not function.is_declaration:
+                    manager, builder = self._codegen._function_pass_manager()  # type: ignore[no-untyped-call]
+                    manager.run(function, builder)
+
+    class _InnerLibrary(_EntryLibrary):
         """Code of a function that other compiled functions call: LLVM optimises it as part of them, never by itself.
 
         Numba would optimise a function once for itself and again inside each caller, and translate it to machine code
@@ -126,7 +140,7 @@ if COMPILED:
         def __call__(self, codegen: Any, name: str) -> Any:
             flags = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
             inner = flags is not None and flags.no_cpython_wrapper
-            return (_InnerLibrary if inner else JITCodeLibrary)(codegen, name)  # type: ignore[no-untyped-call]
+            return (_InnerLibrary if inner else _EntryLibrary)(codegen, name)  # type: ignore[no-untyped-call]
 
         def _unserialize(self, codegen: Any, stored: Any) -> Any:
             """Load a library from disk, such as that of a user's function: it is complete."""
@@ -157,6 +171,23 @@ if COMPILED:
             if was_on:
                 gc.enable()
 
+    def _are_equal(one: Any, other: Any) -> Any:
+        """What Numba finds for options, which it compares by the hundred thousand: those that are set come first."""
+        if one is other or (isinstance(other, TargetConfig) and one._values == other._values):
+            return True
+        return _EQUAL(one, other)
+
+    def _hash(options: Any) -> int:
+        """What Numba finds: a hash of the options' names alone, which are those of the class."""
+        kind = type(options)
+        if kind not in _HASHES:
+            _HASHES[kind] = _HASH(options)
+        return _HASHES[kind]
+
+    _EQUAL: Any = TargetConfig.__eq__
+    _HASH: Any = TargetConfig.__hash__
+    _HASHES: dict[Any, int] = {}
+
     def _shapes_differ(source: Any, target: Any) -> None:
         """In place of Numba's function, which puts both shapes into the message: two seconds of compiling."""
 
@@ -179,7 +210,13 @@ if COMPILED:
             """Compile a function."""
             # Numba holds its lock meanwhile: no other thread compiles.
             codegen = self.state.targetctx.codegen()
-            with _exchanged(codegen, "_library_class", _Libraries()), _short_messages(), _no_collection():
+            with (
+                _exchanged(codegen, "_library_class", _Libraries()),
+                _exchanged(TargetConfig, "__eq__", _are_equal),
+                _exchanged(TargetConfig, "__hash__", _hash),
+                _short_messages(),
+                _no_collection(),
+            ):
                 return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
     class _Entry(CPUDispatcher):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -118,3 +119,36 @@ def test_non_finite_values_travel_through_unharmed():
     trace, _ = at_once(ensemble, x, y)
     assert np.all(np.isfinite(trace.mean[:11]))
     assert np.all(np.isnan(trace.mean[11:]))
+
+
+@needs_numba
+def test_options_are_compared_as_numba_does():
+    from numba.core.compiler import Flags  # noqa: PLC0415 - may be absent
+
+    plain, same, other = Flags(), Flags(), Flags()
+    same.nrt, other.nrt = plain.nrt, not plain.nrt
+    for one in (plain, same, other):
+        assert _compile._hash(one) == hash(one)
+        for two in (plain, same, other):
+            assert _compile._are_equal(one, two) == (one == two)
+
+
+@needs_numba
+def test_garbage_is_collected_again_after_compiling():
+    assert gc.isenabled()
+    assert _compile.compiled(_first)(np.arange(3.0)) == 0.0
+    assert gc.isenabled()
+
+
+def _first(x):
+    return x[0]
+
+
+@needs_numba
+def test_a_slice_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="another shape"):
+        _compile.compiled(_assign)(np.zeros(3), np.zeros(2))
+
+
+def _assign(target, source):
+    target[:] = source

@@ -24,6 +24,7 @@ from iegp.core.compute.tolerances import (
     BATCH_PARTS,
     BATCH_RIDGE,
     FIRST_BATCH_PART,
+    GAUSSIAN_DOF,
     LARGEST_ROOT,
     LARGEST_SQUARE,
     LEAST_BATCH,
@@ -43,7 +44,7 @@ from iegp.core.expert.sweep import Workspace, allocate_workspace, predict_rows
 from iegp.core.lags import with_known_lags
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import of_belief
-from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
+from iegp.core.predictive.student import student_log_normaliser
 from iegp.core.state import Ensemble, State, active_experts
 from iegp.core.weights import STACKING
 from iegp.typing import Bool, Float, Int
@@ -218,73 +219,146 @@ def _level(squares: Float, shares: Float, tail: float) -> float:
     return float(level)
 
 
+class NoiseMixture(NamedTuple):
+    """Experts of the beliefs that have weight, and what their densities need that stays while weights are found."""
+
+    beliefs: Int
+    """(n_used,)"""
+    weights: Float
+    """(n_used, n_noise)"""
+    dof: Float
+    """(n_noise,): degrees of freedom."""
+    normalisers: Float
+    """(n_noise,): logarithms."""
+    levels: Float
+    """(n_used, n_noise, D): squared scales of the noise."""
+    log_levels: Float
+    """(n_used, n_noise): summed over outputs."""
+
+
 @compiled
 def _mix_noise(ensemble: Ensemble, view: State, rows: PartRows, of_beliefs: Float) -> Float:
     """Weights (n_experts,) of experts, which share those of their beliefs (n_beliefs,): the most probable ones.
 
     Multiplies the noise of ``view`` by the one factor that makes the labels most probable. Expectation-maximisation.
     """
-    n_noise, n_experts, n_outputs = ensemble.forgetting.size, view.log_weights.size, rows.errors.shape[2]
-    weights, dof = np.empty(n_experts), np.empty(n_noise)
-    for e in range(n_experts):
-        weights[e] = of_beliefs[e // n_noise] / n_noise
-    for k in range(n_noise):
-        dof[k] = noise.next_dof(view.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
-    factor, scores = 1.0, np.empty(n_experts)
+    mixture = _start_mixture(ensemble, view, rows, of_beliefs)
+    n_used, n_noise = mixture.weights.shape
+    factor, probable, found = 1.0, np.empty((n_used, n_noise)), np.empty((n_used, n_noise))
     for _ in range(BATCH_ITERATIONS):
-        found, spread, total = np.zeros(n_experts), 0.0, 0.0
+        found[...] = 0.0
+        spread, total, before = 0.0, 0.0, factor
         for t in range(rows.shares.size):
-            log_sum = _score_row(view, rows, t, (weights, dof), factor, scores)
-            if rows.shares[t] == 0.0 or math.isinf(log_sum):
-                # A label so far off that every density underflows says nothing.
-                continue
-            total += rows.shares[t]
-            for e in range(n_experts):
-                if weights[e] == 0.0:
-                    continue
-                b, k = e // n_noise, e % n_noise
-                share = rows.shares[t] * math.exp(scores[e] - log_sum)
-                found[e] += share
-                for d in range(n_outputs):
-                    level = noise.squared_scale(view.noise_scale[e, d], view.noise_shape[k])
-                    square = min(rows.errors[b, t, d] ** 2 / (level * rows.variances[b, t]), LARGEST_SQUARE)
-                    pull = 1.0 if math.isinf(dof[k]) else (dof[k] + 1.0) / (dof[k] + square / factor)
-                    spread += share * pull * square / n_outputs
+            # A label so far off that every density underflows says nothing.
+            if rows.shares[t] > 0.0 and _find_probable(mixture, rows, t, factor, probable):
+                total += rows.shares[t]
+                spread += rows.shares[t] * _spread(mixture, rows, t, factor, probable)
+                for i in range(n_used):
+                    for k in range(n_noise):
+                        found[i, k] += rows.shares[t] * probable[i, k]
         if total == 0.0:
             break
         factor = max(spread / total, NOISE_FLOOR)
-        for b in range(of_beliefs.size):
-            own = found[b * n_noise : (b + 1) * n_noise]
-            if own.sum() > 0.0:
-                weights[b * n_noise : (b + 1) * n_noise] = of_beliefs[b] * own / own.sum()
+        if not _set_weights(mixture, of_beliefs, found) and factor == before:
+            break
     view.noise_scale[...] = factor * view.noise_scale
-    return weights
+    weights = np.zeros((of_beliefs.size, n_noise))
+    for i in range(n_used):
+        weights[mixture.beliefs[i]] = mixture.weights[i]
+    return weights.reshape(-1)
 
 
 @compiled
-def _score_row(
-    view: State, rows: PartRows, t: int, mixture: tuple[Float, Float], factor: float, scores: Float
-) -> float:
-    """Log of weight times density of every expert at row ``t``, its noise times ``factor``; returns the log sum."""
-    weights, dof = mixture
-    n_noise, largest = dof.size, -math.inf
-    for e in range(weights.size):
-        scores[e] = -math.inf
-        if weights[e] == 0.0:
-            continue
-        b, k = e // n_noise, e % n_noise
-        scores[e] = math.log(weights[e])
-        for d in range(rows.errors.shape[2]):
-            level = noise.squared_scale(view.noise_scale[e, d], view.noise_shape[k])
-            spread = math.sqrt(factor * level * rows.variances[b, t])
-            scores[e] += student_log_normaliser(dof[k]) + student_log_kernel(rows.errors[b, t, d], spread, dof[k])
-        largest = max(largest, scores[e])
+def _start_mixture(ensemble: Ensemble, view: State, rows: PartRows, of_beliefs: Float) -> NoiseMixture:
+    """Noise models of a belief begin with equal weights."""
+    n_noise, n_outputs = ensemble.forgetting.size, rows.errors.shape[2]
+    beliefs = np.flatnonzero(of_beliefs)
+    dof, normalisers = np.empty(n_noise), np.empty(n_noise)
+    for k in range(n_noise):
+        dof[k] = noise.next_dof(view.noise_shape[k], ensemble.forgetting[k], ensemble.tails[k])
+        normalisers[k] = n_outputs * student_log_normaliser(dof[k])
+    weights, log_levels = np.empty((beliefs.size, n_noise)), np.zeros((beliefs.size, n_noise))
+    levels = np.empty((beliefs.size, n_noise, n_outputs))
+    for i in range(beliefs.size):
+        for k in range(n_noise):
+            weights[i, k] = of_beliefs[beliefs[i]] / n_noise
+            for d in range(n_outputs):
+                levels[i, k, d] = noise.squared_scale(
+                    view.noise_scale[beliefs[i] * n_noise + k, d], view.noise_shape[k]
+                )
+                log_levels[i, k] += math.log(levels[i, k, d])
+    return NoiseMixture(beliefs, weights, dof, normalisers, levels, log_levels)
+
+
+@compiled
+def _find_probable(mixture: NoiseMixture, rows: PartRows, t: int, factor: float, probable: Float) -> bool:
+    """How probable it is that row ``t`` came from each expert, its noise times ``factor``; False if from none."""
+    n_outputs, largest = rows.errors.shape[2], -math.inf
+    for i in range(mixture.beliefs.size):
+        b = mixture.beliefs[i]
+        log_variance = n_outputs * math.log(factor * rows.variances[b, t])
+        for k in range(mixture.dof.size):
+            probable[i, k] = -math.inf
+            if mixture.weights[i, k] > 0.0:
+                score = mixture.normalisers[k] - 0.5 * (mixture.log_levels[i, k] + log_variance)
+                for d in range(n_outputs):
+                    unit = mixture.levels[i, k, d] * rows.variances[b, t]
+                    score += _log_kernel(_square(rows.errors[b, t, d], unit) / factor, mixture.dof[k])
+                probable[i, k] = math.log(mixture.weights[i, k]) + score
+                largest = max(largest, probable[i, k])
     if math.isinf(largest):
-        return largest
+        return False
     total = 0.0
-    for e in range(weights.size):
-        total += math.exp(scores[e] - largest)
-    return largest + math.log(total)
+    for i in range(mixture.beliefs.size):
+        for k in range(mixture.dof.size):
+            probable[i, k] = math.exp(probable[i, k] - largest)
+            total += probable[i, k]
+    for i in range(mixture.beliefs.size):
+        for k in range(mixture.dof.size):
+            probable[i, k] /= total
+    return True
+
+
+@compiled
+def _spread(mixture: NoiseMixture, rows: PartRows, t: int, factor: float, probable: Float) -> float:
+    """Squared errors of row ``t`` in units of the noise, weighed by how probable the experts are."""
+    spread, n_outputs = 0.0, rows.errors.shape[2]
+    for i in range(mixture.beliefs.size):
+        b = mixture.beliefs[i]
+        for k in range(mixture.dof.size):
+            dof = mixture.dof[k]
+            for d in range(n_outputs):
+                square = _square(rows.errors[b, t, d], mixture.levels[i, k, d] * rows.variances[b, t])
+                pull = 1.0 if math.isinf(dof) else (dof + 1.0) / (dof + square / factor)
+                spread += probable[i, k] * pull * square / n_outputs
+    return spread
+
+
+@compiled
+def _set_weights(mixture: NoiseMixture, of_beliefs: Float, found: Float) -> bool:
+    """Share the weight of every belief among its noise models; whether that changed anything."""
+    changed = False
+    for i in range(mixture.beliefs.size):
+        own = found[i].sum()
+        if own > 0.0:
+            for k in range(mixture.dof.size):
+                weight = of_beliefs[mixture.beliefs[i]] * found[i, k] / own
+                changed |= weight != mixture.weights[i, k]
+                mixture.weights[i, k] = weight
+    return changed
+
+
+@compiled
+def _square(error: float, variance: float) -> float:
+    return min(error * error / variance, LARGEST_SQUARE)
+
+
+@compiled
+def _log_kernel(square: float, dof: float) -> float:
+    """Log density of a squared error in units of its scale, but for what depends on the scale or ``dof`` alone."""
+    if dof <= GAUSSIAN_DOF:
+        return -0.5 * (dof + 1.0) * math.log1p(square / dof)
+    return -0.5 * square if square < LARGEST_SQUARE else -math.inf
 
 
 def _stacked(scores: Float) -> Float:

@@ -39,7 +39,7 @@ def test_value_is_minus_the_dense_log_evidence(name):
     kernel, twin = RELATIVES[name]
     x, y = rows()
     scales = np.array([0.5, 1.0, 3.0])
-    found, _ = negative_log_evidence(kernel, x, y, np.log(scales), np.log(1.7), np.log(0.2))
+    found, _ = negative_log_evidence(kernel, x, y, np.log([*scales, 1.7, 0.2]))
     covariance = 1.7 * twin(x, x, scales) + 0.2 * np.eye(len(x))
     wanted = -sum(batch.gaussian_log_density(column, np.zeros(len(x)), covariance) for column in y.T)
     assert found == pytest.approx(wanted, rel=1e-10)
@@ -54,9 +54,9 @@ def test_gradient_is_the_slope_by_finite_differences(name, n_outputs):
     point = np.array([-0.5, 0.1, 0.9, 0.4, -1.2])
 
     def value(p):
-        return negative_log_evidence(kernel, x, y, p[:3], p[3], p[4])[0]
+        return negative_log_evidence(kernel, x, y, p)[0]
 
-    _, gradient = negative_log_evidence(kernel, x, y, point[:3], point[3], point[4])
+    _, gradient = negative_log_evidence(kernel, x, y, point)
     step = 1e-5 * np.eye(5)
     slopes = [(value(point + h) - value(point - h)) / 2e-5 for h in step]
     assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
@@ -89,7 +89,7 @@ def test_fitted_scales_beat_their_neighbours():
         away = (log_scale - 0.5 * np.log(2.0)) / length_scales.LENGTH_SCALE_SPREAD
         grid = [(a, b) for a in np.linspace(-2, 3, 9) for b in np.linspace(-5, 0, 9)]
         full = np.full(2, log_scale)
-        return 0.5 * away**2 + min(negative_log_evidence(RBF(), x, y, full, a, b)[0] for a, b in grid)
+        return 0.5 * away**2 + min(negative_log_evidence(RBF(), x, y, np.array([*full, a, b]))[0] for a, b in grid)
 
     best = penalised(float(np.log(scales[0])))
     assert best <= penalised(float(np.log(scales[0])) + 0.7)
@@ -116,7 +116,7 @@ def test_degenerate_rows_give_finite_positive_scales(name, case, shared):
 
 def test_at_a_singular_covariance_the_search_steps_back():
     x = np.zeros((30, 1))
-    value, gradient = negative_log_evidence(RBF(), x, np.ones((30, 1)), np.zeros(1), np.log(1e5), np.log(1e-30))
+    value, gradient = negative_log_evidence(RBF(), x, np.ones((30, 1)), np.log([1.0, 1e5, 1e-30]))
     assert value > 1e20
     assert_allclose(gradient, 0.0)
 

@@ -123,7 +123,7 @@ def _fit(x: Float, y: Float, n_steps: int) -> tuple[Kernel, float, float]:
     begin = np.concatenate([np.full(n_columns, centre), [0.0, np.log(0.1)]])
     bounds = [(centre - _FARTHEST, centre + _FARTHEST)] * n_columns + [_LOG_SIGNAL_BOUNDS, _LOG_NOISE_BOUNDS]
     found = minimize(
-        lambda p: negative_log_evidence(RBF(), x, y[:, None], p[:n_columns], p[-2], p[-1]),
+        lambda p: negative_log_evidence(RBF(), x, y[:, None], p),
         begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": n_steps},
     )  # fmt: skip
     best = np.exp(found.x)

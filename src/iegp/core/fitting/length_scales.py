@@ -9,6 +9,8 @@ running away.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
@@ -43,11 +45,12 @@ def fit_length_scales(kernel: Stationary, x: Float, y: Float, shared: bool) -> F
     x, y = x[rows], y[rows]
     n_columns = x.shape[1]
     n_free = 1 if shared else n_columns
+    space = make_space(len(x))
     centre = 0.5 * np.log(n_columns)
 
     def objective(parameters: Float) -> tuple[float, Float]:
         log_scales = np.broadcast_to(parameters[:n_free], (n_columns,))
-        value, gradient = negative_log_evidence(kernel, x, y, log_scales, parameters[-2], parameters[-1])
+        value, gradient = negative_log_evidence(kernel, x, y, np.append(log_scales, parameters[-2:]), space)
         slopes = gradient[:n_columns].sum(keepdims=True) if shared else gradient[:n_columns]
         away = (parameters[:n_free] - centre) / LENGTH_SCALE_SPREAD
         slopes = slopes + away / LENGTH_SCALE_SPREAD
@@ -61,32 +64,58 @@ def fit_length_scales(kernel: Stationary, x: Float, y: Float, shared: bool) -> F
     return np.array(np.exp(np.broadcast_to(best.x[:n_free], (n_columns,))))
 
 
+class Space(NamedTuple):
+    """Matrices (n, n) that every evaluation fills anew: new ones would be mapped into memory page by page each time."""
+
+    square: Float
+    covariance: Float
+    pull: Float
+
+
+def make_space(n: int) -> Space:
+    """For n rows."""
+    return Space(np.empty((n, n)), np.empty((n, n)), np.empty((n, n)))
+
+
 def negative_log_evidence(
-    kernel: Stationary, x: Float, y: Float, log_scales: Float, log_signal: float, log_noise: float
+    kernel: Stationary, x: Float, y: Float, logarithms: Float, space: Space | None = None
 ) -> tuple[float, Float]:
-    """Minus log evidence of exact GP regression and its gradient in all d + 2 logarithms, length scales first."""
+    """Minus log evidence of exact GP regression and its gradient in all ``logarithms`` (d + 2,).
+
+    These are of the length scales and of the variances of the signal and of the noise.
+    """
+    signal, noise = float(np.exp(logarithms[-2])), float(np.exp(logarithms[-1]))
     n, n_outputs = y.shape
-    signal, noise = float(np.exp(log_signal)), float(np.exp(log_noise))
-    z = x / np.exp(log_scales)
-    norms = (z**2).sum(axis=1)
-    square = np.maximum(norms[:, None] + norms[None, :] - 2.0 * (z @ z.T), 0.0)
-    gram, slope = kernel.value_and_slope(square)
-    covariance = signal * gram
+    space = space or make_space(n)
+    z = x / np.exp(logarithms[:-2])
+    covariance = space.covariance
+    gram, slope = kernel.value_and_slope(_squared_distances(z, space))
+    np.multiply(signal, gram, out=covariance)
     covariance[np.diag_indices(n)] += noise
     # A symmetric matrix is its own transpose: LAPACK works in place on the row-major array, seen as column-major.
     lower, failed = lapack.dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
         # Numerically singular: tell the line search to step back.
-        return HOPELESS_EVIDENCE, np.zeros(len(log_scales) + 2)
+        return HOPELESS_EVIDENCE, np.zeros(len(logarithms))
     log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
     alpha, _ = lapack.dpotrs(lower, y, lower=1)
     inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
     value = 0.5 * float((y * alpha).sum()) + 0.5 * n_outputs * (log_det + n * float(np.log(2.0 * np.pi)))
-    pull = np.empty((n, n))
+    pull = space.pull
     d_signal, d_noise = _pull(inverse.T, np.ascontiguousarray(alpha), gram, slope, signal, pull)
     # (z - z')² summed with the weights ``pull``, expanded so that no (n, n, d) array is needed.
     d_scales = 2.0 * (pull.sum(axis=1) @ z**2 - (z * (pull @ z)).sum(axis=0))
     return value, np.append(d_scales, [d_signal, noise * d_noise])
+
+
+def _squared_distances(z: Float, space: Space) -> Float:
+    """(n, n) of rows; the matrix of the covariance is used on the way."""
+    norms = (z**2).sum(axis=1)
+    square, products = space.square, np.matmul(z, z.T, out=space.covariance)
+    products *= 2.0
+    np.add(norms[:, None], norms[None, :], out=square)
+    square -= products
+    return np.maximum(square, 0.0, out=square)
 
 
 @compiled
