@@ -145,6 +145,7 @@ bench-labels: $(BENCH_READY)
 
 bench-changes: $(BENCH_READY)  ## how soon changes are noticed, and coverage of intervals that keep their level
 	$(BIN)/python benchmarks/changes.py --calibrate
+	$(BIN)/python benchmarks/changes.py --arm
 	$(BIN)/python benchmarks/changes.py
 	$(BIN)/python benchmarks/conformal.py
 

@@ -1,6 +1,6 @@
 """How soon changes of a stream are noticed, beside River's ADWIN, KSWIN and PageHinkley on our residuals.
 
-    python benchmarks/changes.py [--seeds 8] [--quiet-rows 60000] [--calibrate]
+    python benchmarks/changes.py [--seeds 8] [--quiet-rows 60000] [--calibrate] [--arm]
 
 Streams of three columns with a smooth function and Gaussian noise. After row 1,500 of 2,000 one thing changes: the
 level, by so many standard deviations of the noise; the standard deviation of the noise, by a factor; or the relation,
@@ -8,7 +8,8 @@ a share of the function being replaced by another one. The model is ``presets.li
 from the change to the first alarm, 500 if there is none. False alarms are counted on streams without a change, after
 their first 500 rows. River's detectors get the standardised residuals and, in a second copy, their absolute values;
 of a grid of settings each has the one with the shortest median delay that raises at most one false alarm in 10,000
-rows. ``--calibrate`` prints the false alarms of ours on independent normal scores.
+rows. ``--calibrate`` prints the false alarms of ours on independent normal scores, ``--arm`` how many
+changes are reported on the path of a robot arm whose load changes once or never, and where its rows are shuffled.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from river import drift
 
 from iegp.core import changes as chg
 from iegp.core.compute.tolerances import CHANGE_THRESHOLD
+from iegp.datasets import robot_arm
 from iegp.presets import light
 from iegp.typing import Float
 
@@ -97,15 +99,35 @@ def calibrate() -> None:
     print(f"threshold {CHANGE_THRESHOLD:g}: {1e4 * found.n_changes / n:.2f} false alarms in 10,000 normal scores")
 
 
+def print_arm() -> None:
+    heads = ("seed", "one change", "none", "one change, rows of each half shuffled", "none, shuffled")
+    print(f"| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}")
+    for seed in range(3):
+        counts = [arm_changes(seed, load, mixed) for mixed in (False, True) for load in (2.0, 0.0)]
+        print(f"| {seed} | {' | '.join(map(str, counts))} |", flush=True)
+
+
+def arm_changes(seed: int, load: float, is_shuffled: bool) -> int:
+    arm, rng = robot_arm(payload_change=load, random_state=seed), np.random.default_rng(seed)
+    half = len(arm.y) // 2
+    mixed = np.concatenate([rng.permutation(half), half + rng.permutation(len(arm.y) - half)])
+    order = mixed if is_shuffled else np.arange(len(arm.y))
+    return len(light(random_state=0).prequential(arm.X[order], arm.y[order]).changes)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--quiet-rows", type=int, default=60_000)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--arm", action="store_true")
     arguments = parser.parse_args()
     print(machine.describe())
     if arguments.calibrate:
         calibrate()
+        return
+    if arguments.arm:
+        print_arm()
         return
     quiet = [passed("none", 0.0, 10_000, 0, 100 + seed) for seed in range(arguments.quiet_rows // 10_000)]
     n_quiet = sum(len(one.residuals) - SETTLED for one in quiet)

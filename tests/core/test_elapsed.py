@@ -319,3 +319,16 @@ def test_settings_that_do_not_go_together_are_named():
         model.merge(copy.deepcopy(model))
     with pytest.raises(InputError, match="drift_per='time'"):
         iegp.Fleet(model)
+
+
+@pytest.mark.filterwarnings("error")
+def test_times_far_away_are_the_longest_gap():
+    model = model_of("numbers", drift_var=0.1).fit(X, Y, time=TIME)
+    spread = model.predict_dist(np.repeat(X[:1], 2, axis=0), time=[TIME[-1] + 1e200, 1e300]).std
+    assert np.isfinite(spread).all()
+    assert spread[0] == spread[1]
+
+
+def test_an_error_shows_plain_numbers():
+    with pytest.raises(InputError, match=r"backwards at row 1: 1\.0 comes after 2\.0"):
+        model_of("numbers", drift_var=0.1).fit(X[:2], Y[:2], time=[2.0, 1.0])

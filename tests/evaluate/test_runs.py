@@ -140,3 +140,11 @@ def test_summaries_have_the_scores_in_the_units_of_the_labels():
 def test_a_run_draws_itself():
     display = IEGPRegressor(**SMALL).prequential(X, Y).plot(target="volts")
     assert "volts" in display.ax_.get_ylabel()
+
+
+def test_a_run_without_a_known_label_has_no_scores():
+    """All rows were predicted before the first label came, as with a long delay."""
+    run = IEGPRegressor(**SMALL, delay=100).prequential(X, Y)
+    assert run.n_blind >= len(run)
+    assert np.isnan([run.nmse, run.pnll, run.coverage, *run.summary().values()]).all()
+    assert "before anything was known" in repr(run)

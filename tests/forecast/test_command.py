@@ -101,3 +101,9 @@ def test_messages(tmp_path, lines, more, message):
         forecast(options(write(tmp_path / "y.csv", lines), **more))
     with pytest.raises(UsageError, match="whole numbers"):
         forecast(ForecastOptions(source="y.csv", target="y", season="day"))
+
+
+@pytest.mark.parametrize("flag", ["key", "time"])
+def test_the_target_is_a_column_of_its_own(two_shops, flag):
+    with pytest.raises(UsageError, match=f"--target and --{flag} both name 'sales'"):
+        forecast(options(two_shops, **{flag: "sales"}))

@@ -114,6 +114,19 @@ def test_paths_have_the_quantiles_and_the_dependence():
     assert_allclose(np.corrcoef(ranks.T), 6 / np.pi * np.arcsin(model.correlation_ / 2), atol=0.06)
 
 
+def test_paths_do_not_depend_on_the_signs_of_vectors(monkeypatch):
+    """Libraries differ in the signs of the vectors of a decomposition."""
+    model, plain = forecaster().fit(series()), np.linalg.eigh
+    paths = model.sample_paths(5)
+
+    def turned(matrix):
+        values, vectors = plain(matrix)
+        return values, vectors * [-1.0, 1.0, -1.0]
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    assert_allclose(model.sample_paths(5), paths, rtol=1e-9)
+
+
 def test_dependence_is_found():
     """The errors of a random walk add up; those of independent values do not."""
     rng = np.random.default_rng(0)
@@ -187,7 +200,9 @@ def test_files_of_others(tmp_path):
     ("y", "more", "message"),
     [
         ([1.0, np.nan], {}, "nan at row 1"),
-        ([1.0, 1e200], {}, "1e.200 at row 1"),
+        ([1.0, 1e200], {}, "1e.200 at row 1; use other units"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), {}, "nan at row 1; fill gaps"),
+        ([1.0 + 1j], {}, "complex"),
         ([[1.0]], {}, "shape"),
         ([], {}, "at least one row"),
         (["a"], {}, "not made of numbers"),
@@ -210,10 +225,22 @@ def test_times_increase():
         model.update([1.0, 2.0], time=[90.0, 90.0])
     with pytest.raises(InputError, match="shape"):
         model.update([1.0, 2.0], time=[90.0])
+    with pytest.raises(InputError, match="row 1 is missing"):
+        model.update([1.0, 2.0], time=[90.0, np.nan])
 
 
 @pytest.mark.parametrize(
-    "bad", [{"horizon": 0}, {"season": 1}, {"lags": (0,)}, {"level": 1.0}, {"regressor": 3}, {"lags": (10**9,)}]
+    "bad",
+    [
+        {"horizon": 0},
+        {"season": 1},
+        {"season": 12.0},
+        {"lags": 2.5},
+        {"lags": (0,)},
+        {"level": 1.0},
+        {"regressor": 3},
+        {"lags": (10**9,)},
+    ],
 )
 def test_bad_arguments(bad):
     with pytest.raises(InputError):

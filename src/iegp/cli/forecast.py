@@ -64,6 +64,9 @@ class _Table(NamedTuple):
 def forecast(options: ForecastOptions) -> int:
     """Forecast every series; the exit code."""
     season = as_usage(lambda: _season(options.season))
+    for flag, name in (("time", options.time), ("key", options.key)):
+        if name == options.target:
+            raise UsageError(f"--target and --{flag} both name {name!r}; the series is a column of its own")
     for flag, path in (("out", options.out), ("report", options.report)):
         if path is not None and path != "-":
             check_free(flag, path, options.overwrite)

@@ -58,15 +58,17 @@ class Clock(NamedTuple):
 
     def steps_since(self, before: Float, times: Float) -> Float:
         """(n,): steps from the times ``before``, NaN for none, to ``times``."""
-        gaps = times - before
+        with np.errstate(over="ignore"):
+            gaps = times - before
         if math.isnan(self.unit):
             steps = (gaps > 0.0).astype(np.float64)
         else:
-            steps = gaps / self.unit
-            # Times are rounded, and a gap no less: where it may be whole, it is.
-            slack = TIME_ROUNDING * np.maximum(np.spacing(np.abs(times)), np.spacing(np.abs(before))) / self.unit
-            whole = np.rint(steps)
-            steps = np.where(np.abs(steps - whole) <= slack * (1.0 + steps), whole, steps)
+            with np.errstate(over="ignore"):
+                steps = np.minimum(gaps / self.unit, LONGEST_GAP)
+                # Times are rounded, and a gap no less: where it may be whole, it is.
+                slack = TIME_ROUNDING * np.maximum(np.spacing(np.abs(times)), np.spacing(np.abs(before))) / self.unit
+                whole = np.rint(steps)
+                steps = np.where(np.abs(steps - whole) <= slack * (1.0 + steps), whole, steps)
         return np.where(np.isnan(before), 1.0, np.minimum(steps, LONGEST_GAP))
 
 
@@ -109,6 +111,6 @@ def times_to_predict(clock: Clock | None, time: Float, n_rows: int) -> Float:
 
 def _backwards(row: int, times: Float, before: float) -> InputError:
     return InputError(
-        f"time goes backwards at row {row}: {times[row]!r} comes after {before!r}. Sort the rows by time, or drop this "
-        "one; the model is unchanged"
+        f"time goes backwards at row {row}: {float(times[row])!r} comes after {before!r}. Sort the rows by time, or "
+        "drop this one; the model is unchanged"
     )

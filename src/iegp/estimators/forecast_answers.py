@@ -92,8 +92,9 @@ def drawn(answers: Answers, n: int, horizon: int, generator: np.random.Generator
     """(n, horizon): probabilities, uniform for each horizon, as dependent as the labels of earlier forecasts were."""
     correlation = answers.correlation[:horizon, :horizon]
     values, vectors = np.linalg.eigh(correlation)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(ndtr(generator.standard_normal((n, horizon)) @ root.T))
+    # The symmetric root: that of the vectors alone has signs that differ between machines.
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(ndtr(generator.standard_normal((n, horizon)) @ root))
 
 
 def answers_schema(horizon: int, n_seen: int) -> dict[str, Field]:

@@ -23,15 +23,18 @@ def n_columns(X: ArrayLike) -> int:
 def numbers(name: str, values: ArrayLike) -> Float:
     """A copy of numbers that are finite and not too large; an error names the row."""
     try:
-        array = np.array(values, dtype=np.float64)
+        if np.iscomplexobj(values):
+            raise TypeError("they are complex")
+        # What is masked is missing.
+        array = np.array(np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not made of numbers ({error}); the forecaster is unchanged") from error
     bad = np.argwhere(~(np.abs(array) <= LARGEST_IN_SERIES))
     if len(bad):
-        where = ", column ".join(map(str, bad[0]))
+        where, value = ", column ".join(map(str, bad[0])), array[tuple(bad[0])]
+        advice = "use other units" if np.isfinite(value) else "fill gaps (for example by interpolation)"
         raise InputError(
-            f"{name} is {array[tuple(bad[0])]} at row {where}; fill gaps (for example by interpolation) before "
-            "rows get here. The forecaster is unchanged."
+            f"{name} is {value} at row {where}; {advice} before rows get here. The forecaster is unchanged."
         )
     return array
 
@@ -44,7 +47,10 @@ def lengths(season: Any) -> tuple[int, ...]:
 def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     """Different whole numbers in order; a number stands for 1 up to it."""
     value = default if value is None else value
-    several = tuple(range(1, min(value, MAX_LAG + 1) + 1)) if isinstance(value, int | np.integer) else tuple(value)
+    if isinstance(value, int | np.integer):
+        several = tuple(range(1, min(value, MAX_LAG + 1) + 1))
+    else:
+        several = tuple(value) if np.iterable(value) else (value,)
     for number in several:
         check_whole(name, number, least)
         if number > MAX_LAG:

@@ -451,6 +451,8 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         times = as_times(time)
         if times.shape != (n,):
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
+        if np.isnan(times).any():
+            raise InputError(f"time of row {np.flatnonzero(np.isnan(times))[0]} is missing; fill it in")
         bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
         if len(bad):
             raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")

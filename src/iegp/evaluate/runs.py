@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import nan
 from typing import Any, Self
 
 import numpy as np
@@ -185,20 +186,24 @@ class NumberRun(Run):
         return cls(**parts)
 
     @property
+    def _is_blind(self) -> bool:
+        return len(self.y) <= self.n_blind
+
+    @property
     def nmse(self) -> float:
-        """Mean squared error over the variance of y."""
-        return nmse(self.y[self.n_blind :], self.mean[self.n_blind :])
+        """Mean squared error over the variance of y; NaN if every row was predicted before any label."""
+        return nan if self._is_blind else nmse(self.y[self.n_blind :], self.mean[self.n_blind :])
 
     @property
     def pnll(self) -> float:
-        """Mean predictive negative log-likelihood."""
-        return pnll(self.log_score[self.n_blind :])
+        """Mean predictive negative log-likelihood; NaN if every row was predicted before any label."""
+        return nan if self._is_blind else pnll(self.log_score[self.n_blind :])
 
     @property
     def coverage(self) -> float:
-        """Share of labels inside the interval; NaN without a level."""
-        if self.lower is None or self.upper is None:
-            return float("nan")
+        """Share of labels inside the interval; NaN without a level, or if every row was predicted before any label."""
+        if self.lower is None or self.upper is None or self._is_blind:
+            return nan
         rows = slice(self.n_blind, None)
         return coverage(self.y[rows], self.lower[rows], self.upper[rows])
 
@@ -216,6 +221,8 @@ class NumberRun(Run):
         """
         rows = slice(self.n_blind, None)
         y, mean, std = self.y[rows], self.mean[rows], self.std[rows]
+        if self._is_blind:
+            return Summary(mae=nan, rmse=nan, nmse=nan)
         found = Summary(mae=float(np.mean(np.abs(y - mean))), rmse=float(np.sqrt(np.mean((y - mean) ** 2))))
         found["nmse"] = self.nmse
         if np.isnan(std).all():
