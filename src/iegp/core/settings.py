@@ -169,13 +169,13 @@ def _check_lags(lags: tuple[int, ...], delay: int) -> None:
         check_whole("lags", offset, 1)
         if offset <= delay:
             raise InputError(
-                f"lags={_shown(lags)}: with delay={delay} the label {offset} rows before is not known yet; the least offset "
-                f"is {delay + 1}"
+                f"lags={_shown(lags)}: with delay={delay} the label {offset} rows before is not known yet; the least "
+                f"offset is {delay + 1}"
             )
         if offset > MAX_LAG:
             raise InputError(
-                f"lags={_shown(lags)}: {offset} is more than {MAX_LAG} rows back, which would be kept in memory; ask for "
-                "fewer labels, or name offsets up to that"
+                f"lags={_shown(lags)}: {offset} is more than {MAX_LAG} rows back, which would be kept in memory; ask "
+                "for fewer labels, or name offsets up to that"
             )
     if tuple(sorted(set(lags))) != lags:
         raise InputError(f"lags={_shown(lags)} must increase, each once")
