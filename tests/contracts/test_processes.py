@@ -123,8 +123,8 @@ def test_a_full_disk_does_not_stop_what_was_compiled(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     twice = _compile.compiled(_twice)
-    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
-    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.load", lambda *_: None)
+    monkeypatch.setattr(_compile._OneFileEach, "save", full)
+    monkeypatch.setattr(_compile._OneFileEach, "load", lambda *_: None)
     _compile._say_nothing_is_kept.cache_clear()
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
         assert twice(3.0) == 6.0
