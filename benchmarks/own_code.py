@@ -29,12 +29,13 @@ import mpmath
 import numpy as np
 import pyarrow.csv
 from scipy import special
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from iegp._compile import compiled
 from iegp.core.compute import linalg
 from iegp.core.compute.exponential import exp_negative
 from iegp.core.compute.sincos import sincos
+from iegp.core.likelihoods import categorical
 from iegp.core.predictive import count_cdf
 from iegp.core.predictive.student import student_cdf
 from iegp.readers import open_source
@@ -98,6 +99,59 @@ def triangles() -> Iterator[Line]:
             partial(blas.dtrsm, 1.0, lower.T, c.T, side=1, lower=0, overwrite_b=1),
         )
         yield Line(f"solve_lower, F = {n}, {sides} columns: BLAS dtrsm", ours, library)
+
+
+@compiled
+def grow_factor(whitened: Float, growth: Float, factor: Float) -> None:
+    """The factor of a static belief after a block of rows, as the core computes it."""
+    linalg.gram_of_columns(whitened, growth)
+    for i in range(growth.shape[0]):
+        growth[i, i] += 1.0
+    linalg.cholesky_upper(growth)
+    linalg.multiply_uppers(growth, factor)
+
+
+def pentagons() -> Iterator[Line]:
+    """A QR factorisation of a triangle above few rows; LAPACK wants columns one after another, so both are turned."""
+    rng = np.random.default_rng(0)
+    for n_features in (50, 100, 200):
+        factor = np.triu(rng.normal(size=(n_features, n_features))) + 20.0 * np.eye(n_features)
+        growth = np.empty_like(factor)
+        for n in (8, 32):
+            rows = rng.normal(size=(n, n_features)) / 20.0
+
+            def library(factor: Float = factor, rows: Float = rows) -> Float:
+                turned = np.array(factor, order="F"), np.array(rows, order="F")
+                return np.ascontiguousarray(lapack.dtpqrt(0, 8, *turned, overwrite_a=1, overwrite_b=1)[0])
+
+            ours = partial(grow_factor, rows, growth)
+            times = best(lambda ours=ours, factor=factor: ours(factor.copy()), library)  # type: ignore[misc]
+            yield Line(f"factor of F = {n_features} and {n} rows: dtpqrt", *times)
+
+
+@compiled
+def modes(means: Float, var: float, link: Float, out: Float) -> None:
+    """Joint modes of rows."""
+    for t in range(means.shape[0]):
+        categorical.joint_site(t % link.size, means[t], var, link, out)
+
+
+@compiled
+def class_probabilities(means: Float, var: float, link: Float, out: Float) -> None:
+    """Log probabilities of the classes of rows."""
+    for t in range(means.shape[0]):
+        categorical.log_probabilities(t % link.size, means[t], var, link, out)
+
+
+def classes() -> Iterator[Line]:
+    """No library beside it: the joint mode takes its place."""
+    for n_classes in (3, 10):
+        means = np.random.default_rng(0).normal(size=(1000, n_classes))
+        link, out = np.zeros(n_classes), np.empty(n_classes)
+        for var in (0.01, 0.1, 2.0):
+            ours, mode = (partial(call, means, var, link, out) for call in (class_probabilities, modes))
+            times = best(ours, mode, 20)
+            yield Line(f"probabilities of {n_classes} classes, 1,000 rows, variance {var}: mode", *times)
 
 
 @compiled
@@ -221,6 +275,8 @@ TABLES = {
     "sincos": sines,
     "exponential": exponentials,
     "substitution": triangles,
+    "pentagonal": pentagons,
+    "classes": classes,
     "student": students,
     "count_cdf": counts,
     "csv": csv_files,
