@@ -23,6 +23,9 @@ import threading
 from contextlib import suppress
 
 PROCESSES = "IEGP_COMPILE_PROCESSES"
+PLANS = ("IEGPRegressor", "IEGPClassifier", "stream")
+# Seconds to wait for what the second process has begun; a function takes some, more on a busy machine.
+PATIENCE = 60.0
 _PROGRAM = (
     "import sys; plan, *sys.path = sys.argv[1:]; from iegp._compile_helper import compile_backwards; "
     "compile_backwards(plan)"
@@ -50,8 +53,10 @@ class Helper:
             for line in lines:
                 verb, _, name = line.strip().partition(" ")
                 with self._state:
-                    (self._begun if verb == "begin" else self._done).add(name)
+                    if verb in ("begin", "done"):
+                        (self._begun if verb == "begin" else self._done).add(name)
                     self._state.notify_all()
+        self.process.wait()
         with self._state:
             self._is_over = True
             self._state.notify_all()
@@ -62,7 +67,7 @@ class Helper:
             return False  # a fork has the object, but no thread that listens
         with self._state:
             if name in self._begun:
-                self._state.wait_for(lambda: name in self._done or self._is_over)
+                self._state.wait_for(lambda: name in self._done or self._is_over, PATIENCE)
                 return name in self._done
             if not self._is_over:
                 self._tell(name)
@@ -87,13 +92,25 @@ class Helper:
 
 
 _lock = threading.Lock()
+_is_forked = False
 _expected: list[str] = []
 _helpers: list[Helper] = []
 
 
+def _forget() -> None:
+    """A process that was forked off is another one's worker: it has no second process, and starts none."""
+    global _lock, _is_forked
+    _lock, _is_forked = threading.Lock(), True
+    _helpers[:] = []
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def expect(plan: str) -> None:
-    """Say which calls follow, should something have to be compiled: the name of a plan, if there is one."""
-    if not _expected:
+    """Say which calls follow, should something have to be compiled: the name of a plan, or of what has none."""
+    if plan in PLANS and not _expected:
         _expected.append(plan)
 
 
@@ -117,6 +134,7 @@ def _may_start() -> bool:
     return (
         n_cores > 1
         and os.environ.get(PROCESSES, "2") != "1"
+        and not _is_forked
         and multiprocessing.parent_process() is None
         and bool(sys.executable)
         and not getattr(sys, "frozen", False)

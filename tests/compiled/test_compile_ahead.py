@@ -33,6 +33,20 @@ def test_the_plan_is_what_a_first_call_needs(plan, monkeypatch):
     assert stored == compile_plan.record(compile_plan.NAMES[plan]), "run `python benchmarks/compile_plan.py`"
 
 
+def test_the_file_holds_the_plans_that_there_are():
+    stored = json.loads(helping.PLANS.read_text())
+    assert set(stored) == {"types", *_compile_ahead.PLANS}
+
+
+def test_calls_without_a_plan_expect_nothing(monkeypatch):
+    monkeypatch.setattr(_compile_ahead, "_expected", [])
+    _compile_ahead.expect("IEGPLVM")
+    assert not _compile_ahead._expected
+    _compile_ahead.expect("stream")
+    _compile_ahead.expect("IEGPRegressor")
+    assert _compile_ahead._expected == ["stream"]
+
+
 # Two small functions.
 SMALL = {
     "types": [],
@@ -146,6 +160,13 @@ def test_nothing_waits_for_a_helper_that_died(helped):
     assert not helper.is_done("b")
 
 
+def test_nothing_waits_forever_for_a_helper_that_hangs(helped, monkeypatch):
+    monkeypatch.setattr(_compile_ahead, "PATIENCE", 0.1)
+    helper = helped("print('begin a', flush=True); input()")
+    _until_begun(helper, "a")
+    assert not helper.is_done("a")
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "value"),
     [
@@ -154,8 +175,9 @@ def test_nothing_waits_for_a_helper_that_died(helped):
         (sys, "executable", ""),
         (sys, "frozen", True),
         (os, "environ", {"IEGP_COMPILE_PROCESSES": "1"}),
+        (_compile_ahead, "_is_forked", True),
     ],
-    ids=["one core", "a worker", "no Python", "a frozen program", "turned off"],
+    ids=["one core", "a worker", "no Python", "a frozen program", "turned off", "a fork"],
 )
 def test_there_is_no_second_process(monkeypatch, owner, name, value):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
@@ -163,6 +185,16 @@ def test_there_is_no_second_process(monkeypatch, owner, name, value):
     assert _compile_ahead._may_start() or multiprocessing.parent_process() is not None
     monkeypatch.setattr(owner, name, value, raising=False)
     assert not _compile_ahead._may_start()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_a_fork_is_known_as_one():
+    code = (
+        "import os, sys\nfrom iegp import _compile_ahead\npid = os.fork()\n"
+        "if pid == 0: os._exit(7 if _compile_ahead._is_forked else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) + _compile_ahead._is_forked)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 7
 
 
 def test_a_process_that_cannot_be_started_is_done_without(monkeypatch):
