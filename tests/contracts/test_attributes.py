@@ -326,6 +326,7 @@ def test_the_experts_shown_reproduce_every_prediction(rule, noise_forgetting, n_
         noise_var=0.04,
         drift_var=(0.0, 1e-2),
         noise_forgetting=noise_forgetting,
+        spread=False,  # the paper has none
         **options,
     )
     run = model.prequential(X[:89], labels[:89])

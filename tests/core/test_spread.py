@@ -155,6 +155,15 @@ def test_noise_that_is_wrong_is_put_right(factor):
     assert abs(inside[4000:].mean() - 0.95) < 0.015
 
 
+def test_it_can_be_read():
+    fitted = start().partial_fit(X[FIRST:], Y[FIRST:])
+    assert_array_equal(fitted.spread_, fitted.model_.state.spread)
+    assert fitted.spread_[0] != 1.0
+    fitted.spread_[:] = 7.0  # a copy
+    assert fitted.spread_[0] != 7.0
+    assert_array_equal(start(spread=False).partial_fit(X[FIRST:], Y[FIRST:]).spread_, [1.0])
+
+
 def test_a_glitch_does_not_move_it():
     found = start()
     found.partial_fit(X[FIRST:140], Y[FIRST:140])

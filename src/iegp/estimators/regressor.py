@@ -136,6 +136,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         Current weights of the experts.
     experts_ : table of experts
         Kernel, frequencies, prior_var, noise_var, drift_var of each, in the order of ``expert_weights_``.
+    spread_ : ndarray (n_outputs,)
+        Factor on the squared scales of all experts, for each output; ones with ``spread=False``.
     n_samples_seen_ : int
         Rows learned so far.
     changes_, n_changes_ : list of Change, int
@@ -170,6 +172,11 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
     conformal: str | None = None
     conformal_levels: float | Sequence[float] = CONFORMAL_LEVELS
     labels_: NumberLabels = field(init=False)
+
+    @property
+    def spread_(self) -> Float:
+        """Factor on the squared scales of all experts, for each output; ones with ``spread=False``."""
+        return np.array(self._fitted().state.spread)
 
     # -- learning --------------------------------------------------------------------------------------------------
 
