@@ -56,7 +56,7 @@ def demo(out: str, n_rows: int, seed: int) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     say = Console(stderr=True, highlight=False)
     rows: list[Row] = []
-    with say.status("Compiling: about half a minute the first time on a machine, then cached"):
+    with say.status("Compiling: about a quarter of a minute the first time on a machine, then cached"):
         IEGPRegressor(n_frequencies=2, warmup=8, random_state=0).prequential(np.eye(40)[:, :2], np.arange(40.0))
     for example in (_bikes(n_rows, seed), Example(robot_arm(n_rows, noise=1.5, random_state=seed), "N m")):
         code = _through(example, folder, seed, rows)
