@@ -24,7 +24,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(N_ROWS, 21))
     y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=N_ROWS)
-    model = presets.ie_gp(random_state=0).fit(x[:1300], y[:1300])
+    # Experts that lose their weight would no longer be learned.
+    model = presets.ie_gp(shutdown=0.0, random_state=0).fit(x[:1300], y[:1300])
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_SELF)
         model.partial_fit(x, y)
