@@ -1,13 +1,16 @@
 """Classes, counts and ordered classes beside naive forecasts and other libraries: scores, medians over seeds.
 
     IEGP_DATA=folder python benchmarks/labels.py [--seeds 3] [--jobs 2] [--models default,...] [--streams banana,...]
+        [--stored results.csv]
 
 Protocol: every row is predicted, then learned, from the very first; scores are over all rows. Rows are shuffled by the
 seed where their order means nothing (the paper's sets among them), other streams keep theirs. Models of ours are run
 with every seed; others once per order of the rows. LightGBM has the three newest labels as further columns and is
 fitted anew every 250 rows on all rows so far; linear models of batch libraries whenever the rows have grown by a tenth.
 "before" is the default before kernels were sums of terms and labels were inputs. Microseconds are processor time of one
-thread per row, refits included. Each result is printed on stderr when it is there.
+thread per row, refits included. Each result is printed on stderr when it is there. With ``--stored`` results are also
+appended to a file, and those that it already has are not made again, so that the tables can be made in several runs;
+the file is of one version of the package: begin a new one after a change.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import label_peers as peers
@@ -128,6 +132,14 @@ class Score(NamedTuple):
 NONE = Score(*[np.nan] * len(Score._fields))
 
 
+class Job(NamedTuple):
+    """A model, a stream and the seed of both."""
+
+    model: str
+    stream: str
+    seed: int
+
+
 def _of_classes(stream: Stream, proba: Float, classes: NDArray[Any], predicted: NDArray[Any] | None = None) -> Score:
     y = stream.y
     predicted = classes[np.argmax(proba, axis=1)] if predicted is None else predicted
@@ -191,25 +203,54 @@ def load(name: str, seed: int) -> Stream:
     return replace(stream, X=np.ascontiguousarray(stream.X[rows], dtype=np.float64), y=stream.y[rows])
 
 
-def _job(arguments: tuple[str, str, int]) -> tuple[str, str, Score]:
-    model, name, seed = arguments
+def _job(job: Job) -> Score:
+    model, name, seed = job
     warnings.simplefilter("ignore")
     stream = load(name, seed)
     ours = OURS[stream.task]
     if model in ours:
         if not seed:  # compiles what the clock must not see
             score_of_ours(ours[model](random_state=0, warmup=64), stream.head(80))
-        return model, name, score_of_ours(ours[model](random_state=seed), stream)
-    return model, name, score_of_peer(model, stream)
+        return score_of_ours(ours[model](random_state=seed), stream)
+    return score_of_peer(model, stream)
 
 
-def jobs_for(name: str, task: str, models: list[str], n_seeds: int) -> list[tuple[str, str, int]]:
+def jobs_for(name: str, task: str, models: list[str], n_seeds: int) -> list[Job]:
     known = [model for model in models if model in OURS[task] or model in PEERS[task]]
     return [
-        (model, name, seed)
+        Job(model, name, seed)
         for model in known
         for seed in range(n_seeds if model in OURS[task] or STREAMS[name].is_shuffled else 1)
     ]
+
+
+def read_stored(path: Path | None) -> dict[Job, Score]:
+    """The results of earlier runs, in lines as :func:`line_of` writes them."""
+    if path is None or not path.exists():
+        return {}
+    rows = [line.split(";") for line in path.read_text().splitlines()]
+    return {Job(row[0], row[1], int(row[2])): Score(*map(float, row[3:])) for row in rows}
+
+
+def line_of(job: Job, score: Score) -> str:
+    return ";".join([*map(str, job), *(f"{value:.6g}" for value in score)])
+
+
+def run_jobs(jobs: list[Job], n_processes: int, stored: Path | None) -> dict[tuple[str, str], list[Score]]:
+    """The scores of every model on every stream, by seed; new ones are shown and stored as they come."""
+    known = read_stored(stored)
+    missing = [job for job in jobs if job not in known]
+    with ProcessPoolExecutor(n_processes) as pool:
+        for job, score in zip(missing, pool.map(_job, missing), strict=True):
+            known[job] = score
+            print(line_of(job, score), file=sys.stderr, flush=True)
+            if stored is not None:
+                with stored.open("a") as file:
+                    print(line_of(job, score), file=file)
+    scores: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    for job in jobs:
+        scores[job.model, job.stream].append(known[job])
+    return scores
 
 
 def available(names: list[str]) -> dict[str, str]:
@@ -271,15 +312,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--models", default=",".join(dict.fromkeys(EVERY_MODEL)))
     parser.add_argument("--streams", default=",".join(STREAMS))
+    parser.add_argument("--stored", type=Path)
     arguments = parser.parse_args()
     tasks = available(arguments.streams.split(","))
     models = arguments.models.split(",")
     jobs = [job for name, task in tasks.items() for job in jobs_for(name, task, models, arguments.seeds)]
-    scores: dict[tuple[str, str], list[Score]] = defaultdict(list)
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        for model, name, result in pool.map(_job, jobs):
-            scores[model, name].append(result)
-            print(f"{model};{name};" + ";".join(f"{value:.6g}" for value in result), file=sys.stderr, flush=True)
+    scores = run_jobs(jobs, arguments.jobs, arguments.stored)
     print(machine.describe())
     print(f"models of ours: medians over {arguments.seeds} seeds")
     print_tables(scores, tasks)
