@@ -138,6 +138,15 @@ def with_known_lags(lags: Lags, recent: Float, x: Float, n_steps: int) -> Float:
     return rows
 
 
+def with_lags_seen(lags: Lags, x: Float, y: Float, n_known: Int) -> Float:
+    """(n, d + columns): rows ``x`` (n, d) and the lags of rows that were predicted when so many of ``y`` were known."""
+    values = label_numbers(lags, y)
+    # Where there is no such label yet: the mean, which is zero.
+    places = n_known[:, None] - lags.offsets
+    seen = np.where((places >= 0)[:, :, None], values[np.maximum(places, 0)] if len(values) else 0.0, 0.0)
+    return np.concatenate([x, seen.swapaxes(1, 2).reshape(len(x), -1)], axis=1)
+
+
 @compiled
 def repeat_newest(lags: Lags, recent: Float) -> None:
     """A label has become known that later rows must not see: they see the one before it once more."""

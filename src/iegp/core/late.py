@@ -180,6 +180,10 @@ class Label(NamedTuple):
     """The one that was answered, in the units of y."""
     delay: int = 0
     """Rows that came between its row and the label."""
+    lags: Float | None = None
+    """(1, columns): those that its row was predicted with; None if they are not known."""
+    n_known: int | None = None
+    """Labels of the warm-up that were known when the row was predicted; None if it was predicted later."""
 
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
@@ -202,10 +206,10 @@ def _skip(ensemble: Ensemble, state: State, label: Label) -> None:
 
 def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     labels = ens.labels_of(ensemble)
-    if label.asked is None:
+    if label.lags is None:
         x = with_known_lags(ensemble.lags, state.recent, x, 1)
     else:
-        x = np.concatenate([x, label.asked.lags], axis=1)
+        x = np.concatenate([x, label.lags], axis=1)
     rows = Rows(x, y, np.array([label.walk if label.n_steps > 0 else label.noise]))
     work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
     answers = answer_scores(ensemble, label)

@@ -227,17 +227,25 @@ class KeyedLearner:
         if self.fleet is None or waiting.key is None:
             key = (waiting.key or "",)
             rows, recent = self._with_lags(x, key, np.array([label]))
-            if self.model.rows_bring_lags and waiting.asked is not None:
-                rows = np.concatenate([x, _in_user_units(waiting.asked)], axis=1)
+            if self.model.rows_bring_lags:
+                rows = np.concatenate([x, self._lags_seen(waiting)], axis=1)
             scored = self.shared.learn_asked(waiting, rows, label)
             self.recent = recent
             self._start_if_due()
             return scored
         late_label, scored = self.shared.scored(waiting, label)
         model, clock = self._model_of(waiting.key), self.clocks[waiting.key]
+        if late_label.asked is None:
+            # Experts were fitted anew since; lags are a few labels of the key, in the order of its columns.
+            late_label = late_label._replace(lags=online.usual_labels(model, self._lags_seen(waiting)))
         online.learn_asked(model, self._filled(x), late_label._replace(n_steps=clock.arrived(waiting.place)))
         self._put(waiting.key, model)
         return scored
+
+    def _lags_seen(self, waiting: Waiting) -> Float:
+        """(1, lags): labels that a row was predicted with; NaN where there was none, as before the first of all."""
+        n = self.model.experts.ensemble.lags.n_columns
+        return np.full((1, n), np.nan) if waiting.asked is None else _in_user_units(waiting.asked)
 
     def _model_of(self, key: str) -> Online:
         """A copy of the model of a key, which may be new."""

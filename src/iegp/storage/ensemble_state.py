@@ -78,6 +78,10 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
     if model.kept_weights is not None:
         arrays["kept.weights"] = model.kept_weights
+    if model.kept_known is not None:
+        arrays["kept.known"] = model.kept_known
+    if model.warmup_labels is not None:
+        arrays["warmup.labels"] = model.warmup_labels
     return config, arrays | {"kept.x": model.kept_x, "kept.y": model.kept_y}
 
 
@@ -105,6 +109,11 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         kept = ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps, n_lags)
         if model.kept_weights is not None:
             kept["kept.weights"] = Field((len(model.kept_x),), 0.0)
+        if model.kept_known is not None:
+            kept["kept.known"] = Field((len(model.kept_x),), 0, np.arange(len(model.kept_x)), np.int64)
+        if model.warmup_labels is not None:
+            _check_warmup_labels(model)
+            kept["warmup.labels"] = kept["kept.y"]._replace(shape=model.warmup_labels.shape)
         check_arrays(kept, arrays)
         check_label_range(model, model.kept_y)
         if settings.delay:
@@ -158,6 +167,8 @@ def _model(header: Header, sizes: Sizes, config: dict[str, Any], arrays: Arrays)
         kept_x=arrays["kept.x"],
         kept_y=arrays["kept.y"],
         kept_weights=arrays.get("kept.weights"),
+        kept_known=arrays.get("kept.known"),
+        warmup_labels=arrays.get("warmup.labels"),
         extra_weight=_extra_weight(config),
         is_warming_up=config["is_warming_up"],
         column_keys=header.column_keys,
@@ -277,6 +288,14 @@ def _check_header(model: Online) -> None:
                 raise ValueError(f"the term {term} of a sum has no prior variance")
     if len(keys) != model.n_columns or len(set(keys)) != len(keys) or not all(type(k) is int and k >= 0 for k in keys):
         raise ValueError(f"column_keys are not {model.n_columns} different whole numbers")
+
+
+def _check_warmup_labels(model: Online) -> None:
+    """Labels of a warm-up that is over, as many as it learned."""
+    labels = model.warmup_labels
+    assert labels is not None
+    if model.is_warming_up or labels.shape != (model.n_warmup_learned, len(model.scaling.y_mean)):
+        raise ValueError(f"the labels of the warm-up have shape {labels.shape}, it has {model.n_warmup_learned} rows")
 
 
 def _check_warmup(model: Online) -> None:

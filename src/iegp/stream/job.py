@@ -388,7 +388,7 @@ class Job:
                 place.place, place.asked = answered.places[index], answered.asked[index]
                 place.experts = self._learner().model.experts
                 place.proba, place.classes = tuple(answers.predictions.proba[index].tolist()), answers.classes
-                place.naive = naive[index]
+                place.naive, place.n_known = naive[index], answered.n_known
 
     def _learn_late(self, name: str, label: Any, waiting: Waiting) -> Answers:
         """Learn a late label with the features its row was predicted with; the answer is the one given, now scored."""

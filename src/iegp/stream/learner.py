@@ -40,6 +40,8 @@ class Answered(NamedTuple):
     """What the experts answered to the rows that may be labelled later."""
     places: Sequence[int]
     """Numbers of the rows in the clocks of their models."""
+    n_known: int | None = None
+    """Labels of the warm-up that were known to them, if lags depend on them."""
 
 
 class Learner:
@@ -163,7 +165,7 @@ class Learner:
             answered = Answered(self.answered(asked), rows, places)
         if not self.model.settings.delay:
             self.clock.rows += n
-        return answered
+        return answered._replace(n_known=online.note_asked(self.model) if any(wanted) else None)
 
     def answered(self, asked: Asked) -> Predictions:
         """The predictions of the ensemble, out of those of its experts."""
@@ -191,7 +193,7 @@ class Learner:
         ensemble = self.model.experts.ensemble
         y = self.labels.encode(object_array([label]) if self._has_classes else np.array([label]))
         asked = waiting.asked
-        current = Label(y, asked if waiting.experts is self.model.experts else None, 1)
+        current = Label(y, asked if waiting.experts is self.model.experts else None, 1, n_known=waiting.n_known)
         if self._has_classes:
             known = label in waiting.classes
             log_score = np.log(waiting.proba[waiting.classes.index(label)]) if known else np.nan

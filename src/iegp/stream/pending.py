@@ -77,6 +77,8 @@ class Waiting:
     """Of classes: probabilities."""
     classes: tuple[str, ...] = ()
     """Classes that were known."""
+    n_known: int | None = None
+    """Labels of the warm-up that were known when it was answered there, if lags depend on them."""
     naive: Float = field(default_factory=lambda: np.zeros(0))
     """What naive forecasts knew; see :meth:`iegp.stream.digest.Digest.naive`."""
 
@@ -132,6 +134,8 @@ class Pending:
         }
         if any(row.key is not None for row in waiting):
             config["keys"] = [row.key for row in waiting]
+        if any(row.n_known is not None for row in waiting):
+            config["n_known"] = [row.n_known for row in waiting]
         return config, {
             "x": _table([row.x for row in waiting], n_columns),
             "predicted": _table([np.array(row.predicted) for row in waiting], len(NUMBERS)),
@@ -144,6 +148,7 @@ class Pending:
     def from_parts(cls, config: dict[str, Any], arrays: Arrays, model: Online | None) -> Pending:
         names, known = config["names"], config["known"]
         _check_config(config)
+        _check_known(config.get("n_known", []), model)
         n = len(names)
         # Predictions are only repeated with the label; they are NaN where none could be made.
         numbers = Field((n, len(NUMBERS)), -np.inf, np.inf, gaps=True)
@@ -165,14 +170,19 @@ class Pending:
                 proba=tuple(arrays["proba"][i, : len(classes)].tolist()),
                 classes=classes,
                 naive=arrays["naive"][i].copy(),
+                n_known=config.get("n_known", [None] * n)[i],
             )
         return cls(config["at_most"], rows, dict.fromkeys(config["seen"]), config["n_dropped"])
 
 
 def _answer(row: Waiting, experts: Experts | None) -> Float:
     """What is still of use of the answers of the experts: numbers are scored with them, whatever came since."""
-    is_number = not np.isnan(row.predicted[0])
-    return row.asked.flat() if row.asked is not None and (is_number or row.experts is experts) else np.zeros(0)
+    asked = row.asked
+    if asked is None or experts is None or (np.isnan(row.predicted[0]) and row.experts is not experts):
+        return np.zeros(0)
+    n_lags = experts.ensemble.lags.n_columns
+    # Seasonal lags were chosen since; which labels the row saw is known from ``n_known``.
+    return (asked if asked.lags.shape[1] == n_lags else asked._replace(lags=np.zeros((1, n_lags)))).flat()
 
 
 def _table(rows: list[Float], width: int | None = None) -> Float:
@@ -187,7 +197,8 @@ def _check_config(config: dict[str, Any]) -> None:
     """Refuse entries that are not of their kind."""
     names, known = config["names"], config["known"]
     keys = config.get("keys", [None] * len(names))
-    lists = *(config[name] for name in ("rows", "places", "current", "classes")), keys
+    n_known = config.get("n_known", [None] * len(names))
+    lists = *(config[name] for name in ("rows", "places", "current", "classes")), keys, n_known
     if any(len(values) != len(names) for values in lists):
         raise ValueError("the rows that wait for labels do not fit together")
     texts = [*names, *config["seen"], *(name for classes in known for name in classes)]
@@ -197,10 +208,23 @@ def _check_config(config: dict[str, Any]) -> None:
         raise ValueError("the keys of rows that wait are none")
     for number in (*config["rows"], *config["places"], config["at_most"], config["n_dropped"]):
         count("a row that waits", number)
+    for number in n_known:
+        if number is not None:
+            count("the labels that a row knew", number)
     for number in config["classes"]:
         count("the classes of a row", number, high=len(known) - 1)
     for value in config["current"]:
         flag("current", value)
+
+
+def _check_known(n_known: list[int | None], model: Online | None) -> None:
+    """A row cannot have known more labels than the warm-up has, which are stored."""
+    most = max((n for n in n_known if n is not None), default=-1)
+    if most < 0:
+        return
+    labels = None if model is None else model.kept_y if model.is_warming_up else model.warmup_labels
+    if labels is None or most > len(labels):
+        raise ValueError(f"a row that waits knew {most} labels, which are not there")
 
 
 def _asked_rows(flat: Float, is_current: list[bool], model: Online | None) -> list[Asked | None]:

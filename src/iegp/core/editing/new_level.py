@@ -31,7 +31,7 @@ def add_level(model: Online, place: int) -> Online:
     spread = np.sqrt(1.0 + ensemble.prior_ratio / likelihood.noise_var)
     far = -spread * likelihood.noise_quantile(1.0 / (model.n_seen + ensemble.n_classes + 1))
     cuts = np.stack([_with_level(*own, place) for own in zip(ensemble.link, far, strict=True)])
-    waiting = model.waiting
+    waiting, seen = model.waiting, model.warmup_labels
     if waiting is not None:
         waiting = waiting._replace(y=waiting.y + (waiting.y >= place)).forgotten(ensemble)
     return replace(
@@ -40,6 +40,7 @@ def add_level(model: Online, place: int) -> Online:
             ensemble=ensemble._replace(link=np.ascontiguousarray(cuts), lags=_lags_with_level(ensemble.lags, place))
         ),
         kept_y=model.kept_y + (model.kept_y >= place),
+        warmup_labels=None if seen is None else seen + (seen >= place),
         waiting=waiting,
     )
 
@@ -47,7 +48,7 @@ def add_level(model: Online, place: int) -> Online:
 def mirrored(model: Online) -> Online:
     """The same model with its levels in the opposite order: latent function and cut-points change their sign."""
     _ordinal(model)
-    ensemble, waiting = model.experts.ensemble, model.waiting
+    ensemble, waiting, seen = model.experts.ensemble, model.waiting, model.warmup_labels
     return replace(
         model,
         experts=model.experts._replace(
@@ -59,6 +60,7 @@ def mirrored(model: Online) -> Online:
         ),
         state=model.state._replace(vector=-model.state.vector),
         kept_y=ensemble.n_classes - 1 - model.kept_y,
+        warmup_labels=None if seen is None else ensemble.n_classes - 1 - seen,
         waiting=None if waiting is None else waiting._replace(y=ensemble.n_classes - 1 - waiting.y),
     )
 

@@ -5,7 +5,7 @@
 :mod:`~iegp.core.model.late_labels`.
 """
 
-from iegp.core.model.late_labels import ask, learn_asked, pass_rows
+from iegp.core.model.late_labels import ask, learn_asked, note_asked, pass_rows
 from iegp.core.model.learning import absorb, fit, learn, view_batch
 from iegp.core.model.online import (
     Online,
@@ -16,6 +16,7 @@ from iegp.core.model.online import (
     label_columns,
     latest_state,
     rows_before_a_label,
+    usual_labels,
     without_brought_lags,
 )
 from iegp.core.model.predicting import (
@@ -47,6 +48,7 @@ __all__ = [
     "latest_state",
     "learn",
     "learn_asked",
+    "note_asked",
     "pass_rows",
     "predict",
     "predict_classes",
@@ -54,6 +56,7 @@ __all__ = [
     "rows_before_a_label",
     "rows_to_refit",
     "to_user_mixture",
+    "usual_labels",
     "view_batch",
     "warm_up",
     "warmed_up",

@@ -10,9 +10,18 @@ from iegp.core import changes as chg
 from iegp.core import conformal as conf
 from iegp.core import ensemble as ens
 from iegp.core.clock import Clock, checked_times
+from iegp.core.lags import with_lags_seen
 from iegp.core.late import Asked, Label, ask_rows, learn_asked_row
 from iegp.core.late import mixture as late_mixture
-from iegp.core.model.online import Online, catch_up, check_shapes, move_clock, release_times, standardised_rows
+from iegp.core.model.online import (
+    Online,
+    catch_up,
+    check_shapes,
+    move_clock,
+    release_times,
+    standardised_rows,
+    usual_labels,
+)
 from iegp.core.model.warmup import keep_rows
 from iegp.core.predictive.components import Components
 from iegp.core.weighted import Weighted
@@ -50,17 +59,44 @@ def learn_asked(model: Online, x: Float, label: Label, time: Float | None = None
         pass_rows(draft, label.n_steps - 1)
     else:
         label = label._replace(walk=float(-label.n_steps))
-    if model.rows_bring_lags and label.asked is not None:
-        label = label._replace(asked=label.asked._replace(lags=np.empty((1, 0))))
+    label = label._replace(lags=_lags_seen(model, label))
     learn_asked_row(
         draft.ensemble, draft.state, standardised_rows(model, x), model.scaling.standardise_y(label.y), label
     )
     _follow_late(draft, label)
     move_clock(draft, time)
     if draft.is_warming_up:
-        keep_rows(draft, x, Weighted(label.y, None))
+        keep_rows(draft, x, Weighted(label.y, None), label.n_known)
     release_times(draft)
     model.__dict__.update(draft.__dict__)
+
+
+def note_asked(model: Online) -> int | None:
+    """Rows were predicted in the warm-up that may be labelled later: how many labels they know of.
+
+    None where that is of no use later: the lags of rows are stored with their answers once experts do not change any
+    more, and rows that bring their lags keep them.
+    """
+    if not model.is_warming_up or not len(model.ensemble.lags.offsets) or model.waiting is not None:
+        return None
+    n = len(model.kept_x)
+    if model.kept_known is None:
+        model.kept_known = np.arange(n)
+    return n
+
+
+def _lags_seen(model: Online, label: Label) -> Float | None:
+    """(1, columns): lags that a row was predicted with, as the experts of now see them; None if that is not known."""
+    if model.rows_bring_lags:
+        return np.empty((1, 0))
+    if label.lags is not None or label.asked is not None or label.n_known is None:
+        return label.lags if label.asked is None else label.asked.lags
+    known = model.kept_y if model.is_warming_up else model.warmup_labels
+    if known is None:
+        return None
+    y = known[: label.n_known]
+    y = usual_labels(model, y) if model.settings.likelihood == "gaussian" else y
+    return with_lags_seen(model.ensemble.lags, np.empty((1, 0)), y, np.array([label.n_known]))
 
 
 def _follow_late(model: Online, label: Label) -> None:

@@ -25,7 +25,7 @@ from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
-from iegp.typing import Float
+from iegp.typing import Float, Int
 
 
 class Latest(NamedTuple):
@@ -75,6 +75,10 @@ class Online:
     """(n,): weights of the rows that are kept; None if all count alike."""
     extra_weight: float | None = None
     """By how much the weights of rows exceeded one, in sum; None if there never were weights."""
+    kept_known: Int | None = None
+    """(n,): of each row that is kept, how many labels were known when it was predicted; None if those of all before."""
+    warmup_labels: Float | None = None
+    """After a warm-up with late labels: these in the order of arrival, which rows that still wait may have seen."""
     rows_bring_lags: bool = False
     """Whether rows bring their lags (:func:`bringing_lags`), because the rows before them are of other keys."""
     latest: Latest | None = field(default=None, repr=False, compare=False)

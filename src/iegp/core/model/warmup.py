@@ -12,6 +12,7 @@ memory is flat.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,12 +30,14 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.fitting.experts import default_experts, fit_experts
 from iegp.core.fitting.seasonal import with_seasons
+from iegp.core.glitches import is_far, may_skip
 from iegp.core.kernels import Inputs
-from iegp.core.lags import label_numbers, lags_from, with_lags
+from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_known_lags, with_lags, with_lags_seen
 from iegp.core.model.online import Online, begin, move_clock, standardised_rows
 from iegp.core.settings import Settings
+from iegp.core.state import Ensemble, State
 from iegp.core.weighted import Weighted, learn_labelled
-from iegp.typing import Bool, Float
+from iegp.typing import Bool, Float, Int
 
 
 def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = None) -> Online:
@@ -95,11 +98,17 @@ def _next_refit(settings: Settings, seen: int) -> int:
     return 1 << seen.bit_length()
 
 
-def keep_rows(model: Online, x: Float, labels: Weighted) -> None:
-    """Keep rows for the warm-up; refit if a milestone is reached, and drop them if it was the last."""
+def keep_rows(model: Online, x: Float, labels: Weighted, n_known: int | None = None) -> None:
+    """Keep rows for the warm-up; refit if a milestone is reached, and drop them if it was the last.
+
+    ``n_known`` is how many labels were known when a single row was predicted, if not those of all rows before it.
+    """
     if model.kept_weights is not None or labels.weights is not None:
         known = ((model.kept_weights, len(model.kept_x)), (labels.weights, len(x)))
         model.kept_weights = np.concatenate([np.ones(n) if own is None else own for own, n in known])
+    if model.kept_known is not None:
+        following = np.arange(len(model.kept_x), len(model.kept_x) + len(x)) if n_known is None else np.array([n_known])
+        model.kept_known = np.concatenate([model.kept_known, following])
     model.kept_x, model.kept_y = np.concatenate([model.kept_x, x]), np.concatenate([model.kept_y, labels.y])
     n = len(model.kept_x)
     is_last = n >= model.settings.warmup
@@ -110,6 +119,8 @@ def keep_rows(model: Online, x: Float, labels: Weighted) -> None:
             ).__dict__
         )
     if is_last:
+        if model.kept_known is not None:
+            model.kept_known, model.warmup_labels = None, model.kept_y
         model.kept_x, model.kept_y = model.kept_x[:0].copy(), model.kept_y[:0].copy()
         model.kept_weights = None
         model.is_warming_up = False
@@ -133,7 +144,7 @@ def refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Online
     inputs = Inputs.of(model.column_keys, scaling.x_scale, lags)
     used = _rows_to_fit(model, y)
     if fit and used.any():
-        rows = x if model.rows_bring_lags else _lagged(settings, inputs, x, y)
+        rows = x if model.rows_bring_lags else _lagged(model, inputs, x, y)
         experts = fit_experts(settings, inputs, rows[used], y[used], n_outputs)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
@@ -148,8 +159,11 @@ def refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Online
     ensemble = replace(model, experts=experts).ensemble
     steady = ensemble._replace(shutdown=0.0, rate=_replay_rate(settings, len(x)), learns_spread=False)
     labels = Weighted(y, model.kept_weights)
-    for _ in learn_labelled(steady, state, x, labels, ens.PassOptions(is_live=False), steps):
-        pass
+    if model.kept_known is None:
+        for _ in learn_labelled(steady, state, x, labels, ens.PassOptions(is_live=False), steps):
+            pass
+    else:
+        _replay_late(steady, state, x, labels, model.kept_known, steps)
     if settings.likelihood == "gaussian" and not (settings.weights == "stacking" and settings.learn_warmup):
         state = state._replace(log_weights=equal_weights)
     waiting = None if model.waiting is None else model.waiting.forgotten(experts.ensemble)
@@ -163,11 +177,44 @@ def _replay_rate(settings: Settings, n_rows: int) -> float:
     return max(settings.stacking_rate, min(FASTEST_REPLAY, REPLAY_ROWS / n_rows))
 
 
-def _lagged(settings: Settings, inputs: Inputs, x: Float, y: Float) -> Float:
+def _replay_late(
+    ensemble: Ensemble, state: State, x: Float, labels: Weighted, n_known: Int, steps: Float | None
+) -> None:
+    """Learn rows in the order in which their labels came, each with the lags that it was predicted with."""
+    is_late = n_known < np.arange(len(x))
+    # Numbers of the last labels, after as many labels as were known to a row that came late.
+    wanted, recent = set(n_known[is_late].tolist()), {0: state.recent.copy()}
+    cuts = sorted({0, len(x), *wanted, *np.flatnonzero(is_late), *(np.flatnonzero(is_late) + 1)})
+    for start, stop in pairwise(cuts):
+        if start in wanted:
+            recent[start] = state.recent.copy()
+        some = labels.part(start, stop)
+        own_steps = None if steps is None else steps[start:stop]
+        if is_late[start]:
+            _replay_late_row(ensemble, state, x[start:stop], some, recent[int(n_known[start])], own_steps)
+        else:
+            for _ in learn_labelled(ensemble, state, x[start:stop], some, ens.PassOptions(is_live=False), own_steps):
+                pass
+
+
+def _replay_late_row(
+    ensemble: Ensemble, state: State, x: Float, labels: Weighted, recent: Float, steps: Float | None
+) -> None:
+    """Learn one row that saw these labels; later rows see its own, or its prediction if it is a glitch."""
+    rows, skips = with_known_lags(ensemble.lags, recent, x, 1), may_skip(state)
+    plain = ensemble._replace(lags=NO_LAGS)
+    (own,) = learn_labelled(plain, state, rows, labels, ens.PassOptions(is_live=False), steps)
+    is_glitch = skips and is_far(ensemble.glitch, labels.y[0], own.mean[0], own.std[0]) if own.mean.size else False
+    remember(ensemble.lags, state.recent, own.mean if is_glitch else labels.y)
+
+
+def _lagged(model: Online, inputs: Inputs, x: Float, y: Float) -> Float:
     """The first rows of a stream with their lags, for fitting: a glitch counts as the farthest usual label."""
-    lags = inputs.lags
+    lags, settings = inputs.lags, model.settings
     if settings.robust and settings.likelihood == "gaussian":
         y = np.clip(y, -FARTHEST_USUAL, FARTHEST_USUAL)
+    if model.kept_known is not None:
+        return with_lags_seen(lags, x, y, model.kept_known)
     rows: Float = with_lags(lags, np.zeros((lags.n_recent, lags.table.shape[1])), x, y)
     return rows
 
