@@ -26,6 +26,10 @@ print("typical error 1, 6 and 12 hours ahead:", run.mae[[0, 5, 11]].round(2))
 print("as yesterday:                         ", run.naive_mae(24)[[0, 5, 11]].round(2))
 
 # %%
+# What was forecast 12 hours before, in the last week, and the error by hours ahead beside naive forecasts.
+run.plot(season=24, target="demand", zoom=(len(hour) - 168, len(hour))).figure_
+
+# %%
 # The last three days and the next hours, with ten of the possible continuations.
 low, high = model.predict_interval(level=0.95)
 ahead = np.arange(len(hour), len(hour) + 12)

@@ -7,6 +7,7 @@ import pytest
 from forecast.series import HORIZON, SEASON, forecaster, regressor, series
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles.forecast import LoopForecaster
+from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -269,3 +270,80 @@ def test_scores_of_a_run():
     assert_allclose(run.interval_score, [3.0, -1.0 + 20.0])
     assert_allclose(run.naive_mae(), [(1 + 1 + 2) / 3, (2 + 3 + 1) / 3])
     assert "made before" in repr(ForecastRun(np.arange(1), y[:1], y[:1], y[:1], y[:1]))
+
+
+def test_a_summary_has_the_scores_by_row_ahead():
+    run = forecaster().prequential(series())
+    scored = run.origin >= run.horizon
+    error = (run.y - run.mean)[scored]
+    found = run.summary()
+    assert list(found) == ["mae", "rmse", "crps", "coverage", "width"]
+    assert_allclose(found["mae"], np.abs(error).mean(axis=0))
+    assert_allclose(found["rmse"], np.sqrt(np.mean(error**2, axis=0)))
+    assert_allclose(found["width"], (run.upper - run.lower)[scored].mean(axis=0))
+    assert_allclose(found["coverage"], run.coverage)
+    std = (run.upper - run.lower)[scored] / (2 * stats.norm.ppf(0.5 + 0.5 * run.level))
+    draws = np.random.default_rng(0).standard_normal((2, 20_000, 1, 1)) * std[:20] - error[:20]
+    by_draws = np.abs(draws[0]).mean(axis=0) - 0.5 * np.abs(draws[0] - draws[1]).mean(axis=0)
+    few = ForecastRun(*(part[scored][:20] for part in (run.origin, run.mean, run.lower, run.upper, run.y)), run.level)
+    assert_allclose(few.crps, by_draws.mean(axis=0), rtol=0.02)
+
+
+def test_all_rows_ahead_together_are_in_the_last_line():
+    run = forecaster().prequential(series())
+    scored = run.is_scored
+    overall = run.summary().overall
+    assert overall["rmse"] == pytest.approx(np.sqrt(np.mean((run.y - run.mean)[scored] ** 2)))
+    assert overall["mae"] == pytest.approx(np.abs(run.y - run.mean)[scored].mean())
+    lines = repr(run.summary()).splitlines()
+    assert [line.split()[0] for line in lines] == ["step", "1", "2", "3", "all"]
+    assert f"{overall['rmse']:.4g}" in lines[-1]
+
+
+def test_a_long_summary_is_abridged():
+    y = np.random.default_rng(0).standard_normal((200, 60))
+    lines = repr(ForecastRun(np.arange(200), y + 1, y - 1, y + 2, y).summary()).splitlines()
+    assert len(lines) == 27
+    assert lines[13].split()[0] == "..."
+    assert lines[-2].split()[0] == "60"
+
+
+def test_a_run_without_scored_origins_has_no_scores():
+    y = np.ones((1, 2))
+    for n in (0, 1):
+        run = ForecastRun(np.arange(n), y[:n], y[:n], y[:n], y[:n])
+        assert np.isnan(list(run.summary().values())).all()
+        assert "nan" in repr(run.summary())
+        assert len(run.to_frame()) == 2 * n
+
+
+def test_a_frame_has_a_row_for_each_origin_and_row_ahead():
+    y = series()
+    run = forecaster().prequential(y)
+    frame = run.to_frame()
+    assert list(frame) == ["origin", "step", "y", "mean", "lower", "upper"]
+    assert len(frame) == len(run) * run.horizon
+    assert_allclose(frame["y"], y[frame["origin"] + frame["step"]])
+    scored = frame[frame["origin"] >= run.horizon]
+    assert_allclose((scored["y"] - scored["mean"]).abs().groupby(scored["step"]).mean(), run.mae)
+
+
+def test_a_run_of_forecasts_draws_itself():
+    pytest.importorskip("matplotlib", reason="the plot extra is not installed").use("agg")
+    run = forecaster().prequential(series())
+    display = run.plot(season=12, target="metres", step=2)
+    assert "metres" in display.ax_.get_ylabel()
+    assert "2 rows ahead" in display.ax_.get_title(loc="left")
+    means = {tuple(line.get_ydata()) for line in display.ax_.get_lines()}
+    assert tuple(run.mean[run.is_scored, 1]) in means
+    errors = {line.get_label(): line.get_ydata() for line in display.lower_ax_.get_lines()}
+    assert_allclose(errors["forecast"], run.mae)
+    assert len(errors) == 3
+    rows = display.ax_.get_lines()[0].get_xdata()
+    assert rows[0] == run.horizon + 2
+    with pytest.raises(InputError, match="from 1 to 3"):
+        run.plot(step=4)
+    with pytest.raises(InputError, match="needs a series of 7 rows"):
+        forecaster().prequential(series()[:5]).plot()
+    with pytest.raises(InputError, match="not a ForecastRun"):
+        type(display).from_run("forecast")

@@ -4,10 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
+from iegp._imports import on_demand, optional
+from iegp.evaluate.metrics import normal_crps
 from iegp.typing import Float, Int
+
+# Lines of a printed summary; of longer horizons the first and last rows ahead are shown.
+_MOST_LINES = 24
+
+
+class ForecastSummary(dict[str, Float]):
+    """Scores by name, each an array with one entry per row ahead; printed as a table."""
+
+    @property
+    def overall(self) -> dict[str, float]:
+        """Scores of all rows ahead together."""
+        # Every row ahead has the same number of labels.
+        return {
+            name: float(np.sqrt(np.mean(values**2)) if name == "rmse" else np.mean(values))
+            for name, values in self.items()
+        }
+
+    def __repr__(self) -> str:
+        ahead = range(len(self["mae"]))
+        cells = [[str(k + 1), *(f"{values[k]:.4g}" for values in self.values())] for k in ahead]
+        if len(cells) > _MOST_LINES:
+            half = _MOST_LINES // 2
+            cells = [*cells[:half], ["..."] * len(cells[0]), *cells[-half:]]
+        lines = [["step", *self], *cells, ["all", *(f"{value:.4g}" for value in self.overall.values())]]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,6 +56,23 @@ class ForecastRun:
         Their labels.
     level : float, default=0.95
         Probability of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iegp import IEGPForecaster
+    >>> t = np.arange(200)
+    >>> y = np.sin(2 * np.pi * t / 12) + 0.1 * np.random.default_rng(0).standard_normal(200)
+    >>> run = IEGPForecaster(horizon=2, season=12, random_state=0).prequential(y)
+    >>> print(run.summary())
+    step     mae    rmse     crps  coverage   width
+       1  0.1...  0.1...  0.0...    0.9...  0...
+       2  0.1...  0.2...  0.1...    0.9...  0...
+     all  0.1...  0.1...  0.0...    0.9...  0...
+    >>> run.to_frame().columns.to_list()
+    ['origin', 'step', 'y', 'mean', 'lower', 'upper']
+    >>> display = run.plot(season=12)
+    >>> display.figure_.savefig("forecasts.png")  # doctest: +SKIP
     """
 
     origin: Int
@@ -58,6 +107,66 @@ class ForecastRun:
         """(horizon,): width of the interval plus 2 / (1 - level) times the distance of labels outside; proper."""
         outside = np.maximum(self.lower - self.y, 0.0) + np.maximum(self.y - self.upper, 0.0)
         return self._mean(self.upper - self.lower + 2.0 / (1.0 - self.level) * outside)
+
+    @property
+    def rmse(self) -> Float:
+        """(horizon,): square root of the mean squared error."""
+        return np.sqrt(self._mean((self.y - self.mean) ** 2))
+
+    @property
+    def crps(self) -> Float:
+        """(horizon,): mean continuous ranked probability score of normal distributions with these means and widths."""
+        std = (self.upper - self.lower) / (2.0 * ndtri(0.5 + 0.5 * self.level))
+        return self._mean(normal_crps(self.y, self.mean, std) if len(self) else self.y)
+
+    @property
+    def width(self) -> Float:
+        """(horizon,): mean width of the intervals."""
+        return self._mean(self.upper - self.lower)
+
+    def summary(self) -> ForecastSummary:
+        """Return the scores by row ahead, without the origins at which no label of a forecast was known.
+
+        Returns
+        -------
+        ForecastSummary
+            A dictionary of arrays (horizon,) that prints as a table: ``mae``, ``rmse``, ``crps`` and the mean ``width``
+            of the intervals in the units of y, and the share ``coverage`` of labels inside them. ``overall`` has the
+            scores of all rows ahead together.
+        """
+        names = ("mae", "rmse", "crps", "coverage", "width")
+        return ForecastSummary({name: getattr(self, name) for name in names})
+
+    def to_frame(self) -> Any:
+        """Return the forecasts and labels as a pandas data frame, a row for each origin and row ahead.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``origin`` (number of the last known row), ``step`` (rows ahead, from 1 on), ``y``,
+            ``mean``, ``lower`` and ``upper``; the label is that of row ``origin + step``. Scores leave out origins
+            below ``horizon``.
+        """
+        columns: dict[str, Any] = {"origin": np.repeat(self.origin, self.horizon)}
+        columns["step"] = np.tile(np.arange(1, self.horizon + 1), len(self))
+        columns |= {name: getattr(self, name).ravel() for name in ("y", "mean", "lower", "upper")}
+        return optional("pandas", "to_frame").DataFrame(columns)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw labels with the forecasts of one row ahead, and the error of all rows ahead.
+
+        Parameters
+        ----------
+        **options : object
+            As in :meth:`iegp.plots.ForecastDisplay.plot`.
+
+        Returns
+        -------
+        ForecastDisplay
+            With ``figure_``.
+        """
+        # Figures lie above runs; they are imported where one is asked for.
+        return on_demand("iegp.plots").ForecastDisplay.from_run(self, **options)
 
     def naive_mae(self, season: int = 1) -> Float:
         """Compute the error of repeating the newest value, or the newest one in phase, over the same labels.

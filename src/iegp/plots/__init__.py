@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iegp.plots.calibration_display import CalibrationDisplay
     from iegp.plots.comparison import plot_comparison
     from iegp.plots.expert_weights_display import ExpertWeightsDisplay
+    from iegp.plots.forecast_display import ForecastDisplay
     from iegp.plots.latent_map import plot_map
     from iegp.plots.prequential_display import PrequentialDisplay
     from iegp.plots.regret_display import RegretDisplay
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationDisplay",
     "ExpertWeightsDisplay",
+    "ForecastDisplay",
     "PrequentialDisplay",
     "RegretDisplay",
     "draw_run",
@@ -34,6 +36,7 @@ __getattr__ = lazy_names(
     {
         "CalibrationDisplay": "iegp.plots.calibration_display",
         "ExpertWeightsDisplay": "iegp.plots.expert_weights_display",
+        "ForecastDisplay": "iegp.plots.forecast_display",
         "PrequentialDisplay": "iegp.plots.prequential_display",
         "RegretDisplay": "iegp.plots.regret_display",
         "draw_run": "iegp.plots.stream",

@@ -40,12 +40,14 @@ class Display:
         """Draw the display; each display has its own arguments."""
         raise NotImplementedError
 
-    def _take(self, ax: Panels, heights: Sequence[float], size: tuple[float, float] = SIZE) -> None:
+    def _take(
+        self, ax: Panels, heights: Sequence[float], size: tuple[float, float] = SIZE, share_x: bool = True
+    ) -> None:
         """Use the caller's axes, or make a figure with a panel for each of ``heights``."""
         self._is_new_figure = ax is None
         if ax is None:
             figure = pyplot.figure(figsize=size, layout="constrained")
-            panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
+            panels = list(figure.subplots(len(heights), 1, sharex=share_x, height_ratios=heights, squeeze=False)[:, 0])
         else:
             panels = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, dtype=object)))
         if not 1 <= len(panels) <= len(heights) or not all(isinstance(panel, Axes) for panel in panels):
