@@ -25,6 +25,7 @@ from scipy import integrate, special
 Array = NDArray[np.float64]
 
 SCALAR_KINDS = ("bernoulli-logit", "bernoulli-probit", "poisson", "ordinal-logit", "ordinal-probit")
+CLASS_KINDS = tuple(kind for kind in SCALAR_KINDS if kind.startswith(("bernoulli", "ordinal")))
 
 
 # --- likelihoods with one latent value ------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def _log_normal_mass(a: float, b: float) -> float:
 
 
 def log_density(kind: str, y: float, z: float, link: Array, exposure: float = 1.0) -> float:
-    """log p(y | z) for one label and one latent value. `exposure` matters to poisson only."""
+    """log p(y | z) for one label and one latent value. `exposure` matters to counts only."""
     if kind == "poisson":
         log_rate, rate = _rate(z, link, exposure)
         return y * log_rate - rate - float(special.gammaln(y + 1.0))
@@ -183,14 +184,14 @@ def log_predictive(kind: str, y: float, mean: float, var: float, link: Array, ex
 
     low, high = where_fallen_by(45.0, -1.0), where_fallen_by(45.0, 1.0)
     points = [mode] + [where_fallen_by(drop, side) for drop in (0.5, 3.0, 12.0, 25.0) for side in (-1.0, 1.0)]
-    if kind != "poisson":
+    if kind in CLASS_KINDS:
         cuts = -link if kind.startswith("bernoulli") else link
         points += [float(cut) - mean + offset for cut in cuts for offset in (-8.0, -1.0, 1.0, 8.0)]
     points = sorted({point for point in points if low < point < high})
     # The logarithm of the integrand is known to a few units in its last place: no point in asking for more.
     z = mean + mode
     size = abs(top) + 0.5 * mode**2 / var + abs(z) * abs(gradient(kind, y, z, link, exposure))
-    if kind == "poisson":
+    if kind not in CLASS_KINDS:
         size += float(special.gammaln(y + 1.0))
     tolerance = max(1e-12, 20.0 * np.finfo(float).eps * size)
     area, _ = integrate.quad(

@@ -163,7 +163,7 @@ def test_exposure_multiplies_the_rate():
 
 def tolerance(case, link, label, var):
     """Of a log probability; rounding of the log factorial and of differences of close cut-points is forgiven."""
-    if case.name == "poisson":
+    if case.counts:
         wide = 1e-3 if var > 1e3 else 1e-4 if var > 30.0 else 1e-8
         return wide + 4.0 * EPS * special.gammaln(label + 1.0)
     return 1e-8 + 40.0 * EPS * math.sqrt(1.0 + var) / np.min(np.diff(link), initial=1.0)

@@ -34,7 +34,8 @@ class Rule(NamedTuple):
     """``learn(rule, ahead, log_scores, total, log_weights)``: the weights after a row, up to a common factor, from
     those ahead of it (n_experts,), the scores of the experts, and the log score of the mixture."""
     between: Callable[[WeightRule, Float, Float], None]
-    """``between(rule, log_weights, ahead)``: what happens to the weights between two rows, into ``ahead``."""
+    """``between(rule, log_weights, ahead)``: what happens to the weights between two rows, into ``ahead``; the
+    weights there must sum to one, because the next row is predicted with them."""
     has_transitions: bool = False
     """Whether the rule uses probabilities of going from one expert to another."""
     drops_experts: bool = False
