@@ -42,6 +42,8 @@ Word = Literal["confirmed", "not confirmed", "too close to call", "not measured"
 # Of several findings the first that occurs in this list is that of all.
 ORDER: tuple[Word, ...] = ("not confirmed", "too close to call", "not measured", "confirmed")
 Measured = Mapping[tuple[str, str], Cell]
+# In words of a finding, where fewer than six seeds give no interval.
+RANGE = "range of "
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class Finding:
     data: str
     word: Word
     words: str
+
+    @property
+    def rests_on_few(self) -> bool:
+        """Say whether a range of fewer than six seeds stands for the interval that decided."""
+        return self.word in ("confirmed", "not confirmed") and RANGE in self.words
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,10 @@ def _compared(rule: Rule, method: str, rival: str, own: Cell, other: Cell) -> tu
     if rule.kind == "near":
         return _inside(found, rule.limit), abs(found.centre), words
     # Scores may be negative: "1.05 times as large" is then nearer to zero, so slack works on the difference.
-    margin = found if rule.slack == 1.0 else median_interval(apart - (rule.slack - 1.0) * np.abs(b))
+    if rule.slack == 1.0:
+        return _side(found, 0.0, strict=True), found.centre, words
+    margin = median_interval(apart - (rule.slack - 1.0) * np.abs(b))
+    words += f", to {rule.slack:g} times it {_in_words(margin)}"
     return _side(margin, 0.0, strict=True), margin.centre, words
 
 
@@ -180,7 +190,11 @@ def _curve(rule: Rule, method: str, data: str, own: Cell) -> Finding:
     sizes = curves[0][0][: rows.shape[1]]
     of_mean = {"growth": lambda mean: growth(sizes, mean), "falls": left}[rule.kind]
     found = interval(rows, lambda stack: of_mean(stack.mean(axis=-2)))
-    return Finding(data, _side(found, rule.limit), f"{method} {_in_words(found, 'seeds')}, T up to {sizes[-1]:g}")
+    # The last four lengths are those that growth is judged by.
+    ends = ", ".join(f"{value:.3g}" for value in rows.mean(axis=0)[-4:])
+    lengths = ", ".join(f"{size:g}" for size in sizes[-4:])
+    words = f"{method} {_in_words(found, 'seeds')}; means {ends} at T = {lengths}"
+    return Finding(data, _side(found, rule.limit), words)
 
 
 def _side(found: Interval, limit: float, strict: bool = False) -> Word:
@@ -203,7 +217,7 @@ def _inside(found: Interval, limit: float) -> Word:
 def _in_words(found: Interval, what: str = "pairs") -> str:
     if found.n == 1:
         return f"{found.centre:.3g} (one seed, no interval)"
-    kind = "range of " if found.is_range else ""
+    kind = RANGE if found.is_range else ""
     return f"{found.centre:.3g} [{found.low:.3g}, {found.high:.3g}] ({kind}{found.n} {what})"
 
 

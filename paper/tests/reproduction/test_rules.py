@@ -68,6 +68,15 @@ def test_only_seeds_of_both_are_compared():
     verdict = judge(Rule("lowest", "m", ("d",), ("A",), ("X",)), "A", cells)
     assert verdict.word == "confirmed"
     assert "(range of 3 pairs)" in verdict.findings[0].words
+    assert verdict.findings[0].rests_on_few
+
+
+def test_six_seeds_are_not_few_and_a_draw_of_few_decides_nothing():
+    cells = {("d", "A"): cell(m=around(1.0, 6)), ("d", "X"): cell(m=around(2.0, 6)), ("d", "B"): cell(m=[1.0, 3.0])}
+    assert not judge(Rule("lowest", "m", ("d",), ("A",), ("X",)), "A", cells).findings[0].rests_on_few
+    draw = judge(Rule("lowest", "m", ("d",), ("B",), ("X",)), "B", cells).findings[0]
+    assert draw.word == "too close to call"
+    assert not draw.rests_on_few
 
 
 def test_one_pair_has_no_interval_and_says_so():
@@ -83,6 +92,13 @@ def test_slack_widens_the_comparison_whatever_the_sign():
     # -0.8 is better than -0.5; a slack of 1.5 allows -0.8 + 0.4.
     assert word("ours too", metric="gain") == "not confirmed"
     assert word("ours too", metric="gain", slack=1.5) == "confirmed"
+
+
+def test_slack_shows_the_interval_that_decides():
+    verdict = judge(rule_from(TABLE | {"others": ["x"], "slack": 1.3}), "ours too", CELLS)
+    # 0.14 - 0.12 = 0.02, and 0.14 - 1.3 x 0.12 = -0.016.
+    assert "difference 0.02 [" in verdict.findings[0].words
+    assert ", to 1.3 times it -0.016 [" in verdict.findings[0].words
 
 
 def test_ratio_compares_with_the_best_by_another_score():
@@ -118,7 +134,11 @@ def test_growth_is_that_of_the_mean_over_seeds(power, expected):
     sizes = [100, 200, 400, 800, 1600]
     rows = [[(1.0 + 0.01 * seed) * math.log(n) * n**power for n in sizes] for seed in range(8)]
     rule = Rule("growth", "m", ("d",), ("A",), limit=1.5)
-    assert judge(rule, "A", curves(*rows)).word == expected
+    verdict = judge(rule, "A", curves(*rows))
+    assert verdict.word == expected
+    means = [sum(row[k] for row in rows) / len(rows) for k in range(1, 5)]
+    ends = ", ".join(f"{value:.3g}" for value in means)
+    assert verdict.findings[0].words.endswith(f"means {ends} at T = 200, 400, 800, 1600")
     # One seed in eight that grows like T: the mean grows, the median run would not.
     if expected == "confirmed":
         rows[0] = [float(n) for n in sizes]

@@ -8,6 +8,7 @@ from iegp_paper.pages.content import GROUPS, ClaimLine, Reproduction, Section, T
 from iegp_paper.pages.prose import INTRODUCTION, METHOD
 
 MARKS = {"confirmed": "✓", "not confirmed": "✗", "too close to call": "≈", "not measured": "–"}
+FEW = "fewer than six seeds"
 
 
 def render_markdown(page: Reproduction, figures: Mapping[str, str], title: str = "The paper, reproduced") -> str:
@@ -40,12 +41,13 @@ def verdicts(page: Reproduction, group: str) -> str:
 
 
 def _verdict(section: Section, line: ClaimLine) -> str:
-    """Write the verdict, and those on each data set where there are several that differ."""
+    """Write the verdict, those on each data set where there are several that differ, and which rest on few seeds."""
     each = line.verdict.findings
     if len({own.word for own in each}) < 2:
-        return f"**{line.verdict.word}**"
+        return f"**{line.verdict.word}**" + (f" ({FEW})" if any(own.rests_on_few for own in each) else "")
     return f"**{line.verdict.word}**: " + ", ".join(
-        f"{section.titles.get(own.data, own.data)} {MARKS[own.word]}" for own in each
+        f"{section.titles.get(own.data, own.data)} {MARKS[own.word]}" + (f" ({FEW})" if own.rests_on_few else "")
+        for own in each
     )
 
 
