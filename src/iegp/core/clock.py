@@ -42,6 +42,13 @@ class Clock(NamedTuple):
         first = float(held[0]) if math.isnan(self.first) else self.first
         return self._replace(first=first, last=float(held[n_learned - 1]), held=held)
 
+    def after_learned(self, times: Float) -> Clock:
+        """The clock after rows that were learned, where none is held."""
+        if not len(times):
+            return self
+        first = float(times[0]) if math.isnan(self.first) else self.first
+        return Clock(first, float(times[-1]), self.unit, self.held)
+
     def holding(self, n_rows: int) -> Clock:
         """The same with the times of the last so many rows."""
         return self._replace(held=self.held[len(self.held) - n_rows :].copy())
@@ -54,7 +61,15 @@ class Clock(NamedTuple):
 
     def steps(self, times: Float, previous: float) -> Float:
         """(n,): steps between each row and the one before it; one before the first row of all."""
+        if len(times) == 1:
+            return np.array([self._steps_between(previous, float(times[0]))])
         return self.steps_since(np.concatenate([[previous], times[:-1]]), times)
+
+    def steps_to(self, times: Float) -> Float:
+        """(n,): steps from the last row given to each of these."""
+        if len(times) == 1:
+            return self.steps(times, self.newest)
+        return self.steps_since(np.full(len(times), self.newest), times)
 
     def steps_since(self, before: Float, times: Float) -> Float:
         """(n,): steps from the times ``before``, NaN for none, to ``times``."""
@@ -70,6 +85,18 @@ class Clock(NamedTuple):
                 whole = np.rint(steps)
                 steps = np.where(np.abs(steps - whole) <= slack * (1.0 + steps), whole, steps)
         return np.where(np.isnan(before), 1.0, np.minimum(steps, LONGEST_GAP))
+
+    def _steps_between(self, before: float, time: float) -> float:
+        """Those of :meth:`steps_since` for a single row, without arrays: a row that comes alone is to be quick."""
+        gap = time - before
+        if math.isnan(before):
+            return 1.0
+        if math.isnan(self.unit):
+            return 1.0 if gap > 0.0 else 0.0
+        steps = min(gap / self.unit, LONGEST_GAP)
+        slack = TIME_ROUNDING * max(math.ulp(time), math.ulp(before)) / self.unit
+        whole = float(round(steps))
+        return min(whole if abs(steps - whole) <= slack * (1.0 + steps) else steps, LONGEST_GAP)
 
 
 def new_clock(warms_up: bool) -> Clock:
@@ -87,9 +114,10 @@ def checked_times(clock: Clock | None, time: Float | None, n_rows: int) -> Float
         return None
     times = times_to_predict(clock, time, n_rows)
     assert clock is not None
-    wrong = np.flatnonzero(np.diff(times) < 0.0)
+    wrong = np.flatnonzero(np.diff(times) < 0.0) if n_rows > 1 else times[:0]
     if len(wrong):
-        raise _backwards(int(wrong[0]) + 1, times, float(times[wrong[0]]))
+        row = int(wrong[0])
+        raise _backwards(row + 1, times, float(times[row]))
     return times
 
 
@@ -98,6 +126,8 @@ def times_to_predict(clock: Clock | None, time: Float, n_rows: int) -> Float:
     if clock is None:
         raise InputError("time is given, but drift is per row: set drift_per='time', or leave time out")
     times = np.asarray(time, dtype=np.float64)
+    if n_rows == 1 and times.shape == (1,) and clock.newest <= times[0] < math.inf:
+        return times
     if times.shape != (n_rows,):
         raise InputError(f"time has shape {times.shape}, but {n_rows} rows need one time each; the model is unchanged")
     if not np.isfinite(times).all():

@@ -117,7 +117,7 @@ class LocalFleet(FleetBase):
             raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
         self.dtype = dtype
         # Keys are not watched for changes.
-        self._model = replace(model, conformal=followed(model)[0], changes=None, unfollowed=())
+        self._model = replace(model, conformal=followed(model)[0], changes=None, unfollowed=(), unfollowed_times=())
         self.single_output, self.feature_names = single_output, names
         self._slot_of: dict[Key, int] = {}
         self._allocate()

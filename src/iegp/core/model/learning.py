@@ -69,16 +69,9 @@ def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, tim
     """Learn the rows in order and keep nothing of what was predicted: memory does not grow with their number."""
     labels = _labelled(model, y)
     y = labels.y
-    if labels.weights is None and time is None and model.clock is None and _is_quick(model, len(x)):
+    if labels.weights is None and _is_quick(model, len(x)):
         check_shapes(model, x, y)
-        # As in a pass, without predictions in the user's units.
-        rows = Rows(standardised_rows(model, x), model.scaling.standardise_y(y), np.ones(len(x)))
-        weighed = ens.Weighed(*ens.learn_few(model.ensemble, model.state, rows), rows.y)
-        model.batch = None
-        if model.conformal is not None or model.changes is not None:
-            model.unfollowed = (*model.unfollowed, weighed)
-        if len(model.unfollowed) >= MOST_UNFOLLOWED:
-            catch_up(model)
+        _absorb_few(model, x, y, checked_times(model.clock, time, len(x)))
         return
     is_followed = model.waiting is not None or model.clock is not None or model.conformal is not None
     if not model.is_warming_up or is_followed:
@@ -99,6 +92,28 @@ def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, tim
         for _ in _pass(draft, x[n_kept:], labels.part(n_kept, len(x)), n_threads, None, time):
             pass
     model.__dict__.update(draft.__dict__)
+
+
+def _absorb_few(model: Online, x: Float, y: Float, times: Float | None) -> None:
+    """As in a pass, without predictions in the user's units."""
+    steps = _steps(model, times)
+    rows = Rows(
+        standardised_rows(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps
+    )
+    n_before = model.state.rows[0]
+    try:
+        weighed = ens.Weighed(*ens.learn_few(model.ensemble, model.state, rows), rows.y)
+    finally:
+        # An interruption comes before the call or after it, and the clock follows.
+        if model.clock is not None and times is not None and model.state.rows[0] > n_before:
+            model.clock = model.clock.after_learned(times)
+    model.batch = None
+    if model.conformal is not None or model.changes is not None:
+        model.unfollowed = (*model.unfollowed, weighed)
+        if times is not None:
+            model.unfollowed_times = (*model.unfollowed_times, times)
+    if len(model.unfollowed) >= MOST_UNFOLLOWED:
+        catch_up(model)
 
 
 def _labelled(model: Online, y: Float | Weighted) -> Weighted:

@@ -69,6 +69,8 @@ class Online:
     unfollowed: tuple[ens.Weighed, ...] = field(default=(), repr=False, compare=False)
     """Single rows that ``conformal`` and ``changes`` do not know yet: together they take less time. Never stored; see
     :func:`followed`."""
+    unfollowed_times: tuple[Float, ...] = field(default=(), repr=False, compare=False)
+    """Their times, where drift is per unit of time."""
     n_passed: int = 0
     """Rows that passed without a label (:func:`pass_rows`): steps of the walk beside those of the rows learned."""
     kept_weights: Float | None = None
@@ -262,7 +264,8 @@ def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
     if not model.unfollowed:
         return model.conformal, model.changes
     rows = ens.Weighed.concatenate(model.unfollowed)
-    span = chg.Span(model.n_seen - len(rows.y))
+    times = np.concatenate(model.unfollowed_times) if model.unfollowed_times else None
+    span = chg.Span(model.n_seen - len(rows.y), times)
     followers = Followers(model.conformal, model.changes, span)
     ens.completed(model.ensemble, *rows, ens.PassOptions(followers=followers))
     return followers.conformal, followers.changes
@@ -270,7 +273,7 @@ def followed(model: Online) -> tuple[conf.Conformal | None, chg.Changes | None]:
 
 def catch_up(model: Online) -> None:
     """Let ``conformal`` and ``changes`` follow the rows that they do not know yet."""
-    (model.conformal, model.changes), model.unfollowed = followed(model), ()
+    (model.conformal, model.changes), model.unfollowed, model.unfollowed_times = followed(model), (), ()
 
 
 def move_clock(model: Online, times: Float | None) -> None:

@@ -113,7 +113,7 @@ def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
         return None
     times = times_to_predict(model.clock, time, n_rows)
     assert model.clock is not None
-    return model.clock.steps_since(np.full(n_rows, model.clock.newest), times)
+    return model.clock.steps_to(times)
 
 
 def _in_parts(
