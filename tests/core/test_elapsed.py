@@ -339,6 +339,6 @@ def test_the_steps_of_a_single_row_are_those_of_several(unit):
     rng = np.random.default_rng(0)
     times = np.concatenate([np.cumsum(rng.choice([0.0, 0.1, 0.3, 1.0, 7.7, 3600.0], size=200)), [1e6, 1e300, 1.7e308]])
     clock = Clock(0.0, 0.0, unit, np.empty(0))
-    for before, after in [*zip(times[:-1], times[1:], strict=True), (np.nan, 3.0), (-1.7e308, 1.7e308), (-0.3, -0.1)]:
+    for before, after in [*itertools.pairwise(times), (np.nan, 3.0), (-1.7e308, 1.7e308), (-0.3, -0.1)]:
         several = clock.steps_since(np.array([before, before]), np.array([after, after]))
         assert clock.steps(np.array([after]), float(before))[0] == several[0]
