@@ -197,6 +197,7 @@ def test_times_take_the_place_of_a_view_and_of_a_horizon():
         by_row.predict(X[:5], time=time[:5])
 
 
+@pytest.mark.plain_cases(1)
 @pytest.mark.parametrize("kind", ["numbers", "classes", "counts"])
 def test_files_hold_it(kind, tmp_path):
     found, y = small(kind)
@@ -208,6 +209,7 @@ def test_files_hold_it(kind, tmp_path):
     assert again.model_.batch.n_steps == found.model_.batch.n_steps
 
 
+@pytest.mark.plain_cases(0)
 def test_intervals_of_many_rows_cover_a_level_that_wanders():
     """One row ahead the last level is known; hundreds of rows ahead it is not."""
     covered = {"batch": [], "stream": []}

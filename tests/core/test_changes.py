@@ -96,6 +96,7 @@ def late_stream(noise, seed, n_rows):
     return x, np.sin(x[:, 0]) + e
 
 
+@pytest.mark.plain_cases(3)
 @pytest.mark.parametrize("noise", [0.97, 0.9, 0.0])
 @pytest.mark.parametrize("delay", [1, 5, 24])
 def test_errors_that_overlap_are_no_change(delay, noise):

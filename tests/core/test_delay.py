@@ -60,6 +60,7 @@ def loop(model, x, y, delay):
     return np.array(found)
 
 
+@pytest.mark.plain_cases(12)
 @pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("drift_var", [0.0, 0.02], ids=["static", "drifting"])
 @pytest.mark.parametrize("labels", LABELS)
@@ -70,6 +71,7 @@ def test_the_loop_in_which_labels_come_late(labels, drift_var, delay):
     assert_allclose(got, loop(plain, X[40:], y[40:], delay), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.plain_cases(3)
 @pytest.mark.parametrize("weights", ["bayes", "switching", "stacking"])
 @pytest.mark.parametrize("labels", ["numbers", "three classes"])
 def test_any_chunking(labels, weights):

@@ -117,6 +117,7 @@ def test_a_prediction_is_that_of_the_row_when_it_comes(kind):
 # --- models ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain_cases(4)
 @pytest.mark.parametrize("delay", [0, 4])
 @pytest.mark.parametrize("labels", LABELS)
 def test_equal_spacing_is_drift_per_row(labels, delay):
@@ -129,6 +130,7 @@ def test_equal_spacing_is_drift_per_row(labels, delay):
         assert_allclose(answers_of(run), wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.plain_cases(3)
 @pytest.mark.parametrize("delay", [0, 7])
 @pytest.mark.parametrize("labels", ["numbers", "two outputs", "three classes", "counts"])
 def test_any_chunking_and_files(labels, delay, tmp_path):
@@ -146,6 +148,7 @@ def test_any_chunking_and_files(labels, delay, tmp_path):
     assert_allclose(again.expert_weights_, model.expert_weights_, atol=1e-8)
 
 
+@pytest.mark.plain_cases(9)
 @pytest.mark.parametrize("delay", [1, 5, 40])
 @pytest.mark.parametrize("weights", ["bayes", "switching"])
 @pytest.mark.parametrize("labels", LABELS)

@@ -78,6 +78,7 @@ def run_of(found, labels, x, y):
     return found.prequential(x, y, **first)
 
 
+@pytest.mark.plain_cases(4)
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("labels", LABELS)
 def test_lags_are_columns_written_by_hand(labels, delay):
@@ -90,6 +91,7 @@ def test_lags_are_columns_written_by_hand(labels, delay):
     assert np.abs(answers_of(ours) - answers_of(without)).max() > 1e-3
 
 
+@pytest.mark.plain_cases(4)
 @pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("labels", LABELS)
 def test_chunking_does_not_matter(labels, delay):
@@ -103,6 +105,7 @@ def test_chunking_does_not_matter(labels, delay):
     assert_allclose(parts.model_.state.recent, whole.model_.state.recent, rtol=1e-12)
 
 
+@pytest.mark.plain_cases(4)
 @pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("labels", LABELS)
 def test_no_label_is_seen_before_it_is_known(labels, delay):
@@ -132,6 +135,7 @@ def test_predict_sees_the_newest_labels(delay):
     assert found.n_features_in_ == 2
 
 
+@pytest.mark.plain_cases(4)
 @pytest.mark.parametrize("n_learned", [20, 90])
 @pytest.mark.parametrize("labels", LABELS)
 def test_a_stored_model_goes_on_to_the_bit(labels, n_learned, tmp_path):

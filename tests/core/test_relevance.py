@@ -69,6 +69,7 @@ def test_estimators_have_it_by_name():
     assert list(IEGPRegressor(kernels, n_frequencies=5, warmup=50).fit(x, x[:, 0]).relevance_) == ["x0", "x1"]
 
 
+@pytest.mark.plain_cases(0)
 def test_lags_are_named_as_they_are_and_once_each():
     rng = np.random.default_rng(0)
     x, label = rng.normal(size=(90, 2)), np.array(["idle", "cut", "jam"])[rng.integers(3, size=90)]

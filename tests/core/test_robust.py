@@ -104,6 +104,7 @@ def test_where_changes_prevail_the_first_row_is_learned_at_once():
         assert_allclose(np.concatenate(means), wanted, rtol=1e-9, atol=1e-8)
 
 
+@pytest.mark.plain_cases(0)
 def test_level_shifts_cost_what_the_last_label_pays():
     """A level that jumps every fifty rows: no second row of a jump is missed once a few have been seen."""
     rng = np.random.default_rng(5)
@@ -115,6 +116,7 @@ def test_level_shifts_cost_what_the_last_label_pays():
     assert ours < 1.2 * last
 
 
+@pytest.mark.plain_cases(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("drift_var", [0.0, (0.0, 1e-3, 1e-1)])
 def test_a_glitch_moves_nothing(size, drift_var):
@@ -132,6 +134,7 @@ def test_a_glitch_moves_nothing(size, drift_var):
     assert two.log_score[0] < one.log_score[0] - 5.0
 
 
+@pytest.mark.plain_cases(0)
 @pytest.mark.parametrize("size", [1e1, 1e6])
 def test_a_glitch_in_the_warm_up(size):
     x, y = stream()

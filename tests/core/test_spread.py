@@ -43,6 +43,7 @@ def mixtures_of(plain, x, y):
     return found
 
 
+@pytest.mark.plain_cases(0)
 def test_rows_are_predicted_as_the_slow_version_says():
     x, y = X[FIRST:], Y[FIRST:]
     mixtures = mixtures_of(start(spread=False, robust=False), x, y)

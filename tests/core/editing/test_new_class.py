@@ -101,6 +101,7 @@ def assert_same(model, other):
 # --- what was known -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain_cases(3)
 @variants
 @class_counts
 def test_a_grown_model_has_one_class_more(name, n_classes):
@@ -112,6 +113,7 @@ def test_a_grown_model_has_one_class_more(name, n_classes):
     assert add_class(add_class(grown)).n_outputs == n_classes + 3
 
 
+@pytest.mark.plain_cases(3)
 @variants
 @class_counts
 def test_the_new_class_is_the_prior_mean(name, n_classes):
@@ -120,6 +122,7 @@ def test_the_new_class_is_the_prior_mean(name, n_classes):
         assert np.all(np.any(mean[:, :n_classes] != 0.0, axis=0))
 
 
+@pytest.mark.plain_cases(2)
 @variants
 @pytest.mark.parametrize("n_classes", [3, 5])
 def test_beliefs_of_known_classes_stay(name, n_classes):
@@ -129,6 +132,7 @@ def test_beliefs_of_known_classes_stay(name, n_classes):
         assert_array_equal(new_covariance, covariance)
 
 
+@pytest.mark.plain_cases(1)
 @variants
 def test_two_classes_become_two_functions_with_the_same_difference(name):
     model = learned(VARIANTS[name], 2)
@@ -149,6 +153,7 @@ def share(p, i, j):
     return p[:, j] / (p[:, i] + p[:, j])
 
 
+@pytest.mark.plain_cases(3)
 @variants
 @class_counts
 def test_odds_between_known_classes_stay(name, n_classes):
@@ -192,6 +197,7 @@ def test_the_new_class_does_not_care_which_of_two_classes_is_which():
     assert_allclose(new[0], new[1], rtol=1e-6)
 
 
+@pytest.mark.plain_cases(0)
 @class_counts
 def test_the_new_class_is_likelier_where_nothing_is_known(n_classes):
     model = add_class(learned(PLAIN, n_classes, n=400))
@@ -200,6 +206,7 @@ def test_the_new_class_is_likelier_where_nothing_is_known(n_classes):
     assert near.max() < far.min()
 
 
+@pytest.mark.plain_cases(3)
 @variants
 @class_counts
 def test_the_original_is_left_alone(name, n_classes):
@@ -222,6 +229,7 @@ def error_on_new(model, n_classes, seed=7):
     return float(np.mean(np.argmax(online.predict_classes(model, x), axis=1) != y[:, 0]))
 
 
+@pytest.mark.plain_cases(0)
 @variants
 @class_counts
 def test_the_new_class_is_learned(name, n_classes):
@@ -236,6 +244,7 @@ def test_the_new_class_is_learned(name, n_classes):
     assert model.n_seen == 650
 
 
+@pytest.mark.plain_cases(0)
 @variants
 @class_counts
 def test_growing_later_is_as_good_as_declaring_at_once(name, n_classes):
@@ -248,6 +257,7 @@ def test_growing_later_is_as_good_as_declaring_at_once(name, n_classes):
     assert error_on_new(grown, n_classes + 1) == pytest.approx(error_on_new(declared, n_classes + 1), abs=0.04)
 
 
+@pytest.mark.plain_cases(3)
 @pytest.mark.parametrize("n", [0, 1, 20, 31, 63])
 @class_counts
 def test_growing_in_a_warm_up_is_forgotten_by_the_next_fit(n, n_classes):
@@ -265,6 +275,7 @@ def test_growing_in_a_warm_up_is_forgotten_by_the_next_fit(n, n_classes):
         assert_close(new, old)
 
 
+@pytest.mark.plain_cases(1)
 @pytest.mark.parametrize("name", ["plain", "nothing to fit", "monte carlo"])
 def test_cutting_the_stream_does_not_matter_after_growing(name):
     x, y = blobs(60, 4, seed=3)
@@ -286,6 +297,7 @@ def test_draws_of_latent_functions_are_independent(seed, n_classes):
     assert_allclose(np.corrcoef(nodes), np.eye(n_classes + 2), atol=0.3)
 
 
+@pytest.mark.plain_cases(0)
 @class_counts
 def test_draws_agree_with_quadrature(n_classes):
     model = add_class(learned(PLAIN, n_classes, n=400))
@@ -294,6 +306,7 @@ def test_draws_agree_with_quadrature(n_classes):
     assert_allclose(online.predict_classes(sampled, x), online.predict_classes(model, x), atol=0.06)
 
 
+@pytest.mark.plain_cases(3)
 @variants
 @class_counts
 def test_a_model_file_of_a_grown_model_round_trips(name, n_classes):

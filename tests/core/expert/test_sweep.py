@@ -116,6 +116,7 @@ def labelled(likelihood, n=60):
     return x, np.floor(np.clip(1.0 + 1.5 * y, 0.0, 2.0 if likelihood == "categorical" else 1.0))
 
 
+@pytest.mark.plain_cases(6)
 @pytest.mark.parametrize("learn", [at_once, one_by_one])
 @pytest.mark.parametrize("drifts", [(0.0,), (0.02,), (0.0, 0.02)], ids=str)
 @pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli-logit", "categorical"])

@@ -247,6 +247,7 @@ def assert_not_beaten(found, value):
     assert found.log_evidence >= value - 1e-3 - 1e-3 * abs(value)
 
 
+@pytest.mark.plain_cases(15)
 @models
 @pytest.mark.parametrize("n", [32, 300])
 @pytest.mark.parametrize("seed", range(3))

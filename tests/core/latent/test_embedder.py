@@ -72,6 +72,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.plain_cases(5)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("cuts", [(1, 59, 60, 61, 130), tuple(range(0, 200, 3))], ids=["few", "threes"])
 def test_any_cuts_give_the_same_map(variant, cuts):
@@ -94,6 +95,7 @@ def test_later_rows_do_not_affect_earlier_ones(variant):
     assert np.abs(one.positions[:, 130:] - two.positions[:, 130:]).max() > 0.1
 
 
+@pytest.mark.plain_cases(0)
 def test_the_map_keeps_neighbours_together():
     rows, x = sheet(400, noise=0.02)
     model = run(rows, kernels=(RBF(1.0), RBF(2.0)), n_frequencies=25, warmup=100, warmup_iter=100)
@@ -102,6 +104,7 @@ def test_the_map_keeps_neighbours_together():
     assert np.median(np.linalg.norm(x - x[nearest], axis=1)) < 0.25
 
 
+@pytest.mark.plain_cases(0)
 def test_weights_find_the_expert_that_made_the_data():
     """Rows drawn from the second expert's own features, at positions it is given to start from."""
     rng = np.random.default_rng(1)
@@ -136,6 +139,7 @@ def test_a_slow_drift_is_none():
     assert np.abs(other.memory.positions - still.memory.positions).max() > 1e-2
 
 
+@pytest.mark.plain_cases(0)
 def test_a_drifting_map_follows_rows_that_change():
     """From row 300 on the sheet is another one: its rows are more probable under coefficients that walk."""
     rows = np.concatenate([sheet(300)[0], sheet(300, seed=5)[0]])
@@ -145,6 +149,7 @@ def test_a_drifting_map_follows_rows_that_change():
     assert latent.log_densities(walking, new).mean() > latent.log_densities(still, new).mean() + 1.0
 
 
+@pytest.mark.plain_cases(0)
 def test_a_drifting_map_stays_positive_over_many_rows():
     model = run(sheet(4000)[0], drift_var=1e-6, n_frequencies=25)
     for inverse in model.experts.inverse:
@@ -229,6 +234,7 @@ def test_gaps_anywhere_leave_a_finite_model():
 # -- forgetting ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain_cases(0)
 def test_forgetting_follows_a_change():
     """The sheet is replaced by another: with forgetting the later rows are predicted better."""
     rows = np.vstack([sheet(300)[0], sheet(500, seed=5)[0]])

@@ -216,6 +216,7 @@ def make_walking(**shape):
     return belief, problem._replace(walk=DRIFT / NOISE), twin, x, y, n
 
 
+@pytest.mark.plain_cases(1)
 @pytest.mark.parametrize(("size", "holes"), [(1, True), (1, False), (7, False), (40, False)])
 def test_blocks_of_a_drifting_map_are_row_by_row(size, holes):
     belief, problem, twin, x, y, n = make_walking()
