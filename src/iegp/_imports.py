@@ -1,4 +1,4 @@
-"""Late imports: public names on first use, optional packages (with the extra that brings them), slow modules."""
+"""Late imports: public names on first use, optional packages (with what installs them), slow modules."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 from iegp.errors import MissingPackageError
 
-# Optional packages, how a message calls them, and what installs them.
+# Optional packages, how a message calls them, and what pip is told: the packages of the extras, not the extras, whose
+# name depends on where this package was installed from (an index or a checkout).
 EXTRAS = {
-    "matplotlib": ("matplotlib", "iegp[plot]"),
-    "ray": ("Ray", "iegp[ray]"),
+    "matplotlib": ("matplotlib", "matplotlib"),
+    "ray": ("Ray", '"ray[data]" aiohttp'),
     "pandas": ("pandas", "pandas"),
-    "river": ("River", "iegp[river]"),
-    "torch": ("PyTorch", "iegp[gpu]"),
-    "GPy": ("GPy", "iegp-paper"),
+    "river": ("River", "river"),
+    "torch": ("PyTorch", "torch"),
+    "GPy": ("GPy", "GPy"),
 }
 
 
@@ -75,9 +76,9 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
 
 
 def _missing(what: str, error: ModuleNotFoundError) -> ImportError:
-    """Say which extra brings a known optional package; other failures stay what they are."""
+    """Say what installs a known optional package; other failures stay what they are."""
     missing = (error.name or "").split(".")[0]
     if missing not in EXTRAS:
         return error
-    title, extra = EXTRAS[missing]
-    return MissingPackageError(f'{what} needs {title}, which is not installed; pip install "{extra}"', name=missing)
+    title, packages = EXTRAS[missing]
+    return MissingPackageError(f"{what} needs {title}, which is not installed; pip install {packages}", name=missing)

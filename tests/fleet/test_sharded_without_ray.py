@@ -169,7 +169,7 @@ def test_folders_that_a_machine_does_not_see(tmp_path, monkeypatch):
 
 def test_the_message_without_ray_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPackageError, match=r'pip install "iegp\[ray\]"'):
+    with pytest.raises(MissingPackageError, match=r'pip install "ray\[data\]" aiohttp'):
         RayFleet(template(), 2, tmp_path)
 
 

@@ -168,5 +168,5 @@ def test_bad_files_are_named(tmp_path):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPackageError, match=r'pip install "iegp\[ray\]"'):
+    with pytest.raises(MissingPackageError, match=r'pip install "ray\[data\]" aiohttp'):
         fit_history((X, Y), fresh(), engine="ray", n_workers=1)

@@ -532,4 +532,4 @@ def test_more_windows_than_rows(runs):
 def test_without_matplotlib_a_figure_says_what_to_install():
     script = "import sys\nsys.modules['matplotlib'] = None\nimport iegp\niegp.plots.plot_run"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert 'needs matplotlib, which is not installed; pip install "iegp[plot]"' in done.stderr
+    assert "needs matplotlib, which is not installed; pip install matplotlib" in done.stderr

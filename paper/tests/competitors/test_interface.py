@@ -186,7 +186,7 @@ def test_without_torch_only_ssgp_is_missing():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300, check=True
     )
-    assert done.stdout.splitlines() == ["1.0", 'SSGP needs PyTorch, which is not installed; pip install "iegp[gpu]"']
+    assert done.stdout.splitlines() == ["1.0", "SSGP needs PyTorch, which is not installed; pip install torch"]
 
 
 def test_a_buffer_that_is_used_again_for_every_row_does_not_change_the_warm_up():

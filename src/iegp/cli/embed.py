@@ -163,7 +163,7 @@ def _check_figure(name: str) -> None:
     if Path(name).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UsageError(f"--figure {name}: use a name that ends in .png, .svg or .pdf")
     if find_spec("matplotlib") is None:
-        raise UsageError(f"--figure {name} needs matplotlib: pip install 'iegp[plot]'")
+        raise UsageError(f"--figure {name} needs matplotlib: pip install matplotlib")
 
 
 def _begin(options: EmbedOptions) -> tuple[MapJob, RunState]:

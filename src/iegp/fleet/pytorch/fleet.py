@@ -44,7 +44,7 @@ class TorchFleet(LocalFleet):
     """A :class:`iegp.Fleet` on a GPU (or on the CPU, with PyTorch): same methods, same files, same results.
 
     In float64 results equal those of ``Fleet`` to 1e-8; float32 halves the memory and here also computes the beliefs in
-    float32 (``docs/gpu.md`` has the loss of accuracy). Needs PyTorch: ``pip install "iegp[gpu]"``.
+    float32 (``docs/gpu.md`` has the loss of accuracy). Needs PyTorch: ``pip install torch``.
 
     Parameters
     ----------
