@@ -29,7 +29,7 @@ run
 
 # %%
 # Ends of intervals are whole numbers.
-PrequentialDisplay.from_run(run).figure_
+PrequentialDisplay.from_run(run, target="customers").figure_
 
 # %%
 # The distribution of a count in the next hour, with two checkouts.

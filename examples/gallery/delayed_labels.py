@@ -45,6 +45,7 @@ for axes, (name, run) in zip(panels, {"labels at once": at_once, "labels a day l
     axes.plot(hour[days], run.mean[days], color="#12436d", label="prediction")
     axes.plot(hour[days], demand[days], ".", color="#1a1a1a", ms=4, label="demand")
     axes.set_title(name, loc="left")
+    axes.set_ylabel("demand")
 panels[0].legend(loc="upper left", ncols=3)
 panels[1].set_xlabel("hour")
 figure

@@ -39,6 +39,6 @@ for axes, (robust, run) in zip(panels, runs.items(), strict=True):
     axes.vlines(glitches, -3, 3, color="#c0392b", lw=1)
     axes.fill_between(row, run.lower - clean, run.upper - clean, color="#9cc3e6", lw=0)
     axes.plot(row, run.mean - clean, color="#12436d")
-    axes.set(title=f"robust={robust}: error of the prediction", xlim=(200, 600), ylim=(-3, 3))
+    axes.set(title=f"robust={robust}", ylabel="error of the prediction", xlim=(200, 600), ylim=(-3, 3))
 panels[1].set_xlabel("row of the stream")
 figure

@@ -52,6 +52,7 @@ for axes, (per, run) in zip(panels, runs.items(), strict=True):
     )
     axes.plot(time[last], y[last], ".", color="#1a1a1a", ms=4, label="label")
     axes.set_title(f'drift_per="{per}"', loc="left")
+    axes.set_ylabel("label")
 panels[0].legend(loc="upper left", ncols=2)
-panels[1].set_xlabel("hours")
+panels[1].set_xlabel("time (hours)")
 figure

@@ -39,5 +39,6 @@ for axes, (name, model) in zip(panels, models.items(), strict=True):
     axes.plot(day[:, 0], y, ".", color="#1a1a1a", ms=2)
     axes.axvline(90, color="#c0392b")
     axes.set_title(name, loc="left")
+    axes.set_ylabel("label")
 panels[-1].set_xlabel("day (learned up to the red line)")
 figure

@@ -39,6 +39,7 @@ for axes, (lags, run) in zip(panels, runs.items(), strict=True):
     axes.plot(last, run.mean[last], color="#12436d", label="prediction")
     axes.plot(last, y[last], ".", color="#1a1a1a", ms=4, label="label")
     axes.set_title(f"lags={lags}", loc="left")
+    axes.set_ylabel("label")
 panels[0].legend(loc="upper left", ncols=3)
 panels[1].set_xlabel("row of the stream")
 figure
