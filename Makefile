@@ -84,7 +84,7 @@ test-slow: $(READY)  ## long streams and accuracy on the paper's data
 test-faults: $(READY)  ## every call that changes a file made to fail, one at a time; what is left goes on to the same bytes
 	$(BIN)/pytest -n auto -m faults
 
-# Rows take about a hundred times as long: of tests marked plain_cases(n) only n cases run.
+# Rows take far longer: of tests marked plain_cases(n) only n cases run.
 test-plain: $(READY)  ## the core's tests with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "$(DEFAULT)" tests/core
 

@@ -1,6 +1,6 @@
 """One Hypothesis profile for all tests: the same examples every time, and no deadline (the first call may compile).
 
-Without compilation a row takes about a hundred times as long: of tests marked ``plain_cases(n)`` n cases run then.
+Without compilation a row takes far longer: of tests marked ``plain_cases(n)`` n cases run then.
 """
 
 from __future__ import annotations

@@ -357,3 +357,14 @@ def test_a_run_of_many_keys_has_no_figure():
     X, y = stream(5, seed=0)
     with pytest.raises(InputError, match="to_frame"):
         Fleet(template()).learn("a", X, y).plot()
+
+
+def test_a_fleet_of_the_default_model_whose_lags_say_nothing_loads_again(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=600)
+    fleet = Fleet(IEGPRegressor(n_frequencies=8, warmup=200, random_state=0).fit(X[:400], y[:400]), template_rows=1)
+    fleet.learn(np.arange(200) % 3, X[400:], y[400:])
+    fleet.save(tmp_path / "fleet")
+    again = Fleet.load(tmp_path / "fleet")
+    np.testing.assert_array_equal(again.learn(0, X[:9], y[:9]).mean, fleet.learn(0, X[:9], y[:9]).mean)

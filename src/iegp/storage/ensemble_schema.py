@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,11 @@ from iegp.core.compute.tolerances import (
     N_DRAWS,
     USUAL_BLOCKS,
 )
+from iegp.core.editing.new_key import first_ratio
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
-from iegp.core.kernels import Inputs, Kernel
+from iegp.core.kernels import Inputs, Kernel, Sum
 from iegp.core.lags import CLASS, NUMBER, RATE, Lags, lags_from
 from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
@@ -115,9 +117,21 @@ def sizes(header: Header, arrays: Arrays) -> Sizes:
     inputs = Inputs.of(header.column_keys, np.ones(n_columns), lags)
     layout = layout_for(settings, header.kernels, inputs)
     # A warm-up makes experts anew from the settings; those of other sizes could take any memory.
-    if not np.array_equal(layout_for(settings, settings.kernels, inputs).n_features, layout.n_features):
+    began = tuple(map(_before_later_columns, settings.kernels, header.kernels))
+    if not np.array_equal(layout_for(settings, began, inputs).n_features, layout.n_features):
         raise ValueError("the kernels of the settings have other features than those of the experts")
     return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link, lags)
+
+
+def _before_later_columns(wanted: Kernel, found: Kernel) -> Kernel:
+    """The kernel of the settings with the columns of an expert's: a term with a feature for each keeps those it has."""
+    if len(wanted.terms) != len(found.terms):
+        raise ValueError("the kernels of the settings have other features than those of the experts")
+    terms = [
+        replace(term, columns=known.columns) if term.columns is None else term
+        for term, known in zip(wanted.terms, found.terms, strict=True)
+    ]
+    return Sum(tuple(terms))
 
 
 def _lags(settings: Settings, n_outputs: int, arrays: Arrays) -> Lags:
@@ -336,7 +350,9 @@ def _matrix(experts: Described, n_rows: float, n_steps: float, front: tuple[int,
     information = np.sqrt(1.0 / experts.prior_ratio + n_rows * curvature * experts.largest_square())
     covariance = experts.prior_ratio + n_steps * drift
     top = (1.0 + _SLACK) * np.where(is_static, information, covariance)
-    least = np.where(is_static, _SLACK / np.sqrt(experts.prior_ratio), 0.0)
+    # Static experts of keys may start from a wider prior than that of their ensemble.
+    widest = np.array([first_ratio(ratio) for ratio in experts.prior_ratio])
+    least = np.where(is_static, _SLACK / np.sqrt(widest), 0.0)
     static, drifting = np.flatnonzero(is_static), np.flatnonzero(~is_static)
     rules = (
         Rule("have a positive diagonal", lambda array: _diagonal_is_above(array, places, least)),

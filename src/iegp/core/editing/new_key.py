@@ -22,6 +22,11 @@ from iegp.core.state import belief_at, drift_at
 from iegp.typing import Float
 
 
+def first_ratio(prior_ratio: float) -> float:
+    """The prior variance over the noise variance with which a static expert of a new key starts."""
+    return max(prior_ratio, DEFAULT_PRIOR_VAR / DEFAULT_NOISE_VAR)
+
+
 def for_new_keys(model: Online, n_rows: float) -> Online:
     """The model with what it has learned counted as ``n_rows`` rows; noise and weights stay. ``model`` is not changed.
 
@@ -44,8 +49,7 @@ def _weaker(own: Belief, drift: Float, prior_ratio: float, share: float) -> Beli
     learned = np.maximum(1.0 / np.maximum(variances, np.finfo(float).tiny) - 1.0 / prior_ratio, 0.0)
     if is_moving(drift):
         return Belief((axes / (1.0 / prior_ratio + share * learned)) @ axes.T, mean)
-    first = max(prior_ratio, DEFAULT_PRIOR_VAR / DEFAULT_NOISE_VAR)
-    root = np.sqrt(1.0 / first + share * learned)[:, None] * axes.T
+    root = np.sqrt(1.0 / first_ratio(prior_ratio) + share * learned)[:, None] * axes.T
     factor: Float = np.asarray(np.linalg.qr(root, mode="r"))
     factor = np.triu(factor * np.where(np.diagonal(factor) < 0.0, -1.0, 1.0)[:, None])
     return Belief(factor, factor @ mean)
