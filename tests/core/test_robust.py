@@ -32,28 +32,31 @@ def model(**changes):
 
 
 def naive(found, x, y, limit=8.0):
-    """Row by row: a label far from its prediction is left out if the one before was not far too.
+    """Row by row: a label far from its prediction is left out, unless it is no more than four times as far as usual.
 
-    Unless changes have been more frequent than glitches, by a balance of one for a change and minus two for a glitch.
+    Usual is the row before, if it was far; and, where changes have been more frequent than glitches by a balance of one
+    for a change and minus two for a glitch, the largest change, which counts a tenth less with every further one.
     """
-    means, learned, balance, first, n_far = [], [], 0, None, 0
+    means, learned, balance, largest, last, n_far = [], [], 0, 0.0, 0.0, 0
     for row, label in zip(x, y, strict=True):
         mean, std = found.predict(row[None], return_std=True, horizon=1)
         error = label - mean[0]
         far = abs(error) > limit * std[0]
         if n_far == 1:
-            share = error / first
+            share = error / last
             is_change = share >= -0.25 if balance >= 2 else far or share > 0.25
             balance = int(np.clip(balance + (1 if is_change else -2), -4, 4))
-        at_once = far and n_far == 0 and balance >= 2
-        if not far or n_far or at_once:
+            largest = max(0.9 * largest, abs(last)) if is_change else largest
+        usual = max(abs(last), largest if balance >= 2 else 0.0)
+        learns = not far or abs(error) <= 4.0 * usual
+        if learns:
             found.partial_fit(row[None], [label])
         else:
             found.partial_fit(row[None], [label], sample_weight=[0.0])
         means.append(mean[0])
-        learned.append(not far or n_far > 0 or at_once)
-        first = error
-        n_far = min(n_far + 1, 2) if far else 0
+        learned.append(learns)
+        last = error if far else 0.0
+        n_far = (min(n_far + 1, 2) if learns else 1) if far else 0
     return np.array(means), np.array(learned)
 
 
@@ -85,7 +88,7 @@ def test_where_changes_prevail_the_first_row_is_learned_at_once():
     """As the naive loop in any chunks: changes first, then glitches until these prevail."""
     x, y = shifting()
     y[500:] = y[500] + stream()[1][500:]
-    y[510::15] += 1e4
+    y[510::15] += 40.0
     settings = {"kernels": [Constant(prior_var=100.0)], "drift_var": (0.1, 1.0), "warmup": 20, "random_state": 0}
     start = iegp.IEGPRegressor(**settings).fit(x[:30], y[:30])
     plain = iegp.IEGPRegressor(**settings, robust=False).fit(x[:30], y[:30])
@@ -102,6 +105,22 @@ def test_where_changes_prevail_the_first_row_is_learned_at_once():
         for i in range(30, N, size):
             means.append(found.prequential(x[i : i + size], y[i : i + size]).mean)
         assert_allclose(np.concatenate(means), wanted, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.plain_cases(1)
+@pytest.mark.parametrize("size", [1e3, 1e4, 1e7])
+def test_where_changes_prevail_a_label_far_beyond_them_is_no_change(size):
+    x, y = shifting()
+    y[530] += size
+    settings = {"kernels": [Constant(prior_var=100.0)], "drift_var": (0.1, 1.0), "warmup": 20, "random_state": 0}
+    start = iegp.IEGPRegressor(**settings).fit(x[:30], y[:30])
+    wanted, learned = naive(iegp.IEGPRegressor(**settings, robust=False).fit(x[:30], y[:30]), x[30:], y[30:])
+    assert not learned[530 - 30]
+    for chunk in (1, 97, N):
+        found = copy.deepcopy(start)
+        means = [found.prequential(x[i : i + chunk], y[i : i + chunk]).mean for i in range(30, N, chunk)]
+        assert_allclose(np.concatenate(means), wanted, rtol=1e-9, atol=1e-8)
+    assert np.abs(wanted[531 - 30 : 560 - 30] - np.median(y[531:560])).max() < 10.0
 
 
 @pytest.mark.plain_cases(0)

@@ -356,7 +356,7 @@ def test_messages_name_the_file(content, refused):
     for damaged in (
         content[:100],
         b"junk",
-        edited(content, ("format",), 8),
+        edited(content, ("format",), modelfile.FORMAT + 1),
         edited(content, ("online", "is_warming_up"), ...),
     ):
         assert "damaged" in refused(damaged).split("/")[-1].split(" ")[0]

@@ -193,7 +193,7 @@ def test_the_version_that_wrote_the_file_is_in_it(tmp_path):
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     stored = json.loads(header["__metadata__"]["iegp"])
     assert stored["iegp"] == iegp.__version__
-    assert stored["format"] == modelfile.FORMAT == 7
+    assert stored["format"] == modelfile.FORMAT == 8
 
 
 # -- replacing files ---------------------------------------------------------------------------------------------------

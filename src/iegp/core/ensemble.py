@@ -34,7 +34,7 @@ from iegp.core.expert.sweep import (
     workspace_for,
 )
 from iegp.core.followers import Followers
-from iegp.core.glitches import is_far, may_skip, note_row, note_skipped, rows_before_glitch
+from iegp.core.glitches import is_far, is_left_out, note_row, note_skipped, rows_before_glitch
 from iegp.core.lags import remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
@@ -71,7 +71,7 @@ def start(ensemble: Ensemble) -> State:
         np.full(ensemble.n_experts, -np.log(ensemble.n_experts)),
         np.zeros(2),
         np.zeros((ensemble.lags.n_recent, ensemble.lags.table.shape[1])),
-        np.zeros(1 + n_outputs),
+        np.zeros(2 + n_outputs),
         np.ones(n_outputs),
     )
     for b, prior_ratio in enumerate(ensemble.prior_ratio):
@@ -398,13 +398,7 @@ def learn_rows_without_glitches(
         one = Rows(x[t : t + 1], y[t : t + 1], steps[t : t + 1])
         row = workspace_for(ensemble, active, lagged_rows(ensemble, state, one), n - n)
         own = some_rows(predictions, t, t + 1)
-        if may_skip(state):
-            _learn_unless_far(ensemble, state, row, own)
-        else:
-            sweep_rows(ensemble, state, None, row)
-            weigh(ensemble, state, None, row, own)
-            far = is_far(ensemble.glitch, y[t], own.mean[0], own.std[0])
-            note_row(state, far, y[t] - own.mean[0])
+        _learn_unless_far(ensemble, state, row, own)
         keep_experts(experts, t, expert_predictions(row))
     return experts
 
@@ -421,7 +415,7 @@ def keep_experts(experts: ExpertPredictions, start: int, found: ExpertPrediction
 
 @compiled
 def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Predictions) -> None:
-    """Predict a row, with what is known beside the beliefs set aside; learn it if its label is not far out."""
+    """Predict a row, with what is known beside the beliefs set aside; learn it unless its label is a glitch."""
     seen = predict_row(ensemble, state, row)
     aside = State(
         state.matrix,
@@ -435,7 +429,9 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.spread.copy(),
     )
     weigh(ensemble, aside, None, row, own)
-    if not is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0]):
+    error = row.y[0] - own.mean[0]
+    far = is_far(ensemble.glitch, row.y[0], own.mean[0], own.std[0])
+    if not (far and is_left_out(state, error)):
         learn_row(ensemble, state, row, seen)
         state.noise_shape[:] = aside.noise_shape
         state.noise_scale[:] = aside.noise_scale
@@ -443,8 +439,9 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.rows[0] = aside.rows[0]
         state.recent[:] = aside.recent
         state.spread[:] = aside.spread
+        note_row(state, far, error)
         return
-    skip_row(ensemble, state, row.steps[0], row.y[0] - own.mean[0])
+    skip_row(ensemble, state, row.steps[0], error)
     remember_prediction(ensemble, state, own.mean)
 
 

@@ -2,13 +2,16 @@
 
 The first label that is far out may be either. A row later it is known: after a glitch labels are as before, after a
 change they are off the same way. A balance in the state counts which of the two a stream has. While changes do not
-prevail, the first row is left out and only what follows it is learned; where they do, it is learned at once.
+prevail, the first row is left out and only what follows it is learned; where they do, it is learned at once. Either way
+a label far beyond the changes before it, and beyond the row before, is left out.
 """
 
 from __future__ import annotations
 
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import (
+    CHANGE_DECAY,
+    CHANGE_GROWTH,
     CHANGES_PREVAIL,
     GLITCH_COST,
     LARGEST_BALANCE,
@@ -29,9 +32,15 @@ def is_far(limit: float, y: Float, mean: Float, std: Float) -> bool:
 
 
 @compiled
-def may_skip(state: State) -> bool:
-    """Whether the next row is left out if its label is far out."""
-    return bool(state.rows[1] == 0.0 and state.far[0] < CHANGES_PREVAIL)
+def is_left_out(state: State, error: Float) -> bool:
+    """Whether the next row, whose label is far out, is left out; ``error`` as in :func:`note_row`.
+
+    Without an error nothing says how it compares with those before it: the first is left out, what follows is learned.
+    """
+    if error.size == 0:
+        return bool(state.rows[1] == 0.0)
+    usual = state.far[1] if state.far[0] >= CHANGES_PREVAIL else 0.0
+    return _size(error) > CHANGE_GROWTH * max(usual, _size(state.far[2:]))
 
 
 @compiled
@@ -42,10 +51,13 @@ def note_row(state: State, far: bool, error: Float) -> None:
     """
     n_far = state.rows[1]
     if n_far == 1.0:
-        step = 1.0 if _is_change(state, far, error) else -GLITCH_COST
+        is_change = _is_change(state, far, error)
+        step = 1.0 if is_change else -GLITCH_COST
         state.far[0] = min(max(state.far[0] + step, -LARGEST_BALANCE), LARGEST_BALANCE)
-    state.far[1:] = 0.0
-    if far and n_far == 0.0:
+        if is_change:
+            state.far[1] = max(CHANGE_DECAY * state.far[1], _size(state.far[2:]))
+    state.far[2:] = 0.0
+    if far:
         _keep_error(state, error)
     state.rows[1] = min(n_far + 1.0, 2.0) if far else 0.0
 
@@ -60,7 +72,16 @@ def note_skipped(state: State, error: Float) -> None:
 @compiled
 def _keep_error(state: State, error: Float) -> None:
     for d in range(error.size):
-        state.far[1 + d] = min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
+        state.far[2 + d] = min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
+
+
+@compiled
+def _size(error: Float) -> float:
+    """The largest error of any output."""
+    size = 0.0
+    for d in range(error.size):
+        size = max(size, abs(error[d]))
+    return size
 
 
 @compiled
@@ -72,8 +93,8 @@ def _is_change(state: State, far: bool, error: Float) -> bool:
     """
     product, square = 0.0, 0.0
     for d in range(error.size):
-        product += state.far[1 + d] * min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
-        square += state.far[1 + d] * state.far[1 + d]
+        product += state.far[2 + d] * min(max(error[d], -LARGEST_ROOT), LARGEST_ROOT)
+        square += state.far[2 + d] * state.far[2 + d]
     if square == 0.0 or state.far[0] < CHANGES_PREVAIL:
         return far or product > LEAST_SHARE * square
     return product >= -LEAST_SHARE * square
@@ -87,7 +108,7 @@ def rows_before_glitch(state: State, far: Bool, errors: Float) -> int:
     """
     n_far, before = state.rows[1], state.far.copy()
     for t in range(far.size):
-        if far[t] and may_skip(state):
+        if far[t] and is_left_out(state, errors[t]):
             state.rows[1] = n_far
             state.far[:] = before
             return t

@@ -25,7 +25,7 @@ from iegp.core.expert.belief import Ahead, drifting_row, is_moving, static_row, 
 from iegp.core.expert.delayed import look_ahead
 from iegp.core.expert.laplace_block import drifting_site_row, score_rows, static_site_row
 from iegp.core.expert.sweep import Rows, Workspace, kernel_features, sweep_rows, workspace_for
-from iegp.core.glitches import may_skip, note_row, note_skipped
+from iegp.core.glitches import is_left_out, note_row, note_skipped
 from iegp.core.lags import repeat_newest, with_known_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.sites import LabelModel, of_belief
@@ -188,7 +188,7 @@ class Label(NamedTuple):
 
 def learn_asked_row(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -> None:
     """Learn a standardised row now that its label has come; rows before it have passed. Updates the state in place."""
-    if label.is_far and may_skip(state):
+    if label.is_far and is_left_out(state, np.empty(0)):
         _skip(ensemble, state, label)
     else:
         note_row(state, label.is_far, np.empty(0))

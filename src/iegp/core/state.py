@@ -243,8 +243,8 @@ class State(NamedTuple):
     recent: Float
     """(longest lag, V): the last labels as the numbers that later rows see, newest last; zeros before the first."""
     far: Float
-    """(1 + D,): by how much changes have been more frequent than glitches among labels far from their predictions; and
-    the error of the last row if its label is the first such one, else zeros."""
+    """(2 + D,): by how much changes have been more frequent than glitches among labels far from their predictions; how
+    large changes have been; and the error of the last row if its label is such a one, else zeros."""
     spread: Float
     """(D,): factor on the squared scales of all experts; see :mod:`iegp.core.spread`."""
 

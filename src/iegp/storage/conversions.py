@@ -67,9 +67,20 @@ def _mixtures_have_a_spread(header: dict[str, Any], arrays: Arrays) -> tuple[dic
     return header, arrays | added
 
 
+def _states_know_the_size_of_changes(header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """States before format 8 did not know how large changes have been."""
+    added = {
+        name: np.insert(array, 1, 0.0, axis=-1)
+        for name, array in arrays.items()
+        if name.split(".")[-1] == "far" and f"{name.removesuffix('far')}noise_scale" in arrays
+    }
+    return header, arrays | added
+
+
 CONVERSIONS: dict[int, Conversion] = {
     4: _plans_say_how_text_is_read,
     5: _states_know_glitches_from_changes,
     6: _mixtures_have_a_spread,
+    7: _states_know_the_size_of_changes,
 }
 """By the format that they start from; where there is none, nothing that is read has changed."""

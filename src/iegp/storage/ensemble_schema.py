@@ -326,9 +326,10 @@ def _spread(settings: Settings, shape: tuple[int, ...]) -> Field:
 
 
 def _far(n_outputs: int, front: tuple[int, ...]) -> Field:
-    """The balance of changes and glitches, and the error of the last row."""
-    largest = np.concatenate([[LARGEST_BALANCE], np.full(n_outputs, LARGEST_ROOT)])
-    return Field((*front, 1 + n_outputs), -largest, largest)
+    """The balance of changes and glitches, the size of changes, and the error of the last row."""
+    largest = np.concatenate([[LARGEST_BALANCE], np.full(1 + n_outputs, LARGEST_ROOT)])
+    least = np.concatenate([[-LARGEST_BALANCE, 0.0], np.full(n_outputs, -LARGEST_ROOT)])
+    return Field((*front, 2 + n_outputs), least, largest)
 
 
 def _noise_shape(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:

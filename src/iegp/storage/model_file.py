@@ -69,7 +69,7 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-FORMAT = 7
+FORMAT = 8
 _KEY = "iegp"
 # From this format on the checksum is of the header too.
 _WHOLE_FILE = 4

@@ -139,6 +139,9 @@ GLITCH, SPAN_AFTER_GLITCH = 8.0, 64
 # as two changes, because one that is learned costs more than the single row by which a change is followed late; the
 # balance is bounded, so that a stream that begins to have the other kind is noticed after a few of them.
 CHANGES_PREVAIL, GLITCH_COST, LARGEST_BALANCE = 2.0, 2.0, 4.0
+# A label that is off by more than so many times the largest change is not learned at once even there. Of that size each
+# further change keeps a share, so that one that was none (two glitches in succession) is forgotten.
+CHANGE_GROWTH, CHANGE_DECAY = 4.0, 0.9
 # A label that was left out began a change if the next one is off by this share of its error or more; one that was
 # learned at once was a glitch if the next one is off by as much the other way. The error was more than eight standard
 # deviations: chance is off by less.

@@ -56,7 +56,7 @@ def _as_two_functions(ensemble: Ensemble, state: State) -> tuple[Ensemble, State
     )
     scale = np.ones((ensemble.n_experts, 2))
     vector = np.concatenate([-half, half], axis=1)
-    return grown, state._replace(matrix=matrix, vector=vector, noise_scale=scale, far=np.zeros(3), spread=np.ones(2))
+    return grown, state._replace(matrix=matrix, vector=vector, noise_scale=scale, far=np.zeros(4), spread=np.ones(2))
 
 
 def _with_one_more(ensemble: Ensemble, state: State) -> tuple[Ensemble, State]:

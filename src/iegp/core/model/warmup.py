@@ -30,7 +30,7 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.fitting.experts import default_experts, fit_experts
 from iegp.core.fitting.seasonal import with_seasons
-from iegp.core.glitches import is_far, may_skip
+from iegp.core.glitches import is_far, is_left_out
 from iegp.core.kernels import Inputs
 from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_known_lags, with_lags, with_lags_seen
 from iegp.core.model.online import Online, begin, move_clock, standardised_rows
@@ -201,10 +201,15 @@ def _replay_late_row(
     ensemble: Ensemble, state: State, x: Float, labels: Weighted, recent: Float, steps: Float | None
 ) -> None:
     """Learn one row that saw these labels; later rows see its own, or its prediction if it is a glitch."""
-    rows, skips = with_known_lags(ensemble.lags, recent, x, 1), may_skip(state)
+    rows = with_known_lags(ensemble.lags, recent, x, 1)
+    before = state._replace(rows=state.rows.copy(), far=state.far.copy())
     plain = ensemble._replace(lags=NO_LAGS)
     (own,) = learn_labelled(plain, state, rows, labels, ens.PassOptions(is_live=False), steps)
-    is_glitch = skips and is_far(ensemble.glitch, labels.y[0], own.mean[0], own.std[0]) if own.mean.size else False
+    is_glitch = (
+        bool(own.mean.size)
+        and is_far(ensemble.glitch, labels.y[0], own.mean[0], own.std[0])
+        and is_left_out(before, labels.y[0] - own.mean[0])
+    )
     remember(ensemble.lags, state.recent, own.mean if is_glitch else labels.y)
 
 
