@@ -12,7 +12,7 @@ import pytest
 
 from iegp.datasets import Stream, dataset_path, describe_dataset, list_datasets, load_arrays, load_dataset
 from iegp.datasets.catalogue import CATALOGUE
-from iegp.datasets.integrity import check_arrays, content_digest
+from iegp.datasets.download import check_arrays, content_digest
 from iegp.errors import DatasetError, InputError
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from iegp.datasets import catalogue, dataset_path, load_arrays, load_dataset
 from iegp.datasets.catalogue import read_entry
-from iegp.datasets.download import CHUNK, fetch
-from iegp.datasets.integrity import content_digest
+from iegp.datasets.download import CHUNK, content_digest, fetch
 from iegp.errors import DatasetError
 
 X, Y = np.array([[1.0, 2.0], [3.0, 4.5]]), np.array([0.5, -1.0])

@@ -13,7 +13,7 @@ import pytest
 from scipy.io import savemat
 
 from iegp.datasets import catalogue, load_arrays, load_dataset, parsers
-from iegp.datasets.integrity import read_npz
+from iegp.datasets.download import read_npz
 
 
 def zipped(member, text):

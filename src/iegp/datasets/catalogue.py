@@ -46,7 +46,7 @@ class Dataset:
     """One data set of the paper or of follow-up work.
 
     ``sha256`` is the checksum of the package's own ``.npz`` file. ``content`` holds a checksum for each array that a
-    public copy yields (see :func:`iegp.datasets.integrity.content_digest`): any correct copy is accepted, any other
+    public copy yields (see :func:`iegp.datasets.download.content_digest`): any correct copy is accepted, any other
     raises. ``digits`` is set where public copies differ in the last printed digit: content is then compared to that
     many significant digits. ``notes`` are pitfalls to know before interpreting a result. ``delay`` is the number of
     later rows that come before the label of a row is known.

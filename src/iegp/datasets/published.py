@@ -18,8 +18,7 @@ import numpy as np
 from pooch import os_cache
 
 from iegp.datasets.catalogue import CATALOGUE, Dataset, Source
-from iegp.datasets.download import fetch
-from iegp.datasets.integrity import check_arrays, check_file, read_npz
+from iegp.datasets.download import check_arrays, check_file, fetch, read_npz
 from iegp.datasets.stream import Stream
 from iegp.errors import DatasetError
 from iegp.name_suggestions import closest

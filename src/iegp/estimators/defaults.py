@@ -1,8 +1,17 @@
-"""The untuned model: why these numbers, see docs/default-model.md."""
+"""Arguments that the estimators of labels share, and the untuned model: why these numbers, see docs/default-model.md.
+
+The estimators are dataclasses, so that every argument is written once, with its type and its default. A subclass that
+names an argument again replaces its default and keeps its place. A method of an estimator may rely on all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from iegp.core.kernels import RBF, Cauchy, Constant, Kernel, Laplace, Linear, Matern
 
@@ -131,3 +140,28 @@ def forecast_kernels(n_lags: int, n_seasons: int) -> tuple[Kernel, ...]:
     few = [*first, *range(now, now + 1 + min(n_lags, 2)), *(now + n_lags + 2 * s + 2 for s in range(n_seasons))]
     smooth = RBF("dimension", stretch=2.0) + Linear() + Constant()
     return (Linear() + Constant(), Linear(columns=few) + Constant(), Constant(prior_var=1.0), smooth)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class EnsembleArguments:
+    """Arguments of an ensemble of experts that learns labels."""
+
+    kernels: Sequence[Kernel] | None = field(default=None, kw_only=False)
+    n_frequencies: int = N_FREQUENCIES
+    features: str = "orthogonal"
+    drift_var: float | Sequence[float] | None = None
+    drift_units: str | None = None
+    drift_per: str = "row"
+    time_column: str | int | None = None
+    weights: str = "stacking"
+    switch_prob: float | ArrayLike = 0.01
+    stacking_rate: float = STACKING_RATE
+    shutdown: float = 1e-16
+    prior_var: float | str = "evidence"
+    warmup: int = 1000
+    learn_warmup: bool = True
+    delay: int = 0
+    lags: int | Sequence[int] | str | None = None
+    standardize: bool = True
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None

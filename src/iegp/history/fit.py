@@ -18,9 +18,8 @@ from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
-from iegp.history import ray_data
 from iegp.history.parts import PART_ROWS, Part, Rows, array_parts, columns_of, find_files, first_rows, parquet_parts
-from iegp.history.workers import ENGINES
+from iegp.history.workers import ENGINES, is_ray_dataset, learn_ray_dataset
 
 
 class MergeTree:
@@ -115,10 +114,10 @@ def fit_history(
     if part_rows < 1:
         raise InputError(f"part_rows={part_rows} must be at least 1; seconds of work per part are best")
     draft = _Draft(model)
-    if ray_data.is_dataset(dataset):
+    if is_ray_dataset(dataset):
         if engine != "ray":
             raise InputError("a Ray Dataset needs engine='ray'; or pass the files it was made of")
-        results = ray_data.learn(dataset, draft, target, features, part_rows)
+        results = learn_ray_dataset(dataset, draft, target, features, part_rows)
     else:
         parts = _parts(dataset, draft, target, features, part_rows)
         first = next(parts, None)

@@ -16,9 +16,8 @@ from iegp.fleet.cluster import layout
 from iegp.fleet.cluster.journal import Batch, Journal
 from iegp.fleet.cluster.layout import Layout
 from iegp.fleet.cluster.options import RayOptions
-from iegp.fleet.cluster.pending import Pending
+from iegp.fleet.cluster.pending import Pending, ShardQueue
 from iegp.fleet.cluster.shard import Gap, need_ray, start_shards
-from iegp.fleet.cluster.shard_queue import ShardQueue
 from iegp.typing import Float
 
 
