@@ -17,12 +17,21 @@ from typing import Any
 import numpy as np
 from pooch import os_cache
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.datasets.catalogue import CATALOGUE, Dataset, Source
 from iegp.datasets.download import check_arrays, check_file, fetch, read_npz
 from iegp.datasets.stream import Stream
 from iegp.errors import DatasetError
 from iegp.name_suggestions import closest
 from iegp.typing import Arrays
+
+DOCS = entries("""
+name : str
+    One of :func:`list_datasets`; another raises ``DatasetError``.
+download : bool, default=True
+    Whether a set that is not on this machine is downloaded into the cache. With ``False`` the network is never
+    used, and a missing set raises ``DatasetError``.
+""")
 
 
 def list_datasets() -> tuple[str, ...]:
@@ -41,13 +50,11 @@ def list_datasets() -> tuple[str, ...]:
     return tuple(CATALOGUE)
 
 
+@fill_docstrings(DOCS)
 def describe_dataset(name: str) -> Dataset:
     """Describe a data set of the paper without loading it.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`list_datasets`; another raises ``DatasetError``.
+    {parameters}
 
     Returns
     -------
@@ -64,18 +71,13 @@ def describe_dataset(name: str) -> Dataset:
     return CATALOGUE[name]
 
 
+@fill_docstrings(DOCS)
 def load_dataset(name: str, *, download: bool = True) -> Stream:
     """Load a data set of the paper in the row order of its source.
 
     Known pitfalls are in ``describe_dataset(name).notes``: read them before interpreting a result.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`list_datasets`.
-    download : bool, default=True
-        Whether a set that is not on this machine is downloaded into the cache. With ``False`` the network is never
-        used, and a missing set raises ``DatasetError``.
+    {parameters}
 
     Returns
     -------
@@ -101,15 +103,11 @@ def load_dataset(name: str, *, download: bool = True) -> Stream:
     )
 
 
+@fill_docstrings(DOCS)
 def load_arrays(name: str, *, download: bool = True) -> Arrays:
     """Load every array of a data set's file with its own type.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`list_datasets`.
-    download : bool, default=True
-        Whether a set that is not on this machine is downloaded, as in :func:`load_dataset`.
+    {parameters}
 
     Returns
     -------
@@ -124,15 +122,11 @@ def load_arrays(name: str, *, download: bool = True) -> Arrays:
     return read_npz(describe_dataset(name), dataset_path(name, download=download))
 
 
+@fill_docstrings(DOCS)
 def dataset_path(name: str, *, download: bool = True) -> Path:
     """Find the verified ``.npz`` file of a data set.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`list_datasets`.
-    download : bool, default=True
-        Whether a set that is not on this machine is downloaded, as in :func:`load_dataset`.
+    {parameters}
 
     Returns
     -------

@@ -11,8 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.errors import InputError
 from iegp.typing import Float, Int
+
+DOCS = entries("""
+y, predicted : array-like (n,)
+    True and predicted labels.
+bins : int, default=10
+    Number of intervals of equal width into which confidences fall, each with its upper end; at least 1.
+""")
+DOCS["truth"] = """\
+y, proba, classes : array-like (n,), (n, K), (K,)
+    True labels, predicted probabilities (rows sum to one), and the classes of their columns."""
 
 # Probabilities that were computed in single precision still sum to one within this.
 SUM_TOLERANCE = 1e-5
@@ -36,13 +47,11 @@ class Reliability(NamedTuple):
     rows: Int
 
 
+@fill_docstrings(DOCS)
 def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:
     """Compute the share of rows with a wrong predicted label. O(n).
 
-    Parameters
-    ----------
-    y, predicted : array-like (n,)
-        True and predicted labels.
+    {parameters}
 
     Returns
     -------
@@ -58,13 +67,11 @@ def error_rate(y: ArrayLike, predicted: ArrayLike) -> float:
     return float(np.mean(truth != guess))
 
 
+@fill_docstrings(DOCS)
 def running_error(y: ArrayLike, predicted: ArrayLike) -> Float:
     """Compute the error rate of all rows so far after every row, as the paper plots it.
 
-    Parameters
-    ----------
-    y, predicted : array-like (n,)
-        True and predicted labels.
+    {parameters}
 
     Returns
     -------
@@ -81,13 +88,11 @@ def running_error(y: ArrayLike, predicted: ArrayLike) -> Float:
     return so_far
 
 
+@fill_docstrings(DOCS)
 def log_loss(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
     """Compute the mean negative log probability of the true class. O(n K).
 
-    Parameters
-    ----------
-    y, proba, classes : array-like (n,), (n, K), (K,)
-        True labels, predicted probabilities (rows sum to one), and the classes of their columns.
+    {parameters: truth}
 
     Returns
     -------
@@ -105,16 +110,14 @@ def log_loss(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
         return float(-np.mean(np.log(p[np.arange(len(p)), index])))
 
 
+@fill_docstrings(DOCS)
 def brier(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
     """Compute the Brier score: the mean squared distance of the probabilities to the truth, over all classes. O(n K).
 
     For two classes it is twice the form that looks at the probability of one class only, which scikit-learn's
     ``brier_score_loss`` gives.
 
-    Parameters
-    ----------
-    y, proba, classes : array-like (n,), (n, K), (K,)
-        True labels, predicted probabilities (rows sum to one), and the classes of their columns.
+    {parameters: truth}
 
     Returns
     -------
@@ -132,17 +135,13 @@ def brier(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
     return float(np.mean(np.sum(distance**2, axis=1)))
 
 
+@fill_docstrings(DOCS)
 def reliability(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> Reliability:
     """Compute confidence and accuracy of the predicted class by confidence, as in a reliability diagram. O(n K).
 
     The predicted class is the most probable one (the first in ``classes`` among equals).
 
-    Parameters
-    ----------
-    y, proba, classes : array-like (n,), (n, K), (K,)
-        True labels, predicted probabilities (rows sum to one), and the classes of their columns.
-    bins : int, default=10
-        Number of intervals of equal width into which confidences fall, each with its upper end; at least 1.
+    {parameters: truth}
 
     Returns
     -------
@@ -167,17 +166,13 @@ def reliability(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 
     return Reliability(sure, right, np.asarray(count, dtype=np.int64))
 
 
+@fill_docstrings(DOCS)
 def expected_calibration_error(y: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = 10) -> float:
     """Compute the mean distance of accuracy and confidence over the groups of :func:`reliability`, weighted by rows.
 
     Calibrated probabilities come close to 0 without reaching it: a group of m rows varies by up to ``0.5 / sqrt(m)``.
 
-    Parameters
-    ----------
-    y, proba, classes : array-like (n,), (n, K), (K,)
-        True labels, predicted probabilities (rows sum to one), and the classes of their columns.
-    bins : int, default=10
-        Number of groups, at least 1.
+    {parameters: truth}
 
     Returns
     -------

@@ -11,23 +11,55 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.errors import InputError
 from iegp.typing import Float
 
+DOCS = entries("""
+theta_norm_squared : float
+    Squared norm of the parameter compared with.
+alpha_norm : float
+    ``C = prior_var sum |alpha|``. It grows with the number of rows when labels are noisy.
+prior_var : float
+    Prior variance of the expert.
+prior_vars : array-like (S + 1,)
+    Prior variance of the expert of each segment.
+segment_ends : array-like (S + 1,)
+    Last row b of each segment, counted from 1.
+past_excesses : array-like (S + 1,)
+    How much worse ``theta_j`` explains the rows *before* the segment than the best parameter of that expert:
+    ``L_theta(1..a-1) - min over theta of (L_theta(1..a-1) + |theta|²/(2 prior_var))``.
+epsilon : float
+    Largest error of the random-feature kernel.
+derivative_bound : float
+    Largest derivative L of the loss in the latent value (as2).
+n_rows : int
+    Number of rows T, at least 1.
+n_experts : int
+    Number of experts M, at least 1.
+n_switches : int
+    Number of switches S of the sequence, at most T - 1; 0 for a single expert.
+n_frequencies : int
+    Number of random frequencies n_RF of every expert.
+curvature : float
+    Largest second derivative c of the loss in the latent value (as1).
+""")
+# Of lemmas as they are printed.
+PRINTED = DOCS | entries("""
+theta_norms_squared : array-like (M,)
+    Squared norm of the parameter of each *expert*.
+alpha_norm : float
+    C', the largest of the experts' ``prior_var sum |alpha|``.
+prior_vars : array-like (M,)
+    Prior variance of each expert.
+""")
 
+
+@fill_docstrings(DOCS)
 def learning_cost(*, prior_var: float, n_rows: int, n_frequencies: int, curvature: float) -> float:
     """Compute ``n_RF log(1 + T c prior_var / (2 n_RF))``, the cost of learning 2 n_RF parameters from T rows.
 
-    Parameters
-    ----------
-    prior_var : float
-        Prior variance of the expert's function.
-    n_rows : int
-        Number of rows T.
-    n_frequencies : int
-        Number of random frequencies n_RF.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    {parameters}
 
     Returns
     -------
@@ -37,19 +69,13 @@ def learning_cost(*, prior_var: float, n_rows: int, n_frequencies: int, curvatur
     return n_frequencies * math.log1p(n_rows * curvature * prior_var / (2.0 * n_frequencies))
 
 
+@fill_docstrings(DOCS)
 def lemma1(
     *, theta_norm_squared: float, prior_var: float, n_rows: int, n_frequencies: int, n_experts: int, curvature: float
 ) -> float:
     """Bound the regret of the ensemble against any fixed theta: Lemma 1 (eq:L_OB) with the constant ``c`` of its proof.
 
-    Parameters
-    ----------
-    theta_norm_squared, prior_var : float
-        Squared norm of the parameter compared with, and prior variance of its expert.
-    n_rows, n_frequencies, n_experts : int
-        Numbers of rows T, of random frequencies of every expert, and of experts M.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    {parameters}
 
     Returns
     -------
@@ -66,6 +92,7 @@ def lemma1(
     return theta_norm_squared / (2.0 * prior_var) + cost + math.log(n_experts)
 
 
+@fill_docstrings(DOCS)
 def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) -> float:
     """Bound the regret against a sequence of experts: Lemma 2 for a given ``q1 = switch_prob``.
 
@@ -75,10 +102,9 @@ def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) 
 
     Parameters
     ----------
-    n_rows, n_experts : int
-        Numbers of rows T and of experts M, at least 1.
-    n_switches : int
-        Number of switches S of the sequence, at most T - 1; 0 for a single expert.
+    {n_rows}
+    {n_experts}
+    {n_switches}
     switch_prob : float
         Probability of leaving the active expert at a row. Staying must be at least as likely as a switch to any one
         other expert, else ``InputError`` is raised.
@@ -106,13 +132,11 @@ def lemma2(*, n_rows: int, n_experts: int, n_switches: int, switch_prob: float) 
     return total - n_switches * math.log(leave) if n_switches else total
 
 
+@fill_docstrings(DOCS)
 def best_switch_prob(*, n_rows: int, n_switches: int) -> float:
     """Compute the q1 that makes Lemma 2 smallest: ``S / (T - 1)``.
 
-    Parameters
-    ----------
-    n_rows, n_switches : int
-        Numbers of rows T and of switches S.
+    {parameters}
 
     Returns
     -------
@@ -122,6 +146,7 @@ def best_switch_prob(*, n_rows: int, n_switches: int) -> float:
     return n_switches / (n_rows - 1) if n_rows > 1 else 0.0
 
 
+@fill_docstrings(DOCS)
 def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     """Bound the regret against a sequence of experts at the best q1, in closed form.
 
@@ -131,8 +156,8 @@ def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
 
     Parameters
     ----------
-    n_rows, n_experts : int
-        Numbers of rows T and of experts M, at least 1.
+    {n_rows}
+    {n_experts}
     n_switches : int
         Number of switches S, at most ``(T - 1) (M - 1) / M``; more raise ``InputError``.
 
@@ -153,6 +178,7 @@ def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     return math.log(n_experts) + s * (math.log(n_rows) - math.log(s) + 1.0 + math.log(n_experts - 1))
 
 
+@fill_docstrings(DOCS)
 def lemma3(
     *,
     theta_norms_squared: ArrayLike,
@@ -175,15 +201,11 @@ def lemma3(
     ----------
     theta_norms_squared : array-like (S + 1,)
         Squared norm of ``theta_j``, one entry per segment.
-    prior_vars : array-like (S + 1,)
-        Prior variance of the expert of each segment.
-    segment_ends : array-like (S + 1,)
-        Last row b of each segment, counted from 1.
-    past_excesses : array-like (S + 1,)
-        How much worse ``theta_j`` explains the rows *before* the segment than the best parameter of that expert:
-        ``L_theta(1..a-1) - min over theta of (L_theta(1..a-1) + |theta|²/(2 prior_var))``.
-    n_frequencies, curvature : int, float
-        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
+    {prior_vars}
+    {segment_ends}
+    {past_excesses}
+    {n_frequencies}
+    {curvature}
 
     Returns
     -------
@@ -202,6 +224,7 @@ def lemma3(
     return float(np.sum(norms / (2.0 * priors) + costs + excesses))
 
 
+@fill_docstrings(DOCS)
 def theorem1(
     *,
     alpha_norm: float,
@@ -223,18 +246,14 @@ def theorem1(
 
     Parameters
     ----------
-    alpha_norm : float
-        ``C = prior_var sum |alpha|``. It grows with the number of rows when labels are noisy.
-    prior_var : float
-        Prior variance of the expert.
-    epsilon : float
-        Largest error of the random-feature kernel.
-    derivative_bound : float
-        Largest derivative L of the loss in the latent value (as2).
-    n_rows, n_frequencies, n_experts : int
-        Numbers of rows T, of random frequencies of every expert, and of experts M.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    {alpha_norm}
+    {prior_var}
+    {epsilon}
+    {derivative_bound}
+    {n_rows}
+    {n_frequencies}
+    {n_experts}
+    {curvature}
     function_norm_squared : float, optional
         Squared RKHS norm ``alpha' K alpha``. With it, the first term is ``|f|²/2 + epsilon C²/(2 prior_var)`` instead
         of ``(1 + epsilon) C²/(2 prior_var)``, because ``|theta*|² = prior_var² alpha' Phi Phi' alpha <= prior_var |f|²
@@ -306,6 +325,7 @@ def kernel_error(phi: Float, standardised_gram: Float) -> float:
     return float(np.abs(phi @ phi.T - standardised_gram).max())
 
 
+@fill_docstrings(DOCS)
 def theorem2(
     *,
     alpha_norms: ArrayLike,
@@ -328,20 +348,17 @@ def theorem2(
     ----------
     alpha_norms : array-like (S + 1,)
         ``C = prior_var sum |alpha|`` of the function of each segment.
-    prior_vars : array-like (S + 1,)
-        Prior variance of the expert of each segment.
-    segment_ends : array-like (S + 1,)
-        Last row of each segment, counted from 1.
-    past_excesses : array-like (S + 1,)
-        Excess of each segment on the rows before it, as in :func:`lemma3`.
-    epsilon, derivative_bound : float
-        Largest error of the random-feature kernels, and largest derivative L of the loss in the latent value (as2).
-    n_rows, n_experts : int
-        Numbers of rows T and of experts M.
+    {prior_vars}
+    {segment_ends}
+    {past_excesses}
+    {epsilon}
+    {derivative_bound}
+    {n_rows}
+    {n_experts}
     switch_prob : float
         Probability of leaving the active expert, as in :func:`lemma2`.
-    n_frequencies, curvature : int, float
-        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
+    {n_frequencies}
+    {curvature}
 
     Returns
     -------
@@ -365,17 +382,13 @@ def theorem2(
 # -- bounds as the paper prints them, where they differ -------------------------------------------------------------
 
 
+@fill_docstrings(PRINTED)
 def printed_lemma1(
     *, theta_norm_squared: float, prior_var: float, n_rows: int, n_frequencies: int, n_experts: int
 ) -> float:
     """Compute Lemma 1 as printed, without the constant ``c`` of its proof: true only where ``c <= 1``.
 
-    Parameters
-    ----------
-    theta_norm_squared, prior_var : float
-        Squared norm of the parameter compared with, and prior variance of its expert.
-    n_rows, n_frequencies, n_experts : int
-        Numbers of rows T, of random frequencies of every expert, and of experts M.
+    {parameters}
 
     Returns
     -------
@@ -392,15 +405,13 @@ def printed_lemma1(
     )
 
 
+@fill_docstrings(PRINTED)
 def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     """Compute Lemma 2 as printed: ``log M + S log T - S log S + S``.
 
     It lacks ``S log(M - 1)``: true only for M <= 2.
 
-    Parameters
-    ----------
-    n_rows, n_experts, n_switches : int
-        Numbers of rows T, of experts M, and of switches S.
+    {parameters}
 
     Returns
     -------
@@ -411,6 +422,7 @@ def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     return math.log(n_experts) + (s * (math.log(n_rows) - math.log(s) + 1.0) if s else 0.0)
 
 
+@fill_docstrings(PRINTED)
 def printed_lemma3(
     *, theta_norms_squared: ArrayLike, prior_vars: ArrayLike, n_rows: int, n_frequencies: int, curvature: float
 ) -> float:
@@ -418,16 +430,7 @@ def printed_lemma3(
 
     In SIE-GP every expert learns every row, and then it does not hold.
 
-    Parameters
-    ----------
-    theta_norms_squared : array-like (M,)
-        Squared norm of the parameter of each *expert*.
-    prior_vars : array-like (M,)
-        Prior variance of each expert.
-    n_rows, n_frequencies : int
-        Numbers of rows T and of random frequencies of every expert.
-    curvature : float
-        Largest second derivative c of the loss in the latent value (as1).
+    {parameters}
 
     Returns
     -------
@@ -440,6 +443,7 @@ def printed_lemma3(
     return float(np.sum(norms / (2.0 * priors))) + cost
 
 
+@fill_docstrings(PRINTED)
 def printed_theorem2(
     *,
     alpha_norm: float,
@@ -453,18 +457,7 @@ def printed_theorem2(
 ) -> float:
     """Compute Theorem 2 as printed, from Lemmas 2 and 3 as printed. It is not proved.
 
-    Parameters
-    ----------
-    alpha_norm : float
-        C', the largest of the experts' ``prior_var sum |alpha|``.
-    prior_vars : array-like (M,)
-        Prior variance of each expert.
-    epsilon, derivative_bound : float
-        Largest error of the random-feature kernels, and largest derivative L of the loss in the latent value (as2).
-    n_rows, n_switches : int
-        Numbers of rows T and of switches S.
-    n_frequencies, curvature : int, float
-        Number of random frequencies of every expert, and largest second derivative c of the loss (as1).
+    {parameters}
 
     Returns
     -------
