@@ -15,14 +15,20 @@ import numpy as np
 from sklearn.base import clone
 
 from iegp import plots
+from iegp._docstrings import entries, fill_docstrings
 from iegp._imports import on_demand, optional
 from iegp.errors import InputError
 from iegp.evaluate.protocol import AnyRun, prequential
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 
 _KEYS = ("model", "stream", "seed")
+DOCS = entries("""
+score : str, default=None
+    Name of the score; ``None`` is the first one.
+""")
 
 
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """Scores of every model on every stream with every seed.
@@ -78,8 +84,7 @@ class Comparison:
         ----------
         first, second : str
             Names of the models.
-        score : str, default=None
-            Name of the score; ``None`` is the first one.
+        {score}
 
         Returns
         -------
@@ -119,10 +124,7 @@ class Comparison:
     def plot(self, score: str | None = None) -> Any:
         """Draw one score: a panel for each stream, a line for each model, a dot for each seed.
 
-        Parameters
-        ----------
-        score : str, default=None
-            Name of the score; ``None`` is the first one.
+        {parameters}
 
         Returns
         -------
@@ -134,10 +136,7 @@ class Comparison:
     def table(self, score: str | None = None) -> str:
         """Return medians over seeds as a table, streams by models.
 
-        Parameters
-        ----------
-        score : str, default=None
-            Name of the score; ``None`` is the first one.
+        {parameters}
 
         Returns
         -------

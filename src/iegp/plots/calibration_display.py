@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from scipy import stats
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
 from iegp.evaluate.classification import reliability
 from iegp.evaluate.runs import PrequentialRun
-from iegp.plots.display import GREY, Panels, Run, RunDisplay, output_column
+from iegp.plots.display import DOCS, GREY, Panels, Run, RunDisplay, output_column
 from iegp.plots.stream import BAND, INK, MARK, TRUTH, finish_rows
 from iegp.typing import Float, Int
 
@@ -35,6 +36,7 @@ class Calibration(NamedTuple):
     """Range of 95 % of the observed shares, by chance, if predictions are calibrated."""
 
 
+@fill_docstrings(DOCS)
 class CalibrationDisplay(RunDisplay):
     """Calibration of a run: nominal against observed shares, and how far apart the two may be by chance.
 
@@ -50,8 +52,7 @@ class CalibrationDisplay(RunDisplay):
 
     Parameters
     ----------
-    run : PrequentialRun or ClassificationRun
-        What an estimator's ``prequential`` returned.
+    {run}
     bins : int, default=None
         Number of windows (``None``: of some 50 rows, at most 20), or of groups (``None``: 10).
     output : int, default=0
@@ -95,15 +96,10 @@ class CalibrationDisplay(RunDisplay):
         ----------
         run, bins, output : PrequentialRun or ClassificationRun, int, int
             The run, the number of windows or groups, and the column of y, as for the class.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
+        {ax}
+        {plot_arguments}
 
-        Returns
-        -------
-        CalibrationDisplay
-            The drawn display.
+        {returns_display}
         """
         return cls(run, bins=bins, output=output).plot(ax, **kwargs)
 
@@ -120,19 +116,14 @@ class CalibrationDisplay(RunDisplay):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
+        {ax}
         target : str, default="y"
             Name and unit of the label; used for intervals only, as are ``first_row`` and ``changes``.
-        title : str, default=""
-            Title of the figure.
+        {title}
         first_row, changes : int, sequence of int
             As in :func:`draw_run`: number of the run's first row, and rows to mark.
 
-        Returns
-        -------
-        CalibrationDisplay
-            This display, with ``ax_``, ``lower_ax_`` and ``figure_``.
+        {returns_display}
         """
         if isinstance(self.run, PrequentialRun):
             self._take(ax, (2.2, 1))

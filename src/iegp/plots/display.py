@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from sklearn.base import clone
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.errors import InputError
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 from iegp.plots.stream import SIZE, legend
@@ -27,6 +28,31 @@ Run = PrequentialRun | ClassificationRun
 Panels = Axes | Sequence[Axes] | None
 
 GREY = "#dfe3e6"
+
+DOCS = entries("""
+run : PrequentialRun or ClassificationRun
+    Run of an estimator's ``prequential``, of at least two scored rows.
+ax : matplotlib.axes.Axes or pair of them, optional
+    One shows the upper panel only, a pair both; by default a new figure.
+title : str, default=""
+    Title of the figure.
+target : str, default="y"
+    Name and unit of the label.
+prequential_params : dict, optional
+    Further arguments of ``prequential``, such as ``{"level": 0.8}``.
+""") | {
+    "one_ax": """\
+ax : matplotlib.axes.Axes, optional
+    Axes to draw on; by default those of a new figure.""",
+    "plot_arguments": """\
+**kwargs : object
+    Further arguments of :meth:`plot`.""",
+    "returns_display": """\
+Returns
+-------
+display
+    The drawn display, with ``ax_``, ``lower_ax_`` and ``figure_``.""",
+}
 
 
 class Display:
@@ -65,6 +91,7 @@ class Display:
         legend(panel, upside_down=upside_down, inside=None if self._is_new_figure else corner)
 
 
+@fill_docstrings(DOCS)
 class RunDisplay(Display):
     """Base class of the displays that need a run and nothing else."""
 
@@ -77,17 +104,11 @@ class RunDisplay(Display):
 
         Parameters
         ----------
-        run : PrequentialRun or ClassificationRun
-            Run of an estimator's ``prequential``, of at least two scored rows.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
+        {run}
+        {ax}
+        {plot_arguments}
 
-        Returns
-        -------
-        display
-            The drawn display.
+        {returns_display}
         """
         return cls(run).plot(ax, **kwargs)
 
@@ -107,15 +128,11 @@ class RunDisplay(Display):
             Inputs of the stream.
         y : array-like (n,) or (n, D)
             Labels of the stream.
-        prequential_params : dict, optional
-            Further arguments of ``prequential``, such as ``{"level": 0.8}``.
+        {prequential_params}
         **kwargs : object
             Further arguments of :meth:`from_run`.
 
-        Returns
-        -------
-        display
-            The drawn display.
+        {returns_display}
         """
         return cls.from_run(prequential_run(estimator, X, y, prequential_params)[1], **kwargs)
 

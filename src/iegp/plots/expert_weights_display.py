@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.ticker import PercentFormatter
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
-from iegp.plots.display import GREY, Display, Panels, Run, checked_run, prequential_run, require
+from iegp.plots.display import DOCS, GREY, Display, Panels, Run, checked_run, prequential_run, require
 from iegp.plots.stream import draw_weights, finish_rows, visible
 from iegp.typing import Float, Int
 
@@ -17,6 +18,7 @@ from iegp.typing import Float, Int
 EXPERT_COLOURS = ("#12436d", "#28a197", "#f46a25", "#801650", "#7fb3d5", "#e3b505", "#a285d1", "#5c8d2f")
 
 
+@fill_docstrings(DOCS)
 class ExpertWeightsDisplay(Display):
     """Weights of the experts: those with the largest weights by name, all others together.
 
@@ -56,19 +58,13 @@ class ExpertWeightsDisplay(Display):
 
         Parameters
         ----------
-        run : PrequentialRun or ClassificationRun
-            Run of an estimator's ``prequential``, of at least two scored rows.
+        {run}
         experts : sequence
             ``experts_`` of the model that made the run.
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
+        {one_ax}
+        {plot_arguments}
 
-        Returns
-        -------
-        ExpertWeightsDisplay
-            The drawn display.
+        {returns_display}
         """
         return cls(checked_run(run).weights, expert_names(experts)).plot(ax, **kwargs)
 
@@ -94,15 +90,10 @@ class ExpertWeightsDisplay(Display):
             Inputs of a stream.
         y : array-like (n,) or (n, D), optional
             Labels of the stream.
-        prequential_params : dict, optional
-            Further arguments of ``prequential``, such as ``{"exposure": ...}``.
-        **kwargs : object
-            Arguments of :meth:`plot`, ``ax`` among them.
+        {prequential_params}
+        {plot_arguments}
 
-        Returns
-        -------
-        ExpertWeightsDisplay
-            The drawn display.
+        {returns_display}
         """
         if X is None and y is None:
             require(estimator, "expert_weights_", "a fitted estimator of iegp, or X and y to learn from")
@@ -124,19 +115,14 @@ class ExpertWeightsDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
+        {one_ax}
         n_named : int, default=5
             Number of experts with a name and a colour of their own, from 1 to 8.
-        title : str, default=""
-            Title of the panel.
+        {title}
         first_row, changes, zoom : int, sequence of int, pair of int
             As in :func:`draw_run`: number of the run's first row, rows to mark, and the range to show; not for bars.
 
-        Returns
-        -------
-        ExpertWeightsDisplay
-            This display, with ``ax_`` and ``figure_``.
+        {returns_display}
         """
         if n_named not in range(1, len(EXPERT_COLOURS) + 1):
             raise InputError(f"n_named={n_named!r} must be a whole number from 1 to {len(EXPERT_COLOURS)}")

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
 from iegp.evaluate.forecasts import ForecastRun
-from iegp.plots.display import Display, Panels
+from iegp.plots.display import DOCS, Display, Panels
 from iegp.plots.stream import INK, MARK, draw_band, finish_rows, visible
 
 # Of naive forecasts: the last value, the last one in phase.
@@ -18,6 +19,7 @@ _NAIVE = ("#8a949c", MARK)
 _MOST_DOTS = 50
 
 
+@fill_docstrings(DOCS)
 class ForecastDisplay(Display):
     """Forecasts that were made a fixed number of rows before, and below them the error by row ahead.
 
@@ -54,15 +56,10 @@ class ForecastDisplay(Display):
         ----------
         run : ForecastRun
             Run of :meth:`iegp.IEGPForecaster.prequential`, with at least one scored origin.
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
-        **kwargs : object
-            Further arguments of :meth:`plot`.
+        {ax}
+        {plot_arguments}
 
-        Returns
-        -------
-        ForecastDisplay
-            The drawn display.
+        {returns_display}
         """
         return cls(run).plot(ax, **kwargs)
 
@@ -80,8 +77,7 @@ class ForecastDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
+        {ax}
         step : int, optional
             Rows ahead of the forecasts in the upper panel, from 1 on; by default the horizon.
         season : int, default=1
@@ -93,10 +89,7 @@ class ForecastDisplay(Display):
         zoom : pair of int, optional
             First row of the series to show and the one after the last.
 
-        Returns
-        -------
-        ForecastDisplay
-            This display, with ``ax_``, ``lower_ax_`` and ``figure_``.
+        {returns_display}
         """
         ahead = self.run.horizon if step is None else step
         if ahead not in range(1, self.run.horizon + 1):

@@ -8,17 +8,19 @@ from typing import Self
 import numpy as np
 from matplotlib.axes import Axes
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
 from iegp.evaluate.classification import running_error
 from iegp.evaluate.metrics import running_nmse
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
-from iegp.plots.display import Panels, Run, RunDisplay, output_column
+from iegp.plots.display import DOCS, Panels, Run, RunDisplay, output_column
 from iegp.plots.stream import BAND, INK, dot_style, draw_band, finish_rows, visible
 from iegp.typing import Float, Int
 
 _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
 
 
+@fill_docstrings(DOCS)
 class PrequentialDisplay(RunDisplay):
     """Predictions of a run, each made before its label was used, and below them a score of all rows so far.
 
@@ -27,8 +29,7 @@ class PrequentialDisplay(RunDisplay):
 
     Parameters
     ----------
-    run : PrequentialRun or ClassificationRun
-        What an estimator's ``prequential`` returned.
+    {run}
 
     Examples
     --------
@@ -58,8 +59,7 @@ class PrequentialDisplay(RunDisplay):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or pair of them, optional
-            One shows the upper panel only, a pair both; by default a new figure.
+        {ax}
         score : {"nmse", "pnll", "log_loss"}, optional
             Score of the lower panel: ``"nmse"`` or ``"pnll"``, the mean negative log score (of all outputs together),
             for numbers and counts; ``"log_loss"`` for classes. ``None`` is nMSE where the labels vary, else the log
@@ -68,16 +68,12 @@ class PrequentialDisplay(RunDisplay):
             Column to show of a y that has several.
         target : str, optional
             Name and unit of the label; by default the name of the pandas Series, or else "y".
-        title : str, default=""
-            Title of the figure.
+        {title}
         first_row, changes, zoom : int, sequence of int, pair of int
             As in :func:`draw_run`: number of the run's first row, rows to mark, and the range of rows to show. Without
             ``changes`` those that the model noticed are marked.
 
-        Returns
-        -------
-        PrequentialDisplay
-            This display, with ``ax_``, ``lower_ax_`` and ``figure_``.
+        {returns_display}
         """
         rows, shown = visible(len(self.run), first_row, zoom)
         so_far, name = _running_score(self.run, score, output)

@@ -7,14 +7,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import InputError
 from iegp.evaluate.regret import RegretLedger
-from iegp.plots.display import Display, Panels
+from iegp.plots.display import DOCS, Display, Panels
 
 LEMMA_2 = "bound of Lemma 2 (Bayes or switching weights)"
 REGRET_COLOUR, BOUND_COLOUR = "#12436d", "#f46a25"
 
 
+@fill_docstrings(DOCS)
 class RegretDisplay(Display):
     """Regret after every row, or after some, with its bound.
 
@@ -63,17 +65,9 @@ class RegretDisplay(Display):
     def plot(self, ax: Panels = None, *, title: str = "") -> Self:
         """Draw regret and bound.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
-        title : str, default=""
-            Title of the panel.
+        {parameters: one_ax}
 
-        Returns
-        -------
-        RegretDisplay
-            This display, with ``ax_`` and ``figure_``.
+        {returns_display}
         """
         self._take(ax, (1,), (7, 4))
         self.ax_.plot(self.n_rows, self.regret, color=REGRET_COLOUR, label="regret")
