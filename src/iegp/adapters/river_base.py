@@ -8,11 +8,14 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from river import base
 
+from iegp._docstrings import fill_docstrings
 from iegp._imports import optional
 from iegp.adapters.columns import Columns
 from iegp.adapters.constructor import SEED, arguments_of, constructor, documented
+from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.editing.columns import add_columns
 from iegp.core.kernels import RBF
@@ -97,6 +100,7 @@ class RiverModel(base.Estimator):
         return hasattr(self._estimator, "model_")
 
 
+@fill_docstrings(RIVER)
 class RiverEnsemble(RiverModel):
     """A River model that learns labels. Subclasses define the kind of label."""
 
@@ -142,6 +146,31 @@ class RiverEnsemble(RiverModel):
 
     def _first_codec(self) -> Codec:
         """The codec of labels before any is seen."""
+        raise NotImplementedError
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn a row.
+
+        {parameters: label}
+        """
+        self._learn(Columns.read_row, x, self._encoded([y]), w)
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: ArrayLike = 1.0) -> None:
+        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
+
+        {parameters: w_per_row}
+        """
+        if len(X):
+            self._learn(Columns.read_frame, X, self._encoded(one_per_row(y, X)), w)
+
+    def _encoded(self, labels: Any) -> Any:
+        """Labels, checked, as :meth:`_learn` takes them."""
+        return self._estimator.labels_.encode(labels)
+
+    def _learn(self, read: Read, x: Any, labels: Any, w: ArrayLike) -> None:
+        """Learn rows with their weights; an error in any row leaves the model unchanged."""
         raise NotImplementedError
 
     # -- starting and growing --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from river import base
 from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.adapters.columns import Columns
-from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, one_per_row, series
+from iegp.adapters.river_base import FIXED, Features, Read, RiverEnsemble, as_draft, frame, series
 from iegp.adapters.shared_docs import RIVER
 from iegp.core import model as online
 from iegp.core.weighted import Weighted
@@ -40,34 +40,11 @@ class LabelModel(RiverEnsemble, base.MiniBatchClassifier):
 
     # -- learning --------------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
-        """Learn a row. A label that was not seen before becomes a class.
-
-        Parameters
-        ----------
-        {x}
-        y : str, int, float or bool
-            Label.
-        {w}
-        """
-        self._learn(Columns.read_row, x, as_labels([y]), w)
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: ArrayLike = 1.0) -> None:
-        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
-
-        Parameters
-        ----------
-        {X}
-        y : pandas.Series (n,)
-            Labels.
-        {w_per_row}
-        """
-        if len(X):
-            self._learn(Columns.read_frame, X, as_labels(one_per_row(y, X)), w)
+    def _encoded(self, labels: Any) -> list[Any]:
+        return as_labels(labels)
 
     @one_writer
     def _learn(self, read: Read, x: Any, found: list[Any], w: ArrayLike) -> None:
-        """Learn rows with their weights; an error in any row leaves the model unchanged."""
         x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
         labels: ClassLabels = self._estimator.labels_

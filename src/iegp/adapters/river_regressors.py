@@ -30,7 +30,6 @@ class NumberModel(RiverEnsemble, base.MiniBatchRegressor):
 
     @one_writer
     def _learn(self, read: Read, x: Any, labels: Float, w: ArrayLike) -> None:
-        """Learn rows with their weights; an error in any row leaves the model unchanged."""
         x, times = self._split(x)
         model, columns, rows = self._ready(read, x)
         online.absorb(model, rows, weighted(labels, w, "w"), time=times)
@@ -60,31 +59,6 @@ class RiverRegressor(NumberModel, estimator=IEGPRegressor):
     """
 
     _light = LIGHT
-
-    def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
-        """Learn a row.
-
-        Parameters
-        ----------
-        {x}
-        y : float
-            Target.
-        {w}
-        """
-        self._learn(Columns.read_row, x, self._estimator.labels_.encode([y]), w)
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: ArrayLike = 1.0) -> None:
-        """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
-
-        Parameters
-        ----------
-        {X}
-        y : pandas.Series (n,)
-            Targets.
-        {w_per_row}
-        """
-        if len(X):
-            self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X)), w)
 
     @overload
     def predict_one(self, x: Features, with_dist: Literal[False] = ...) -> float: ...
@@ -153,29 +127,19 @@ class RiverCountRegressor(NumberModel, estimator=IEGPCountRegressor):
 
     _light = LIGHT_COUNTS
 
-    def learn_one(self, x: Features, y: float, exposure: float = 1.0, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: float, exposure: float = 1.0, w: float = 1.0) -> None:  # type: ignore[override]
         """Learn a row.
 
-        Parameters
-        ----------
-        {x}
-        y : float
-            Count, 0 or larger.
-        {exposure}
-        {w}
+        {parameters: count}
         """
         self._learn(Columns.read_row, x, self._estimator.labels_.encode([y], exposure), w)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, exposure: ArrayLike | None = None, w: ArrayLike = 1.0) -> None:
+    def learn_many(  # type: ignore[override]
+        self, X: pd.DataFrame, y: pd.Series, exposure: ArrayLike | None = None, w: ArrayLike = 1.0
+    ) -> None:
         """Learn rows in order: the same model as with :meth:`learn_one`, in less time.
 
-        Parameters
-        ----------
-        {X}
-        y : pandas.Series (n,)
-            Counts.
-        {exposure_per_row}
-        {w_per_row}
+        {parameters: exposure_per_row, w_per_row}
         """
         if len(X):
             self._learn(Columns.read_frame, X, self._estimator.labels_.encode(one_per_row(y, X), exposure), w)

@@ -9,6 +9,8 @@ x : dict
     Values by feature name; a feature that the row does not have is left out.
 X : pandas.DataFrame (n, d)
     Rows, with features as columns.
+y : pandas.Series (n,)
+    Labels: numbers or classes.
 w : float, default=1.0
     How much the row counts, from 0 up; a row of weight 0 is not learned.
 with_dist : bool, default=False
@@ -16,6 +18,12 @@ with_dist : bool, default=False
 exposure : float, default=1.0
     Time, area or population over which the row is counted.
 """) | {
+    "label": """\
+y : float, str or bool
+    Label: a number or a class.""",
+    "count": """\
+y : float
+    Count, 0 or larger.""",
     "w_per_row": """\
 w : array-like (n,) or float, default=1.0
     How much each row counts, from 0 up; a row of weight 0 is not learned.""",

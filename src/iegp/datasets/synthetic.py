@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from iegp.datasets.robot import robot_arm
+from iegp._docstrings import entries, fill_docstrings
 from iegp.datasets.stream import Stream
 from iegp.errors import InputError
 from iegp.typing import Float, Int
@@ -53,13 +53,21 @@ def _relative_std(x: Float) -> Float:
     return scaled
 
 
-__all__ = ["DriftKind", "drifting", "friedman", "robot_arm", "switching_gp"]
-
 DriftKind = Literal["none", "gradual", "abrupt", "recurring"]
 CONCEPT_FREQUENCIES = 20
 GP_FREQUENCIES = 500
+DOCS = entries("""
+n : int, default=5000
+    Number of rows, at least 1.
+noise_kind : {"gaussian", "student", "heteroscedastic"}, default="gaussian"
+    Distribution of the noise: Gaussian; Student's t with 3 degrees of freedom; or Gaussian with a standard deviation
+    that grows with the rank of the first input.
+random_state : int, default=0
+    Seed; the same seed gives the same bits.
+""")
 
 
+@fill_docstrings(DOCS)
 def drifting(
     kind: DriftKind = "abrupt",
     n: int = 5_000,
@@ -78,17 +86,13 @@ def drifting(
     kind : {"none", "gradual", "abrupt", "recurring"}, default="abrupt"
         ``"none"`` keeps the first function; ``"abrupt"`` changes at row ``n // 2``; ``"gradual"`` moves linearly from
         one to the other over the middle third; ``"recurring"`` alternates between them at each quarter.
-    n : int, default=5000
-        Number of rows, at least 1.
+    {n}
     d : int, default=5
         Number of inputs, at least 1.
     noise : float, default=0.1
         Standard deviation of the noise; 0 for none.
-    noise_kind : {"gaussian", "student", "heteroscedastic"}, default="gaussian"
-        Gaussian; Student's t with 3 degrees of freedom; or Gaussian with a standard deviation that grows with the rank
-        of the first input.
-    random_state : int, default=0
-        Seed; the same seed gives the same bits.
+    {noise_kind}
+    {random_state}
 
     Returns
     -------
@@ -111,6 +115,7 @@ def drifting(
     return Stream(f"drifting_{kind}", X, y, _numbered(d), "y", about, changes)
 
 
+@fill_docstrings(DOCS)
 def friedman(
     kind: DriftKind = "none",
     n: int = 5_000,
@@ -129,16 +134,13 @@ def friedman(
     ----------
     kind : {"none", "gradual", "abrupt", "recurring"}, default="none"
         When the roles change, as in :func:`drifting`.
-    n : int, default=5000
-        Number of rows, at least 1.
+    {n}
     d : int, default=10
         Number of inputs, at least 5; those after the fifth have no influence.
     noise : float, default=1.0
         Standard deviation of the noise, in units of y; 0 for none.
-    noise_kind : {"gaussian", "student", "heteroscedastic"}, default="gaussian"
-        Distribution of the noise, as in :func:`drifting`.
-    random_state : int, default=0
-        Seed; the same seed gives the same bits.
+    {noise_kind}
+    {random_state}
 
     Returns
     -------
@@ -160,6 +162,7 @@ def friedman(
     return Stream(f"friedman_{kind}", X, y, _numbered(d), "y", f"Friedman's function with {kind} drift", changes)
 
 
+@fill_docstrings(DOCS)
 def switching_gp(
     n: int = 4_000,
     d: int = 2,
@@ -186,8 +189,7 @@ def switching_gp(
         Number of segments of (nearly) equal length, between 1 and n.
     noise : float, default=0.1
         Standard deviation of the Gaussian noise; the functions have unit variance.
-    random_state : int, default=0
-        Seed; the same seed gives the same bits.
+    {random_state}
 
     Returns
     -------

@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from iegp._compile_ahead import expect
+from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core import model as online
 from iegp.core.compute.threads import n_threads_from
@@ -32,6 +33,7 @@ from iegp.estimators import parameters
 from iegp.estimators.checks import as_times, check_x, place_of, require_y, unchanged_on_error, with_numbers
 from iegp.estimators.defaults import Default, EnsembleArguments
 from iegp.estimators.experts_table import ExpertTable, experts_of
+from iegp.estimators.shared_docs import METHODS
 from iegp.labels import ClassLabels, Codec, Labels, weighted
 from iegp.preprocessing.encoder import Encoder
 from iegp.preprocessing.tables import check_records, column_names, needs_encoder
@@ -45,6 +47,7 @@ from iegp.typing import Arrays, Float
 Checked = tuple[Float | Batch, Float, Float | None]
 
 
+@fill_docstrings(METHODS)
 class ModelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators. The attribute ``model_`` is the model of the core, once rows have been learned."""
 
@@ -88,10 +91,7 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file, atomically. :func:`iegp.load` restores it bit by bit.
 
-        Parameters
-        ----------
-        path : str or path
-            The file; an existing one is replaced.
+        {parameters: path_to_write}
         """
         model_file.write(path, *self.to_parts())
 

@@ -44,7 +44,9 @@ from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file
 from iegp.typing import Float
 
-DOCS = entries("""
+DOCS = (
+    METHODS
+    | entries("""
 y : array-like (n,)
     The next values.
 X : array-like (n, d), default=None
@@ -53,10 +55,11 @@ time : array-like (n,), default=None
     As in :meth:`fit`.
 horizon : int, default=None
     As in :meth:`predict`.
-""") | {
-    "X_to_predict": "X : array-like (horizon, d), default=None\n    As in :meth:`predict`.",
-    "returns_self": METHODS["returns_self"],
-}
+""")
+    | {
+        "X_to_predict": "X : array-like (horizon, d), default=None\n    As in :meth:`predict`.",
+    }
+)
 
 
 class _Rows(NamedTuple):
@@ -288,10 +291,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, atomically. :meth:`load` restores it bit by bit.
 
-        Parameters
-        ----------
-        path : str or path
-            The file; an existing one is replaced.
+        {parameters: path_to_write}
         """
         own = self.get_params(deep=False)
         if self.regressor is not None:
@@ -305,10 +305,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a forecaster saved with :meth:`save`. Nothing in the file is executed.
 
-        Parameters
-        ----------
-        path : str or path
-            The file.
+        {parameters: path_to_read}
 
         Returns
         -------

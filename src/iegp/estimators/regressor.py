@@ -496,12 +496,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             One distribution per row, in the units of y, with mean, std, quantile, interval, cdf, logpdf, crps and
             sample.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from iegp import IEGPRegressor
-        >>> from iegp.kernels import RBF
-        >>> X = np.linspace(-3, 3, 200)[:, None]
+        {example_of_wave}
         >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
         >>> lower, upper = model.predict_dist([[0.0], [1.0]]).interval(0.9)
         >>> bool((lower < upper).all())
@@ -532,12 +527,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         lower, upper : ndarray
             Ends of the intervals, in the shape and units of y.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from iegp import IEGPRegressor
-        >>> from iegp.kernels import RBF
-        >>> X = np.linspace(-3, 3, 200)[:, None]
+        {example_of_wave}
         >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, conformal="online", random_state=0)
         >>> lower, upper = model.fit(X, np.sin(X[:, 0])).predict_interval([[0.0], [1.0]])
         >>> bool((lower < upper).all())
@@ -568,12 +558,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
             Callable on any X: values (n_samples, n) or (n_samples, n, D), without observation noise. The model as it is
             now: what it learns later does not change them.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from iegp import IEGPRegressor
-        >>> from iegp.kernels import RBF
-        >>> X = np.linspace(-3, 3, 200)[:, None]
+        {example_of_wave}
         >>> model = IEGPRegressor([RBF(1.0)], n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
         >>> functions = model.sample_functions(5, random_state=0)
         >>> functions(X).shape

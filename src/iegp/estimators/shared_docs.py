@@ -89,6 +89,12 @@ sample_weight : array-like (n,), default=None
     Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 """)
 METHODS |= {
+    "path_to_write": """\
+path : str or path
+    The file; an existing one is replaced.""",
+    "path_to_read": """\
+path : str or path
+    The file.""",
     "time_to_predict": """\
 time : array-like (n,), default=None
     With ``drift_per="time"``: when each row comes, not before the last row learned. ``None`` is one step after
@@ -98,4 +104,11 @@ Returns
 -------
 self
     This model.""",
+    "example_of_wave": """\
+Examples
+--------
+>>> import numpy as np
+>>> from iegp import IEGPRegressor
+>>> from iegp.kernels import RBF
+>>> X = np.linspace(-3, 3, 200)[:, None]""",
 }

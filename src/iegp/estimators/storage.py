@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from iegp._docstrings import fill_docstrings
 from iegp.errors import IegpError, ModelFileError, ModelTooLargeError, UnregisteredLikelihoodError
 from iegp.estimators import parameters
 from iegp.estimators.classifier import IEGPClassifier
@@ -13,6 +14,7 @@ from iegp.estimators.count_regressor import IEGPCountRegressor
 from iegp.estimators.latent import IEGPLVM
 from iegp.estimators.ordinal import IEGPOrdinalClassifier
 from iegp.estimators.regressor import IEGPRegressor
+from iegp.estimators.shared_docs import METHODS
 from iegp.storage import model_file
 
 Estimator = IEGPRegressor | IEGPClassifier | IEGPCountRegressor | IEGPOrdinalClassifier | IEGPLVM
@@ -21,15 +23,13 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 
 
+@fill_docstrings(METHODS)
 def load(path: str | os.PathLike[str]) -> Estimator:
     """Load a model saved with ``model.save(path)``. Nothing in the file is executed.
 
     The model continues exactly where it was: the same predictions, bit by bit.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
+    {parameters: path_to_read}
 
     Returns
     -------

@@ -9,19 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import kl_div, ndtr
 
+from iegp._docstrings import entries, fill_docstrings
 from iegp.errors import InputError
 from iegp.typing import Float
 
+DOCS = entries("""
+y, mean : array-like (n,) or (n, D)
+    Labels and predicted means.
+""")
 
+
+@fill_docstrings(DOCS)
 def nmse(y: ArrayLike, mean: ArrayLike) -> float:
     """Compute the mean squared error over the variance of ``y``, averaged over outputs. O(n).
 
     Predicting the mean of ``y`` scores 1.
 
-    Parameters
-    ----------
-    y, mean : array-like (n,) or (n, D)
-        Labels and predicted means.
+    {parameters}
 
     Returns
     -------
@@ -40,15 +44,13 @@ def nmse(y: ArrayLike, mean: ArrayLike) -> float:
     return float(np.mean(_over_variance(np.mean((truth - predicted) ** 2, axis=0), truth)))
 
 
+@fill_docstrings(DOCS)
 def running_nmse(y: ArrayLike, mean: ArrayLike) -> Float:
     """Compute the paper's nMSE_t after every row. O(n).
 
     It is the mean squared error of the rows so far over the variance of *all* of ``y``.
 
-    Parameters
-    ----------
-    y, mean : array-like (n,) or (n, D)
-        Labels and predicted means.
+    {parameters}
 
     Returns
     -------

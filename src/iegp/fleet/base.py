@@ -198,10 +198,7 @@ class LocalFleet(FleetBase):
     def online(self, key: Key) -> Online:
         """Copy the core's model of one key; ``IEGPRegressor.from_fleet`` makes an estimator of it.
 
-        Parameters
-        ----------
-        key : str or int
-            A key of the fleet.
+        {parameters}
 
         Returns
         -------

@@ -17,6 +17,8 @@ return_std : bool, default=False
     Also return the standard deviation *of y*, observation noise included.
 path : str or path
     The file; an existing one is replaced.
+key : str or int
+    A key of the fleet.
 template_rows : float or None, default=None
     How many rows what the template has learned counts as in a new key: 1 where the keys of its rows differ in level or
     gain, with experts that do not drift given at least the prior variance of an unfitted model. ``None`` keeps all as

@@ -63,16 +63,11 @@ class CalibrationDisplay(RunDisplay):
     calibration : Calibration
         The numbers that are drawn.
 
-    Examples
-    --------
-    >>> from iegp import IEGPRegressor
+    {example_run}
     >>> from iegp.plots import CalibrationDisplay
-    >>> from iegp.datasets import robot_arm
-    >>> stream = robot_arm(401, random_state=0)
-    >>> run = IEGPRegressor(n_frequencies=10, random_state=0).prequential(stream.X, stream.y)
     >>> display = CalibrationDisplay.from_run(run, bins=4, target=stream.target_name)
     >>> display.calibration.rows
-    array([100, 100, 100, 100])
+    array([50, 50, 50, 50])
     """
 
     def __init__(self, run: Run, *, bins: int | None = None, output: int = 0) -> None:

@@ -52,6 +52,14 @@ Returns
 -------
 display
     The drawn display, with ``ax_``, ``lower_ax_`` and ``figure_``.""",
+    "example_run": """\
+Examples
+--------
+>>> from iegp import IEGPRegressor
+>>> from iegp.datasets import robot_arm
+>>> stream = robot_arm(201, random_state=0)
+>>> model = IEGPRegressor(n_frequencies=10, random_state=0)
+>>> run = model.prequential(stream.X, stream.y)""",
 }
 
 

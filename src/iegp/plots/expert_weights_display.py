@@ -31,14 +31,8 @@ class ExpertWeightsDisplay(Display):
     names : sequence of str
         One for each expert.
 
-    Examples
-    --------
-    >>> from iegp import IEGPRegressor
+    {example_run}
     >>> from iegp.plots import ExpertWeightsDisplay
-    >>> from iegp.datasets import robot_arm
-    >>> stream = robot_arm(200, random_state=0)
-    >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
-    >>> run = model.prequential(stream.X, stream.y)
     >>> over_time = ExpertWeightsDisplay.from_run(run, model.experts_)
     >>> now = ExpertWeightsDisplay.from_estimator(model)
     """

@@ -31,14 +31,8 @@ class PrequentialDisplay(RunDisplay):
     ----------
     {run}
 
-    Examples
-    --------
-    >>> from iegp import IEGPRegressor
+    {example_run}
     >>> from iegp.plots import PrequentialDisplay
-    >>> from iegp.datasets import robot_arm
-    >>> stream = robot_arm(200, random_state=0)
-    >>> model = IEGPRegressor(n_frequencies=10, random_state=0)
-    >>> run = model.prequential(stream.X, stream.y)
     >>> display = PrequentialDisplay.from_run(run, target=stream.target_name)
     >>> display.figure_.savefig("run.png")  # doctest: +SKIP
     """
