@@ -198,10 +198,10 @@ def counts() -> Iterator[Line]:
     )
     k = np.floor(np.exp(log_mean[:, 0]) * rng.exponential(size=n))
     weights = np.full((n, n_experts), 1.0 / n_experts)
-    found, exact = count_cdf.cdf(weights, log_mean, log_var, k), trapezoidal(log_mean, log_var, k, 2001)
+    found, exact = count_cdf.cdf(weights, log_mean, log_var, k, 0.0), trapezoidal(log_mean, log_var, k, 2001)
     for size in (26, 101):
         ours, library = best(
-            partial(count_cdf.cdf, weights, log_mean, log_var, k),
+            partial(count_cdf.cdf, weights, log_mean, log_var, k, 0.0),
             partial(trapezoidal, log_mean, log_var, k, size),
             repetitions=20,
         )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from core.test_frequencies import KERNELS as DRAWN
+from core.test_terms import FIXED, SUMS
 from numpy.testing import assert_allclose
 from oracles import features as oracle
 
 from iegp.core.kernels import RBF, Cauchy, Laplace, Matern, Stationary, kernel_from_config
+from iegp.core.kernels.registry import BUILT_IN
 from iegp.errors import InputError
 
 TWINS = [
@@ -20,6 +23,15 @@ TWINS = [
 ]
 KERNELS = [RBF, Matern, Laplace, Cauchy]
 RELATIVES = [RBF(), Matern(nu=1.5), Matern(nu=2.5)]
+
+
+def test_every_kernel_is_in_the_lists():
+    """Stationary ones with random features here and in test_frequencies.py, the others in test_terms.py."""
+    fixed = {type(term).__name__ for term, _ in FIXED}
+    drawn = {kind.__name__ for kind in KERNELS}
+    assert {kind.__name__ for kind, *_ in TWINS} == drawn == {type(kernel).__name__ for kernel in DRAWN.values()}
+    assert drawn | fixed == set(BUILT_IN)
+    assert {type(term).__name__ for kernel in SUMS for term in kernel.terms} == set(BUILT_IN)
 
 
 @pytest.mark.parametrize(("kind", "extra", "twin"), TWINS)

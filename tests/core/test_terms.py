@@ -18,7 +18,7 @@ from iegp.core.fitting.experts import term_bases
 from iegp.core.kernels import KERNELS, Inputs, kernel_from_config
 from iegp.core.likelihoods import named
 from iegp.errors import InputError
-from iegp.kernels import HSGP, RBF, Cauchy, Constant, Linear, Matern, Periodic, Stationary, register
+from iegp.kernels import HSGP, RBF, Cauchy, Constant, Laplace, Linear, Matern, Periodic, Stationary, register
 
 RNG = np.random.default_rng(8)
 N = 90
@@ -203,10 +203,27 @@ def test_a_term_sees_its_columns_only():
     assert not np.allclose(seeing.predict(changed), seeing.predict(X))
 
 
+# Terms whose features are not drawn at random, and how close these come to the covariance.
+FIXED = [
+    (Linear(), 1e-12),
+    (Constant(), 1e-12),
+    (Periodic(24.0, length_scale=0.8), 5e-3),
+    (HSGP(1.0, n_functions=40), 5e-3),
+]
+
+
+@pytest.mark.parametrize(("term", "tolerance"), FIXED, ids=repr)
+def test_features_reproduce_the_covariance(term, tolerance):
+    bases = term_bases(model(term, n_frequencies=20).settings(1), term, 0, Inputs((0, 1, 2), np.ones(3)))
+    phi = feature_rows(X[:20], joined(bases))
+    assert_allclose(phi @ phi.T, term(X[:20]), atol=tolerance)
+
+
 SUMS = [
     RBF(2.0) + Linear() + Constant(),
     Matern(1.0, nu=2.5, prior_var=3.0) + Cauchy("per-dimension", columns=[0, 2]) + Periodic(24.0, columns=[1]),
     Linear(columns=[0]) + Constant(drift_var=0.1, prior_var=2.0),
+    Laplace(1.0) + Constant(),
     HSGP(0.5, n_functions=4, boundary=2.0),
     HSGP("per-dimension", nu=1.5, n_functions=3, columns=[0, 2]) + Linear(),
 ]

@@ -39,7 +39,7 @@ from iegp.core.lags import remember, repeat_newest, with_lags
 from iegp.core.likelihoods.sites import LabelModel
 from iegp.core.predictions import Predictions, allocate_predictions
 from iegp.core.spread import learn_spread, spread_row
-from iegp.core.state import Ensemble, State, active_experts, weight_rule
+from iegp.core.state import Ensemble, State, active_experts, restore, weight_rule
 from iegp.typing import Float
 
 
@@ -118,8 +118,7 @@ def _learn_span(
     good = _note_far(state, after.far[:n_arrived]) if can_skip else n_arrived
     if good == n_arrived:
         return completed(ensemble, predictions, experts, new.y, options), after.part(n_arrived, len(after.x))
-    for array, old in zip(state, before, strict=True):
-        array[...] = old
+    restore(state, before)
     # The row that is answered just before the glitch arrives.
     last = good + delay - n_waiting
     if last > 0:

@@ -42,6 +42,7 @@ from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
 from iegp.core.predictions import Predictions, allocate_predictions, some_rows
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
 from iegp.core.predictive.components import Components
+from iegp.core.predictive.distribution import central_levels
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.spread import follow_spread
@@ -619,7 +620,7 @@ def expand_components(experts: ExpertPredictions, components: Components) -> Non
 
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
     """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
-    tails = _tails(level)
+    tails = central_levels(level)
     lower, upper = quantiles(*components, tails)
     return with_pit(predictions, components, y, tails[0])._replace(lower=lower, upper=upper)
 
@@ -642,7 +643,3 @@ def _completed_numbers(
         return predictions
     lower, upper, pit = dist.with_intervals(level, y[:, 0])
     return predictions._replace(lower=lower[:, None], upper=upper[:, None], pit=pit[:, None])
-
-
-def _tails(level: float) -> Float:
-    return np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])

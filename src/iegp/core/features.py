@@ -34,7 +34,7 @@ class Basis(NamedTuple):
 
 
 def waves(frequencies: Float) -> Basis:
-    """Random Fourier features (eq:phi_x): of norm one, so that their products approximate the kernel (eq:kern_est)."""
+    """Random Fourier features (eq:phi_x): of norm one, so that their products approximate the kernel (kern_est)."""
     n = len(frequencies)
     return affine(np.empty(0, dtype=np.int64), np.empty(0), frequencies.shape[1])._replace(
         frequencies=frequencies, amplitudes=np.full(n, 1.0 / math.sqrt(n))

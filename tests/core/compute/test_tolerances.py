@@ -37,7 +37,7 @@ ALLOWED = {
     ("core/compute/exponential.py", "*"): "coefficients of polynomials, parts of log 2, the layout of a float64",
     ("core/column_keys.py", "FIRST_NAMED"): "divides two kinds of keys; stored models depend on it",
     ("core/editing/new_class.py", "_NEW_DRAWS"): "the number of a stream of random numbers",
-    ("core/fitting/noise_evidence.py", "_stirling_remainder"): _SERIES,
+    ("core/expert/noise.py", "_stirling_remainder"): _SERIES,
     ("core/kernels/stationary.py", "*"): "Matérn kernels of orders 3/2 and 5/2",
     ("core/kernels/base.py", "*"): _SETTINGS,
     ("core/kernels/others.py", "*"): _SETTINGS,

@@ -12,7 +12,7 @@ from iegp.core import ensemble as ens
 from iegp.core.features import fourier_rows
 from iegp.core.likelihoods import likelihood_code
 from iegp.core.predictive.classes import mid_pit_rows
-from iegp.core.predictive.count_cdf import mid_cdf
+from iegp.core.predictive.count_cdf import cdf
 
 COUNTS = [0.0, 1.0, 2.0, 7.0, 30.0, 60.0, 2.5]
 CUTS = np.array([-1.0, 0.0, 1.5])
@@ -25,7 +25,7 @@ def test_counts_are_the_oracle_s(count, spread):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(3), size=4)
     log_mean, log_var = rng.normal(1.5, 1.0, size=(4, 3)), spread * rng.uniform(0.5, 1.5, size=(4, 3))
-    found = mid_cdf(weights, log_mean, log_var, np.full(4, count))
+    found = cdf(weights, log_mean, log_var, np.full(4, count), 0.5)
     wanted = [oracle.of_counts(*row, count) for row in zip(weights, log_mean, log_var, strict=True)]
     np.testing.assert_allclose(found, wanted, atol=1e-8)
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from iegp.core.kernels import Stationary
 from iegp.typing import Float
 from iegp_paper.competitors import rows
 from iegp_paper.competitors.ada_descent import Hierarchy, ada_raker_rows, look, start_intervals
 from iegp_paper.competitors.base import RegressionBaseline
 from iegp_paper.competitors.base_classifier import ClassificationBaseline
 from iegp_paper.competitors.descent import LOGISTIC
-from iegp_paper.competitors.dictionary import PAPER_KERNELS
 from iegp_paper.competitors.intervals import MAX_LEVELS, n_active
 from iegp_paper.competitors.raker import MultiKernel
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _AdaRaker(MultiKernel):
-    eta_0: float
-    max_rate: float
-    restart: bool
-    _state: Hierarchy
+    eta_0: float = 1.0
+    max_rate: float = 0.5
+    restart: bool = False
+    _state: Hierarchy = field(init=False)
 
     def _reset(self, n_kernels: int, n_features: int) -> None:
         rows.positive(self.eta_0, "eta_0")
@@ -52,6 +51,7 @@ class _AdaRaker(MultiKernel):
         return f, weights
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdaRaker(RegressionBaseline, _AdaRaker):
     """AdaRaker of Shen, Chen and Giannakis (2019) for regression: squared loss, no uncertainty.
 
@@ -80,38 +80,8 @@ class AdaRaker(RegressionBaseline, _AdaRaker):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Sequence[Stationary] = PAPER_KERNELS,
-        *,
-        n_frequencies: int = 50,
-        features: str = "random",
-        eta_0: float = 1.0,
-        max_rate: float = 0.5,
-        restart: bool = False,
-        penalty: float = 2e-4,
-        hedge: str = "range",
-        base: float = 0.5,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.eta_0 = eta_0
-        self.max_rate = max_rate
-        self.restart = restart
-        self.penalty = penalty
-        self.hedge = hedge
-        self.base = base
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdaRakerClassifier(ClassificationBaseline, _AdaRaker):
     """AdaRaker for two classes: logistic loss, probabilities from the logistic of the prediction.
 
@@ -123,33 +93,5 @@ class AdaRakerClassifier(ClassificationBaseline, _AdaRaker):
 
     _loss = LOGISTIC
 
-    def __init__(
-        self,
-        kernels: Sequence[Stationary] = PAPER_KERNELS,
-        *,
-        n_frequencies: int = 15,
-        features: str = "random",
-        eta_0: float = 1.0,
-        max_rate: float = 0.5,
-        restart: bool = False,
-        penalty: float = 3e-5,
-        hedge: str = "range",
-        base: float = 0.5,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.eta_0 = eta_0
-        self.max_rate = max_rate
-        self.restart = restart
-        self.penalty = penalty
-        self.hedge = hedge
-        self.base = base
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
+    n_frequencies: int = 15
+    penalty: float = 3e-5

@@ -7,6 +7,7 @@ rows), ``_step`` (predict each row, then learn it) and ``_expect`` (predict, lea
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,16 +32,20 @@ class Expected(NamedTuple):
     """(n, n_experts)."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Baseline:
-    """A method that predicts a stream. Subclasses have ``warmup``, ``standardize`` and ``learn_warmup``."""
+    """A method that predicts a stream. Baselines are dataclasses: their fields are the arguments of the constructor.
 
-    warmup: int
-    standardize: bool
-    learn_warmup: bool
+    Those that may learn the rows of their warm-up make an argument of ``learn_warmup``.
+    """
 
-    _scaling: Scaling | None = None
-    _kept_x: Float | None = None
-    _kept_y: Float | None = None
+    warmup: int = 1000
+    standardize: bool = True
+    learn_warmup = False
+
+    _scaling: Scaling | None = field(default=None, init=False)
+    _kept_x: Float | None = field(default=None, init=False)
+    _kept_y: Float | None = field(default=None, init=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's clone says it
         """Return the constructor's arguments and their values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from iegp_paper.competitors import rows
 from iegp_paper.competitors.base import Baseline, Expected
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ClassificationBaseline(Baseline):
     """Baseline for two classes. Labels are -1 and +1 inside, predictions P(+1) in ``mean``."""
 
-    _classes: NDArray[Any] | None = None
+    _classes: NDArray[Any] | None = field(default=None, init=False)
 
     def warm_up(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Reset the model, then set scaling and hyperparameters from these rows."""

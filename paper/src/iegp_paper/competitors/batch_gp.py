@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
@@ -19,6 +21,7 @@ _LOG_SIGNAL_BOUNDS = (np.log(1e-4), np.log(1e5))
 _LOG_NOISE_BOUNDS = (np.log(MIN_NOISE_VAR), np.log(MAX_NOISE_VAR))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BatchGP(RegressionBaseline):
     """Exact GP regression, for reference: memory O(n²), time O(n²) per row.
 
@@ -44,37 +47,22 @@ class BatchGP(RegressionBaseline):
         As in :class:`~iegp_paper.competitors.ISSGPR`.
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Kernel | None = None,
-        prior_var: float | None = None,
-        noise_var: float | None = None,
-        n_steps: int = 100,
-        begin: Float | None = None,
-        max_rows: int = 5000,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.prior_var = prior_var
-        self.noise_var = noise_var
-        self.n_steps = n_steps
-        self.begin = begin
-        self.max_rows = max_rows
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
+    kernel: Kernel | None = None
+    prior_var: float | None = None
+    noise_var: float | None = None
+    n_steps: int = 100
+    begin: Float | None = None
+    max_rows: int = 5000
+    learn_warmup: bool = False
 
-    hyper_: Float
+    hyper_: Float = field(init=False)
     """Logs of length scales, signal and noise variance, where they were fitted."""
-    _kernel: Kernel
-    _signal: float
-    _noise: float
-    _x: Float
-    _lower: Float
-    _white: Float
+    _kernel: Kernel = field(init=False)
+    _signal: float = field(init=False)
+    _noise: float = field(init=False)
+    _x: Float = field(init=False)
+    _lower: Float = field(init=False)
+    _white: Float = field(init=False)
 
     def _start(self, x: Float, y: Float) -> None:
         given = [self.kernel is not None, self.prior_var is not None, self.noise_var is not None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from iegp.core.features import fourier_rows
@@ -10,6 +12,7 @@ from iegp_paper.competitors.base import Expected
 from iegp_paper.competitors.issgpr import SpectrumGP
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BatchRandomFeatureGP(SpectrumGP):
     """The predictor that ends the paper's section 2, from the normal equations of all rows so far; for reference.
 
@@ -17,8 +20,8 @@ class BatchRandomFeatureGP(SpectrumGP):
     Parameters are those of :class:`~iegp_paper.competitors.ISSGPR`.
     """
 
-    _normal: Float
-    _target: Float
+    _normal: Float = field(init=False)
+    _target: Float = field(init=False)
 
     def _forget(self) -> None:
         n_features = 2 * len(self._frequencies)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from iegp._compile import compiled
@@ -23,29 +25,18 @@ def _rows(belief: Belief, phi: Float, y: Float, ahead: Ahead) -> None:
         variances[t] = static_row(belief, phi[t], y[t : t + 1], means[t])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SpectrumGP(RegressionBaseline):
     """A random-feature GP with ARD length scales found on the warm-up rows, before it has learned any row."""
 
-    _frequencies: Float
-    _prior_var: float
-    _noise_var: float
+    n_frequencies: int = 50
+    n_steps: int = 100
+    learn_warmup: bool = False
+    random_state: int | None = None
 
-    def __init__(
-        self,
-        *,
-        n_frequencies: int = 50,
-        n_steps: int = 100,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_frequencies = n_frequencies
-        self.n_steps = n_steps
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
+    _frequencies: Float = field(init=False)
+    _prior_var: float = field(init=False)
+    _noise_var: float = field(init=False)
 
     def _start(self, x: Float, y: Float) -> None:
         n_frequencies = rows.whole(self.n_frequencies, "n_frequencies")
@@ -59,6 +50,7 @@ class SpectrumGP(RegressionBaseline):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ISSGPR(SpectrumGP):
     """Incremental sparse-spectrum GP regression of Gijsberts and Metta (2013).
 
@@ -81,8 +73,7 @@ class ISSGPR(SpectrumGP):
         Seed of the spectral points.
     """
 
-    _factor: Float
-    _vector: Float
+    _belief: Belief = field(init=False)
 
     def _forget(self) -> None:
         n_features = 2 * len(self._frequencies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit
@@ -21,20 +22,22 @@ HEDGES = {"loss": LOSS, "range": RANGE}
 CHUNK_ROWS = 256
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MultiKernel(Baseline):
     """Base class of Raker and AdaRaker: the dictionary and the rules of a learner."""
 
-    kernels: Sequence[Stationary]
-    n_frequencies: int
-    features: str
-    penalty: float
-    hedge: str
-    base: float
-    random_state: int | None
+    kernels: Sequence[Stationary] = field(default=PAPER_KERNELS, kw_only=False)
+    n_frequencies: int = 50
+    features: str = "random"
+    penalty: float = 2e-4
+    hedge: str = "range"
+    base: float = 0.5
+    learn_warmup: bool = False
+    random_state: int | None = None
 
     _loss = SQUARED
-    _frequencies: Float
-    _rules: Rules
+    _frequencies: Float = field(init=False)
+    _rules: Rules = field(init=False)
 
     def _start(self, x: Float, y: Float) -> None:
         del y
@@ -76,10 +79,11 @@ class MultiKernel(Baseline):
         return Expected(mean, np.full(len(f), np.nan), weights)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Raker(MultiKernel):
-    learning_rate: float
-    _theta: Float
-    _log_weights: Float
+    learning_rate: float = 0.25
+    _theta: Float = field(init=False)
+    _log_weights: Float = field(init=False)
 
     def _reset(self, n_kernels: int, n_features: int) -> None:
         rows.positive(self.learning_rate, "learning_rate")
@@ -98,6 +102,7 @@ class _Raker(MultiKernel):
         return f, np.tile(weights, (n, 1))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Raker(RegressionBaseline, _Raker):
     """Raker of Shen, Chen and Giannakis (2019) for regression: squared loss, no uncertainty.
 
@@ -142,34 +147,8 @@ class Raker(RegressionBaseline, _Raker):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Sequence[Stationary] = PAPER_KERNELS,
-        *,
-        n_frequencies: int = 50,
-        features: str = "random",
-        learning_rate: float = 0.25,
-        penalty: float = 2e-4,
-        hedge: str = "range",
-        base: float = 0.5,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.learning_rate = learning_rate
-        self.penalty = penalty
-        self.hedge = hedge
-        self.base = base
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class RakerClassifier(ClassificationBaseline, _Raker):
     """Raker for two classes: logistic loss, probabilities from the logistic of the prediction.
 
@@ -179,29 +158,6 @@ class RakerClassifier(ClassificationBaseline, _Raker):
 
     _loss = LOGISTIC
 
-    def __init__(
-        self,
-        kernels: Sequence[Stationary] = PAPER_KERNELS,
-        *,
-        n_frequencies: int = 15,
-        features: str = "random",
-        learning_rate: float = 1.0,
-        penalty: float = 3e-5,
-        hedge: str = "range",
-        base: float = 0.5,
-        warmup: int = 1000,
-        standardize: bool = True,
-        learn_warmup: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.n_frequencies = n_frequencies
-        self.features = features
-        self.learning_rate = learning_rate
-        self.penalty = penalty
-        self.hedge = hedge
-        self.base = base
-        self.warmup = warmup
-        self.standardize = standardize
-        self.learn_warmup = learn_warmup
-        self.random_state = random_state
+    n_frequencies: int = 15
+    learning_rate: float = 1.0
+    penalty: float = 3e-5

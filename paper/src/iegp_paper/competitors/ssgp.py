@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from iegp_paper.competitors.streaming_gradient import collapsed_with_gradient
 from iegp_paper.competitors.torch_fit import maximise
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SSGP(RegressionBaseline, StreamingSparse):
     """Streaming sparse GP regression of Bui, Nguyen and Turner (2017).
 
@@ -47,31 +49,6 @@ class SSGP(RegressionBaseline, StreamingSparse):
     random_state : int or None
         Which rows become inducing points.
     """
-
-    def __init__(
-        self,
-        *,
-        batch_size: int = 300,
-        n_inducing: int = 100,
-        n_steps: int = 100,
-        optimise_points: bool = True,
-        keep_share: float = 1.0,
-        jitter: float = 1e-6,
-        warmup: int = 1000,
-        standardize: bool = True,
-        keep_warmup: bool = True,
-        random_state: int | None = None,
-    ) -> None:
-        self.batch_size = batch_size
-        self.n_inducing = n_inducing
-        self.n_steps = n_steps
-        self.optimise_points = optimise_points
-        self.keep_share = keep_share
-        self.jitter = jitter
-        self.warmup = warmup
-        self.standardize = standardize
-        self.keep_warmup = keep_warmup
-        self.random_state = random_state
 
     def _absorb(self, points: Any, x: Any, y: Any) -> None:
         memory, jitter = self._memory, self.jitter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,25 +20,25 @@ from iegp_paper.competitors.torch_fit import one_torch_thread
 START_NOISE = 0.1
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StreamingSparse(Baseline):
     """Learns in batches; every row of a batch is predicted by the model before the batch."""
 
-    batch_size: int
-    n_inducing: int
-    n_steps: int
-    keep_share: float
-    jitter: float
-    keep_warmup: bool
-    random_state: int | None
-    # The warm-up is learned as the first batch.
-    learn_warmup = False
+    batch_size: int = 300
+    n_inducing: int = 100
+    n_steps: int = 100
+    optimise_points: bool = True
+    keep_share: float = 1.0
+    jitter: float = 1e-6
+    keep_warmup: bool = True  # the warm-up is learned as the first batch
+    random_state: int | None = None
 
-    _hyper: Hyper
-    _memory: Memory | None
-    _posterior: Whitened | None
-    _rng: np.random.Generator
-    _batch_x: Float
-    _batch_y: Float
+    _hyper: Hyper = field(init=False)
+    _memory: Memory | None = field(init=False)
+    _posterior: Whitened | None = field(init=False)
+    _rng: np.random.Generator = field(init=False)
+    _batch_x: Float = field(init=False)
+    _batch_y: Float = field(init=False)
 
     def _start(self, x: Float, y: Float) -> None:
         rows.whole(self.batch_size, "batch_size")

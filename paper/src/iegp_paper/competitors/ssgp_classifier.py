@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from iegp_paper.competitors.streaming_bound import Hyper, Whitened, factor_of, l
 from iegp_paper.competitors.torch_fit import differentiated, maximise
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SSGPClassifier(ClassificationBaseline, StreamingSparse):
     """Streaming sparse GP classification of Bui, Nguyen and Turner (2017): two classes, probit likelihood.
 
@@ -24,30 +26,8 @@ class SSGPClassifier(ClassificationBaseline, StreamingSparse):
     paper); there the first 20 % of a stream were the initial model: pass them to ``warm_up``.
     """
 
-    def __init__(
-        self,
-        *,
-        batch_size: int = 40,
-        n_inducing: int = 30,
-        n_steps: int = 100,
-        optimise_points: bool = True,
-        keep_share: float = 1.0,
-        jitter: float = 1e-6,
-        warmup: int = 1000,
-        standardize: bool = True,
-        keep_warmup: bool = True,
-        random_state: int | None = None,
-    ) -> None:
-        self.batch_size = batch_size
-        self.n_inducing = n_inducing
-        self.n_steps = n_steps
-        self.optimise_points = optimise_points
-        self.keep_share = keep_share
-        self.jitter = jitter
-        self.warmup = warmup
-        self.standardize = standardize
-        self.keep_warmup = keep_warmup
-        self.random_state = random_state
+    batch_size: int = 40
+    n_inducing: int = 30
 
     def _absorb(self, points: Any, x: Any, y: Any) -> None:
         memory, jitter, log_noise = self._memory, self.jitter, self._hyper.log_noise

@@ -14,7 +14,6 @@ from iegp_paper.cell import Cell
 
 # What a band or a bar of a figure covers.
 QUANTILES = (0.05, 0.95)
-IN_WORDS = "Lines are medians over seeds, bands the central 90 % of the seeds."
 
 
 class Spread(NamedTuple):

@@ -21,8 +21,8 @@ from iegp.core.compute.tolerances import ANCESTOR_SLACK, MIN_SHARE_LEFT
 from iegp.core.editing.information import Factor, remove, share_of, stack
 from iegp.core.editing.merge_checks import check_mergeable, check_same_origin
 from iegp.core.ensemble import start
+from iegp.core.expert.noise import learned_evidence
 from iegp.core.features import feature_rows
-from iegp.core.fitting.noise_evidence import learned_evidence
 from iegp.core.model import Online
 from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp

@@ -228,8 +228,16 @@ def learn_predicted(belief: Belief, drift: Float, row: Predicted, y: Float) -> N
         step = (y[d] - row.mean[d]) / row.variance
         for i in range(n):
             vector[i, d] += step * gain[i]
-    # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
-    scale = 1.0 / math.sqrt(row.variance)
+    subtract_square(covariance, gain, 1.0 / math.sqrt(row.variance))
+
+
+@compiled_fast_sums
+def subtract_square(covariance: Float, gain: Float, scale: float) -> None:
+    """``S -= scale² gain gain'`` in place; ``gain`` (F,) is scaled, in place too.
+
+    It is scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
+    """
+    n = gain.size
     for i in range(n):
         gain[i] *= scale
     for i in range(n):

@@ -15,8 +15,6 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.linalg import (
     add_transposed_matmul,
-    cholesky_upper,
-    gram_of_columns,
     matmul,
     multiply_uppers,
     solve_from_right,
@@ -25,8 +23,9 @@ from iegp.core.compute.linalg import (
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import BLOCK_FEATURES, MAX_BLOCK_LEVERAGE
 from iegp.core.expert.belief import Belief, static_row
+from iegp.core.expert.gaussian_block import growth_by
+from iegp.core.expert.noise import learned_evidence
 from iegp.core.features import Basis, feature_rows
-from iegp.core.fitting.noise_evidence import learned_evidence
 from iegp.core.state import Ensemble, State, belief_at
 from iegp.core.weights import log_sum_exp
 from iegp.typing import Float
@@ -62,11 +61,7 @@ def absorb_block(belief: Belief, phi: Float, y: Float, misfit: Float) -> float:
         for d in range(n_outputs):
             residual[t, d] = y[t, d] - residual[t, d]
             misfit[d] += residual[t, d] ** 2
-    growth = np.empty((n_features, n_features))
-    gram_of_columns(whitened, growth)
-    for i in range(n_features):
-        growth[i, i] += 1.0
-    cholesky_upper(growth)
+    growth = growth_by(whitened)
     pull = np.zeros((n_features, n_outputs))
     add_transposed_matmul(whitened, residual, pull)
     solve_upper_transposed(growth, pull)

@@ -66,7 +66,7 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> bo
     factor, vector = belief
     phi, y, _ = block
     means, variances = ahead
-    n, n_features = phi.shape
+    n = phi.shape[0]
     whitened_phi = phi.copy()
     solve_from_right(factor, whitened_phi)
     lower = np.empty((n, n))
@@ -89,15 +89,23 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> bo
         solve_lower(lower, trail.gains)
         trail.pulls[:] = whitened
         trail.weights[:] = 1.0
-    growth = np.empty((n_features, n_features))
-    gram_of_columns(whitened_phi, growth)
-    for i in range(n_features):
-        growth[i, i] += 1.0
-    cholesky_upper(growth)
+    growth = growth_by(whitened_phi)
     add_transposed_matmul(whitened_phi, y, vector)
     solve_upper_transposed(growth, vector)
     multiply_uppers(growth, factor)
     return True
+
+
+@compiled
+def growth_by(whitened: Float) -> Float:
+    """Upper triangular C (F, F) with ``C'C = I + U'U`` for rows ``U = Phi inv(R)`` (B, F): ``C R`` has learned them."""
+    n_features = whitened.shape[1]
+    growth = np.empty((n_features, n_features))
+    gram_of_columns(whitened, growth)
+    for i in range(n_features):
+        growth[i, i] += 1.0
+    cholesky_upper(growth)
+    return growth
 
 
 @compiled

@@ -19,8 +19,6 @@ import numpy as np
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.linalg import (
     add_transposed_matmul,
-    cholesky_upper,
-    gram_of_columns,
     gram_of_rows,
     matmul,
     multiply_upper,
@@ -29,8 +27,8 @@ from iegp.core.compute.linalg import (
     solve_upper_transposed,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
-from iegp.core.expert.belief import Ahead, Belief, Block, Trail, walked
-from iegp.core.expert.gaussian_block import latent_covariance, walk_and_subtract
+from iegp.core.expert.belief import Ahead, Belief, Block, Trail, subtract_square, walked
+from iegp.core.expert.gaussian_block import growth_by, latent_covariance, walk_and_subtract
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, site
 from iegp.typing import Float
 
@@ -80,7 +78,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead,
     factor, vector = belief
     phi, y, _ = block
     means, variances = ahead
-    n, n_features = phi.shape
+    n = phi.shape[0]
     whitened = phi.copy()
     solve_from_right(factor, whitened)
     joint = np.empty((n, n))
@@ -113,11 +111,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead,
     add_transposed_matmul(whitened, pulls, vector)
     for t in range(n):
         whitened[t] *= math.sqrt(curvatures[t])
-    growth = np.empty((n_features, n_features))
-    gram_of_columns(whitened, growth)
-    for i in range(n_features):
-        growth[i, i] += 1.0
-    cholesky_upper(growth)
+    growth = growth_by(whitened)
     solve_upper_transposed(growth, vector)
     multiply_upper(growth, factor)
 
@@ -245,14 +239,7 @@ def drifting_site_row(labels: LabelModel, belief: Belief, drift: Float, phi: Flo
     for i in range(n):
         for d in range(n_latents):
             vector[i, d] += gain[i] * slope[d]
-    # Scaled first, so that entries (i, j) and (j, i) are the same product and S stays symmetric to the bit.
-    scale = math.sqrt(curvature / (1.0 + curvature * variance))
-    for i in range(n):
-        gain[i] *= scale
-    for i in range(n):
-        g = gain[i]
-        for j in range(n):
-            covariance[i, j] -= g * gain[j]
+    subtract_square(covariance, gain, math.sqrt(curvature / (1.0 + curvature * variance)))
     return variance
 
 

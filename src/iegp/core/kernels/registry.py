@@ -14,7 +14,7 @@ from iegp.errors import InputError
 KERNELS: dict[str, type[Term]] = {
     kind.__name__: kind for kind in (RBF, Matern, Laplace, Cauchy, Linear, Constant, Periodic, HSGP)
 }
-_BUILT_IN = frozenset(KERNELS)
+BUILT_IN = frozenset(KERNELS)
 
 
 def register(kind: type[Term]) -> type[Term]:
@@ -52,7 +52,7 @@ def register(kind: type[Term]) -> type[Term]:
     """
     if not (isinstance(kind, type) and issubclass(kind, Term)):
         raise InputError(f"{kind!r} is no class of kernels; derive it from iegp.kernels.Stationary or Term")
-    if kind.__name__ in _BUILT_IN:
+    if kind.__name__ in BUILT_IN:
         raise InputError(f"a kernel named {kind.__name__} exists already; give yours another name")
     KERNELS[kind.__name__] = kind
     return kind

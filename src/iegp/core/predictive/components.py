@@ -28,23 +28,30 @@ WEIGHT, LOC, SCALE, DOF, LOG_NORM = 0, 1, 2, 3, 4
 
 
 @compiled
-def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
-    """Copy the components heavier than ``floor`` to rows of ``table`` (M, 5), weights normalised; return a view of it.
+def heavier_than(floor: float, weights: Float, columns: tuple[Float, ...], table: Float) -> Float:
+    """Copy the components of one row heavier than ``floor`` to rows of ``table``; return a view of these.
 
-    One row and one output: all arguments have shape (M,).
+    The first column has the weights (M,), normalised, those after it what ``columns``, each (M,), have.
     """
     count, total = 0, 0.0
     for m in range(weights.size):
         if weights[m] > floor:
-            table[count, WEIGHT] = weights[m]
-            table[count, LOC] = loc[m]
-            table[count, SCALE] = scale[m]
-            table[count, DOF] = dof[m]
-            table[count, LOG_NORM] = student_log_normaliser(dof[m])
+            table[count, 0] = weights[m]
+            for c in range(len(columns)):
+                table[count, 1 + c] = columns[c][m]
             total += weights[m]
             count += 1
     parts = table[:count]
-    parts[:, WEIGHT] /= total
+    parts[:, 0] /= total
+    return parts
+
+
+@compiled
+def gather(weights: Float, loc: Float, scale: Float, dof: Float, floor: float, table: Float) -> Float:
+    """The components heavier than ``floor`` as rows of ``table`` (M, 5), for one row and output: arguments are (M,)."""
+    parts = heavier_than(floor, weights, (loc, scale, dof), table)
+    for j in range(parts.shape[0]):
+        parts[j, LOG_NORM] = student_log_normaliser(parts[j, DOF])
     return parts
 
 

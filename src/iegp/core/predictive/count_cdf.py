@@ -21,6 +21,7 @@ from iegp._compile import compiled
 from iegp.core.compute.logistic import hermite
 from iegp.core.compute.normal import normal_cdf
 from iegp.core.compute.tolerances import HUGE_COUNT, MAX_LOG_RATE, NEGLIGIBLE_COUNT_WEIGHT
+from iegp.core.predictive.components import heavier_than
 from iegp.typing import Float
 
 # Columns of the table of non-negligible components of one row.
@@ -51,47 +52,29 @@ _ROOT_HALF, _ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2.0 * math.pi)
 
 
 @compiled
-def cdf(weights: Float, log_mean: Float, log_var: Float, k: Float) -> Float:
-    """Compute ``P(y <= k)`` of every row, shape (n,): weights, log_mean and log_var are (n, M), k is (n,)."""
+def cdf(weights: Float, log_mean: Float, log_var: Float, k: Float, left_out: float) -> Float:
+    """``P(y <= k)`` of every row, less a share ``left_out`` of ``P(y = k)``, shape (n,).
+
+    ``weights``, ``log_mean`` and ``log_var`` are (n, M), ``k`` is (n,). With one half of it left out, the result is
+    uniform on average where the mixture is right.
+    """
     n, n_experts = weights.shape
     out = np.empty(n)
     table, grid = np.empty((n_experts, 3)), np.empty((3, MAX_NODES))
     for i in range(n):
-        if k[i] >= 0.0:
-            parts = gather(weights[i], log_mean[i], log_var[i], table)
-            out[i] = cdf_pmf(np.floor(k[i]), parts, grid)[0] if k[i] < math.inf else 1.0
+        if 0.0 <= k[i] < math.inf:
+            below, here = cdf_pmf(np.floor(k[i]), gather(weights[i], log_mean[i], log_var[i], table), grid)
+            # Between the whole numbers there is no probability.
+            out[i] = below - left_out * here if k[i] == np.floor(k[i]) else below
         else:
-            out[i] = 0.0 if k[i] < 0.0 else math.nan
-    return out
-
-
-@compiled
-def mid_cdf(weights: Float, log_mean: Float, log_var: Float, k: Float) -> Float:
-    """``P(y < k) + P(y = k) / 2`` of every row, shape (n,): uniform on average where the mixture is right."""
-    n, n_experts = weights.shape
-    out = np.empty(n)
-    table, grid = np.empty((n_experts, 3)), np.empty((3, MAX_NODES))
-    for i in range(n):
-        below, here = cdf_pmf(np.floor(k[i]), gather(weights[i], log_mean[i], log_var[i], table), grid)
-        # Between the whole numbers there is no probability.
-        out[i] = below - 0.5 * here if k[i] == np.floor(k[i]) else below
+            out[i] = math.nan if k[i] != k[i] else 0.0 if k[i] < 0.0 else 1.0
     return out
 
 
 @compiled
 def gather(weights: Float, log_mean: Float, log_var: Float, table: Float) -> Float:
-    """Copy the non-negligible components of one row to ``table`` (M, 3), weights normalised; return a view of it."""
-    count, total = 0, 0.0
-    for m in range(weights.size):
-        if weights[m] > NEGLIGIBLE_COUNT_WEIGHT / weights.size:
-            table[count, WEIGHT] = weights[m]
-            table[count, LOG_MEAN] = log_mean[m]
-            table[count, LOG_VAR] = log_var[m]
-            total += weights[m]
-            count += 1
-    parts = table[:count]
-    parts[:, WEIGHT] /= total
-    return parts
+    """The non-negligible components of one row as rows of ``table`` (M, 3); see :func:`.components.heavier_than`."""
+    return heavier_than(NEGLIGIBLE_COUNT_WEIGHT / weights.size, weights, (log_mean, log_var), table)
 
 
 @compiled

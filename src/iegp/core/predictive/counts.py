@@ -23,9 +23,9 @@ from iegp.core.compute.tolerances import (
     MAX_LOG_RATE,
     WEIGHT_SUM_SLACK,
 )
-from iegp.core.predictive.count_cdf import cdf, mid_cdf
+from iegp.core.predictive.count_cdf import cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
-from iegp.core.predictive.distribution import Distribution
+from iegp.core.predictive.distribution import Distribution, central_levels, log_total
 from iegp.core.predictive.poisson_log_normal import log_poisson
 from iegp.errors import InputError
 from iegp.typing import Float, Int
@@ -115,8 +115,8 @@ class CountMixture(Distribution):
     def with_intervals(self, level: float, y: Float) -> tuple[Float, Float, Float]:
         """Ends of central intervals, and the predicted probability of a smaller count than ``y`` (n,), ties halved."""
         mixture = self.weights, self.log_mean, self.log_var
-        lower, upper = count_quantiles(*mixture, np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
-        return lower, upper, mid_cdf(*mixture, np.ascontiguousarray(y))
+        lower, upper = count_quantiles(*mixture, central_levels(level))
+        return lower, upper, cdf(*mixture, np.ascontiguousarray(y), 0.5)
 
     def pmf(self, k: ArrayLike) -> Float:
         """Compute the probability of the count ``k``, the exponential of :meth:`logpmf`.
@@ -162,7 +162,7 @@ class CountMixture(Distribution):
         ndarray (n,)
             Probabilities; zero below ``k = 0``, constant between the integers, NaN for NaN.
         """
-        return cdf(self.weights, self.log_mean, self.log_var, self._values(k))
+        return cdf(self.weights, self.log_mean, self.log_var, self._values(k), 0.0)
 
     def _quantiles(self, levels: Float) -> Float:
         return count_quantiles(self.weights, self.log_mean, self.log_var, levels)
@@ -244,16 +244,11 @@ def _logpmf(weights: Float, log_mean: Float, log_var: Float, k: Float) -> Float:
     out = np.empty(n)
     logs = np.empty(n_experts)
     for i in range(n):
-        largest = -math.inf
         for m in range(n_experts):
             logs[m] = -math.inf
             if weights[i, m] > 0.0:
                 logs[m] = math.log(weights[i, m]) + _component_logpmf(k[i], log_mean[i, m], log_var[i, m])
-                if not logs[m] <= largest:  # so that a NaN wins
-                    largest = logs[m]
-        out[i] = largest
-        if abs(largest) < math.inf:
-            out[i] += math.log(np.sum(np.exp(logs - largest)))
+        out[i] = log_total(logs)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp.core.weights import log_sum_exp
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
@@ -123,7 +125,7 @@ class Distribution:
         """
         if np.ndim(level) or not 0.0 < level < 1.0:
             raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
-        lower, upper = self.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        lower, upper = self.quantile(central_levels(level))
         return lower, upper
 
     def _quantiles(self, levels: Float) -> Float:
@@ -133,6 +135,11 @@ class Distribution:
     def _draw(self, expert: Int, generator: np.random.Generator) -> Float:
         """A value for every draw and row, given its expert, both (size, n)."""
         raise NotImplementedError
+
+
+def central_levels(level: float) -> Float:
+    """Probabilities below the lower and the upper end of a central interval."""
+    return np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
 
 
 def quantile_levels(q: ArrayLike) -> Float:
@@ -160,3 +167,12 @@ def pick_experts(weights: Float, uniform: Float) -> Int:
                     if left < 0.0:
                         break
     return picked
+
+
+@compiled
+def log_total(logs: Float) -> float:
+    """:func:`log_sum_exp` of the weighted densities of a row's components (M,), and NaN if one of them is."""
+    for value in logs:
+        if value != value:
+            return math.nan
+    return float(log_sum_exp(logs))

@@ -19,7 +19,7 @@ from iegp._docstrings import entries, fill_docstrings
 from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
-from iegp.core.predictive.distribution import Distribution
+from iegp.core.predictive.distribution import Distribution, log_total
 from iegp.core.predictive.quantiles import quantiles
 from iegp.core.predictive.student import student_log_kernel, student_log_normaliser
 from iegp.errors import InputError
@@ -278,7 +278,6 @@ def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> F
     out = np.empty(n)
     logs = np.empty(n_experts)
     for i in range(n):
-        largest = -math.inf
         for m in range(n_experts):
             logs[m] = -math.inf
             if weights[i, m] > 0.0:
@@ -286,11 +285,7 @@ def _logpdf(weights: Float, loc: Float, scale: Float, dof: Float, y: Float) -> F
                 for d in range(n_outputs):
                     logs[m] += student_log_normaliser(dof[i, m, d])
                     logs[m] += student_log_kernel(y[i, d] - loc[i, m, d], scale[i, m, d], dof[i, m, d])
-                if not logs[m] <= largest:  # so that a NaN wins
-                    largest = logs[m]
-        out[i] = largest
-        if abs(largest) < math.inf:
-            out[i] += math.log(np.sum(np.exp(logs - largest)))
+        out[i] = log_total(logs)
     return out
 
 

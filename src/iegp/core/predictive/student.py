@@ -1,9 +1,9 @@
 """The Student-t distribution for compiled code; ``dof = inf`` is the Gaussian.
 
 Scalar functions, cheap enough to be called millions of times from other compiled functions. Everything is in units of
-the scale (``r = residual / scale``) except :func:`student_logpdf`. The distribution function keeps its *relative*
-accuracy (about 1e-12) deep into the lower tail; for the upper tail call it with ``-r``. SciPy's ``stdtr`` takes
-2.5 to 3.3 times as long, on whole arrays (``python benchmarks/own_code.py student``).
+the scale (``r = residual / scale``) except in :func:`student_log_kernel`. The distribution function keeps its
+*relative* accuracy (about 1e-12) deep into the lower tail; for the upper tail call it with ``-r``. SciPy's ``stdtr``
+takes 2.5 to 3.3 times as long, on whole arrays (``python benchmarks/own_code.py student``).
 """
 
 from __future__ import annotations
@@ -84,20 +84,6 @@ def student_log_kernel(residual: float, scale: float, dof: float) -> float:
         # Python floats would raise where compiled code overflows; both must say -inf.
         return -0.5 * r * r - math.log(scale) if r < LARGEST_ROOT else -math.inf * r
     return -0.5 * (dof + 1.0) * _log1p_square(r / math.sqrt(dof)) - math.log(scale)
-
-
-@compiled
-def student_logpdf(residual: float, scale: float, dof: float) -> float:
-    """Compute the log density of ``residual`` under a Student-t centred at 0; ``dof = inf`` means Gaussian.
-
-    Scalars in, scalar out, O(1). ``scale`` and ``dof`` must be positive; this is not checked.
-
-    >>> round(student_logpdf(1.0, 2.0, 3.0), 6)
-    -1.854121
-    >>> round(student_logpdf(1.0, 2.0, float("inf")), 6)
-    -1.737086
-    """
-    return student_log_normaliser(dof) + student_log_kernel(residual, scale, dof)
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,12 @@ from iegp.typing import Float
 from iegp_paper.competitors.maps.rows import principal_map, scaled_rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _FromGPy:
-    def __init__(
-        self, n_components: int = 2, *, n_inducing: int = 100, n_steps: int = 1000, random_state: int = 0
-    ) -> None:
-        self.n_components = n_components
-        self.n_inducing = n_inducing
-        self.n_steps = n_steps
-        self.random_state = random_state
+    n_components: int = field(default=2, kw_only=False)
+    n_inducing: int = 100
+    n_steps: int = 1000
+    random_state: int = 0
 
     def fit_transform(self, X: ArrayLike) -> Float:
         """Embed all rows together."""

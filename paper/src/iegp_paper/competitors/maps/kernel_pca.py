@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from iegp_paper.competitors.maps.rows import scaled_rows
 PAPER_VARIANCES = tuple(2.0**k for k in range(-10, 11))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BestKernelPCA:
     """Batch kernel PCA with RBF kernels ``exp(-|x - x'|² / (2 variance))``; the best of a grid by a score of the map.
 
@@ -32,21 +34,12 @@ class BestKernelPCA:
         Of the solver's first vector.
     """
 
-    variance_: float
-    seconds_: float
-
-    def __init__(
-        self,
-        score: Callable[[Float], float],
-        n_components: int = 2,
-        *,
-        variances: tuple[float, ...] = PAPER_VARIANCES,
-        random_state: int = 0,
-    ) -> None:
-        self.score = score
-        self.n_components = n_components
-        self.variances = variances
-        self.random_state = random_state
+    score: Callable[[Float], float] = field(kw_only=False)
+    n_components: int = field(default=2, kw_only=False)
+    variances: tuple[float, ...] = PAPER_VARIANCES
+    random_state: int = 0
+    variance_: float = field(init=False)
+    seconds_: float = field(init=False)
 
     def fit_transform(self, X: ArrayLike) -> Float:
         """Return the map of the best kernel; ``variance_`` names it, ``seconds_`` is its processor time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,6 +17,7 @@ _START = np.log([1.0, 1.0, 0.1])
 _LOWEST, _HIGHEST = np.log([1e-2, 0.05, 1e-4]), np.log([1e2, 20.0, 10.0])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnGPLVM:
     """Incremental stochastic GPLVM after Yao, Gall, Van Gool and Urtasun (2011), algorithm 2.
 
@@ -44,35 +47,19 @@ class OnGPLVM:
     random_state : int, default=0
     """
 
-    hyper_: Float
+    n_components: int = field(default=2, kw_only=False)
+    n_neighbors: int = 100
+    first_share: float = 0.1
+    n_steps: int = 1000
+    batch_size: int = 50
+    steps_per_row: float = 1.0
+    rate: float = 0.1
+    hyper_rate: float = 0.002
+    momentum: float = 0.5
+    hold: float = 1.0
+    random_state: int = 0
+    hyper_: Float = field(init=False)
     """Logs of signal variance, length scale and noise variance."""
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 100,
-        first_share: float = 0.1,
-        n_steps: int = 1000,
-        batch_size: int = 50,
-        steps_per_row: float = 1.0,
-        rate: float = 0.1,
-        hyper_rate: float = 0.002,
-        momentum: float = 0.5,
-        hold: float = 1.0,
-        random_state: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.first_share = first_share
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.steps_per_row = steps_per_row
-        self.rate = rate
-        self.hyper_rate = hyper_rate
-        self.momentum = momentum
-        self.hold = hold
-        self.random_state = random_state
 
     def fit_transform(self, X: ArrayLike) -> Float:
         """Learn the rows in order; return the final positions of all of them."""

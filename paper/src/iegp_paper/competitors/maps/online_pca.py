@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from numpy.typing import ArrayLike
 from sklearn.decomposition import IncrementalPCA
 
@@ -9,6 +11,7 @@ from iegp.typing import Float
 from iegp_paper.competitors.maps.rows import scaled_rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlinePCA:
     """Incremental PCA (Ross et al. 2008, scikit-learn's): components are updated with every batch, memory is flat.
 
@@ -19,9 +22,8 @@ class OnlinePCA:
         Rows per update; at least ``n_components``.
     """
 
-    def __init__(self, n_components: int = 2, *, batch_size: int = 100) -> None:
-        self.n_components = n_components
-        self.batch_size = batch_size
+    n_components: int = field(default=2, kw_only=False)
+    batch_size: int = 100
 
     def fit_transform(self, X: ArrayLike) -> Float:
         """Learn the rows batch by batch; return all rows on the final components."""
