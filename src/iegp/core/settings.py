@@ -59,6 +59,8 @@ class Settings:
     """Levels that intervals keep; none: they are those of the ensemble."""
     auto_lags: bool = False
     """Whether the last refit of the warm-up adds seasonal lags to these."""
+    leaves_out_linear: bool = False
+    """Whether linear terms that would see too many columns are left out of kernels; else they are refused."""
 
     def __post_init__(self) -> None:
         self._check()
@@ -84,6 +86,8 @@ class Settings:
             raise InputError(f"delay={self.delay} is more than {MAX_DELAY}: so many rows would be kept in memory")
         _check_lags(self.lags, self.delay)
         _check_levels(self.conformal, self.likelihood)
+        if not isinstance(self.leaves_out_linear, bool):
+            raise InputError(f"leaves_out_linear={self.leaves_out_linear!r} must be True or False")
         if self.auto_lags and not (self.lags and self.warmup):
             raise InputError(
                 f"lags='auto' looks for seasons in the warm-up rows, and warmup={self.warmup}; give it rows, such as "
@@ -137,6 +141,8 @@ class Settings:
         if not self.conformal:
             # So that files of models without it stay the same.
             del config["conformal"]
+        if not self.leaves_out_linear:
+            del config["leaves_out_linear"]
         return config
 
     @classmethod

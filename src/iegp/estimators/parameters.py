@@ -56,6 +56,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         drift_per=parameters.get("drift_per", "row"),
         conformal=_conformal(parameters.get("conformal"), parameters.get("conformal_levels", ())),
         auto_lags=_is_auto(parameters.get("lags")),
+        leaves_out_linear=kernels is None or _kernels(kernels) in LIGHT_KERNELS,
     )
 
 
@@ -202,6 +203,8 @@ def from_settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
         given[name] = "evidence" if given[name] is None else given[name]
     if settings.auto_lags:
         given["lags"] = "auto"
+    if settings.leaves_out_linear and settings.kernels not in LIGHT_KERNELS:
+        given["kernels"] = None
     if settings.likelihood in (*BUILT_IN, "gaussian"):
         del given["likelihood"]  # it follows from the estimator and its other arguments
     return {name: given[name] for name in names if name in given}

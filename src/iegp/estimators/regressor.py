@@ -67,7 +67,8 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         From :mod:`iegp.kernels`: ``RBF``, ``Matern``, ``Laplace``, ``Cauchy``, each with a ``length_scale`` in units of
         the standardised inputs: a number, one per column, or a word. ``"dimension"`` is sqrt(number of columns),
         ``"evidence"`` fits one number to the warm-up rows, ``"per-dimension"`` one per column; ``stretch`` multiplies
-        it. ``None`` is the default dictionary (``docs/default-model.md``).
+        it. ``None`` is the default dictionary (``docs/default-model.md``), whose linear terms are left out where they
+        would see more than 1,000 columns, lags counted.
     n_frequencies : int, default=75
         Random frequencies per expert; the expert has twice as many features, F. Cost per row is O(F²) per expert.
     {features}

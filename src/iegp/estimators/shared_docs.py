@@ -38,7 +38,8 @@ n_jobs : int or None, default=None
 # For labels that depend on a latent function: classes and counts.
 LATENT_CONSTRUCTOR = entries("""
 kernels : list of kernels, default=None
-    From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary.
+    From :mod:`iegp.kernels`, as for :class:`IEGPRegressor`. ``None`` is the default dictionary, whose linear terms are
+    left out where they would see more than 1,000 columns, lags counted.
 drift_units : {"target", "prior"} or None, default=None
     Whether ``drift_var`` is a variance of the latent function, or a share of each term's initial prior variance, per
     row. ``None`` is ``"prior"`` for the default model (``kernels=None`` with stacking weights), else ``"target"``.

@@ -39,7 +39,7 @@ from iegp.core.editing.new_key import first_ratio
 from iegp.core.expert import noise
 from iegp.core.features import Basis
 from iegp.core.fitting.experts import layout_for, noise_numbers
-from iegp.core.kernels import Inputs, Kernel, Sum
+from iegp.core.kernels import Inputs, Kernel, Linear, Sum
 from iegp.core.lags import CLASS, NUMBER, RATE, Lags, lags_from
 from iegp.core.late import asked_shapes
 from iegp.core.likelihoods import named
@@ -117,7 +117,12 @@ def sizes(header: Header, arrays: Arrays) -> Sizes:
     inputs = Inputs.of(header.column_keys, np.ones(n_columns), lags)
     layout = layout_for(settings, header.kernels, inputs)
     # A warm-up makes experts anew from the settings; those of other sizes could take any memory.
-    began = tuple(map(_before_later_columns, settings.kernels, header.kernels))
+    wanted = settings.kernels
+    if settings.leaves_out_linear:
+        wanted = tuple(
+            _without_left_out(kernel, own, inputs) for kernel, own in zip(wanted, header.kernels, strict=True)
+        )
+    began = tuple(map(_before_later_columns, wanted, header.kernels))
     if not np.array_equal(layout_for(settings, began, inputs).n_features, layout.n_features):
         raise ValueError("the kernels of the settings have other features than those of the experts")
     return Sizes(n_columns, layout, len(noise_models), n_latents, n_labels, n_outputs, n_link, lags)
@@ -130,6 +135,22 @@ def _before_later_columns(wanted: Kernel, found: Kernel) -> Kernel:
     terms = [
         replace(term, columns=known.columns) if term.columns is None else term
         for term, known in zip(wanted.terms, found.terms, strict=True)
+    ]
+    return Sum(tuple(terms))
+
+
+def _without_left_out(wanted: Kernel, found: Kernel, inputs: Inputs) -> Kernel:
+    """The kernel of the settings without the linear terms that were left out of the expert's.
+
+    Columns are never fewer than when it was fitted. A linear term that is there keeps those of that time.
+    """
+    if len(wanted.terms) == len(found.terms):
+        return wanted
+    known = {term.lags for term in found.terms if isinstance(term, Linear)}
+    terms = [
+        term
+        for term in wanted.terms
+        if not isinstance(term, Linear) or term.lags in known or not term.is_too_wide(inputs)
     ]
     return Sum(tuple(terms))
 

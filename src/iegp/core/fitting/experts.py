@@ -21,7 +21,7 @@ from iegp.core.compute.tolerances import (
 from iegp.core.features import Basis, feature_rows, joined, placed, term_of_features
 from iegp.core.fitting import evidence, laplace_evidence
 from iegp.core.fitting.length_scales import fit_length_scales
-from iegp.core.kernels import Draw, Inputs, Kernel, Linear, Stationary, Sum, Term
+from iegp.core.kernels import Draw, Inputs, Kernel, Linear, Stationary, Sum, Term, without_wide_linear
 from iegp.core.likelihoods import Likelihood, likelihood_code, named
 from iegp.core.likelihoods.sites import INTEGRATIONS, draws
 from iegp.core.settings import NoiseSetting, Settings
@@ -51,13 +51,20 @@ class _Fit(NamedTuple):
     """(P,) parameters of the likelihood."""
 
 
+def kernels_for(settings: Settings, inputs: Inputs) -> tuple[Kernel, ...]:
+    """Those of the settings; where the settings allow it, without linear terms that would see too many columns."""
+    if not settings.leaves_out_linear:
+        return settings.kernels
+    return tuple(without_wide_linear(kernel, inputs) for kernel in settings.kernels)
+
+
 def default_experts(settings: Settings, inputs: Inputs, n_outputs: int, y: Float | None = None) -> Experts:
     """Experts that have seen nothing: fitted length scales start at sqrt(d), variances at their defaults.
 
     ``n_outputs`` is the number of outputs, or of classes where labels are classes. First labels ``y`` settle the
     average rate of counts and the frequencies of ordered classes, if given.
     """
-    kernels = tuple(_resolved(kernel, inputs, _typical_length_scales) for kernel in settings.kernels)
+    kernels = tuple(_resolved(kernel, inputs, _typical_length_scales) for kernel in kernels_for(settings, inputs))
     is_gaussian = settings.likelihood == "gaussian"
     fits = []
     for kernel in kernels:
@@ -175,7 +182,7 @@ def _fit_kernels(settings: Settings, inputs: Inputs, x: Float, y: Float) -> tupl
             known[key] = fit_length_scales(key[0], np.ascontiguousarray(x[:, places]), y, shared=key[1])
         return known[key]
 
-    return tuple(_resolved(kernel, inputs, fitted) for kernel in settings.kernels)
+    return tuple(_resolved(kernel, inputs, fitted) for kernel in kernels_for(settings, inputs))
 
 
 def _typical_length_scales(term: Stationary, places: Int) -> Float:

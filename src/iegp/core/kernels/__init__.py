@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iegp.core.kernels.base import Draw, Inputs, Kernel, Sum, Term
 from iegp.core.kernels.hilbert import HSGP
-from iegp.core.kernels.others import Constant, Linear, Periodic
+from iegp.core.kernels.others import Constant, Linear, Periodic, without_wide_linear
 from iegp.core.kernels.registry import KERNELS, kernel_from_config, register
 from iegp.core.kernels.stationary import RBF, Cauchy, Laplace, Matern, Stationary
 
@@ -26,4 +26,5 @@ __all__ = [
     "Term",
     "kernel_from_config",
     "register",
+    "without_wide_linear",
 ]

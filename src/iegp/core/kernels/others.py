@@ -9,7 +9,7 @@ from scipy import special
 
 from iegp.core.compute.tolerances import MAX_LINEAR_COLUMNS, PERIODIC_REST
 from iegp.core.features import Basis, affine
-from iegp.core.kernels.base import Draw, Term
+from iegp.core.kernels.base import Draw, Inputs, Kernel, Sum, Term
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -18,7 +18,8 @@ from iegp.typing import Float
 class Linear(Term):
     """Linear functions of the columns: ``x · x' / d`` for d standardised columns.
 
-    One feature per column, so that many columns make an expert slow: name the ``columns`` that matter.
+    One feature per column, so that many columns make an expert slow: name the ``columns`` that matter. A term that
+    would see more than 1,000, lags counted, is refused; the default models leave theirs out.
 
     Parameters
     ----------
@@ -43,6 +44,21 @@ class Linear(Term):
                 "experts would not fit into memory; name the columns that matter, as in Linear(columns=[0, 5])"
             )
         return 0, n_columns
+
+    def is_too_wide(self, inputs: Inputs) -> bool:
+        """Whether the term would see more columns than it may.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            The columns of the model.
+
+        Returns
+        -------
+        bool
+            Whether :meth:`n_features` refuses it.
+        """
+        return len(self.places(inputs)) > MAX_LINEAR_COLUMNS
 
     def basis(self, draw: Draw) -> Basis:
         n = draw.n_columns
@@ -150,3 +166,11 @@ class Periodic(Term):
 
     def _kind(self) -> str:
         return f"Periodic {self.period:.3g}"
+
+
+def without_wide_linear(kernel: Kernel, inputs: Inputs) -> Kernel:
+    """The kernel without linear terms that would see too many columns; a kernel of these alone stays as it is."""
+    kept = tuple(term for term in kernel.terms if not (isinstance(term, Linear) and term.is_too_wide(inputs)))
+    if not kept or len(kept) == len(kernel.terms):
+        return kernel
+    return kept[0] if len(kept) == 1 else Sum(kept)
