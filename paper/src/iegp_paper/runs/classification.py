@@ -18,6 +18,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "IE-GP": partial(presets.ie_gp, "classification"),
     "SIE-GP": partial(presets.sie_gp, "classification"),
     "iegp default": IEGPClassifier,
+    "DOEBE": partial(presets.doebe, "classification"),
+    "HSGP": partial(presets.doebe, "classification", kernels=presets.HILBERT),
     "Raker": baselines.RakerClassifier,
     "AdaRaker": baselines.AdaRakerClassifier,
     "SSGP": lambda **settings: baselines.SSGPClassifier(**settings),
