@@ -18,6 +18,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "IE-GP": partial(presets.ie_gp, "classification"),
     "SIE-GP": partial(presets.sie_gp, "classification"),
     "iegp default": IEGPClassifier,
+    "iegp light": partial(presets.light, "classification"),
     "DOEBE": partial(presets.doebe, "classification"),
     "HSGP": partial(presets.doebe, "classification", kernels=presets.HILBERT),
     "Raker": baselines.RakerClassifier,
