@@ -18,8 +18,7 @@ _HELP = """Make the paper's tables and figures again, competitors included, and 
 
 Finished runs are kept in OUT/cache: a reproduction that was stopped is resumed by the same command. With --stored, \
 runs that were published are not made again; as their scores alone are stored, figures that need more stay as they \
-were published, and regret, which is judged by its growth, is measured again. Data sets are read from $IEGP_DATA, or \
-downloaded.
+were published. Data sets are read from $IEGP_DATA, or downloaded.
 
 [bold]Examples[/bold]
 
@@ -30,6 +29,8 @@ downloaded.
   iegp-paper nmse time --runs 11 --jobs 4 --out results
 
   iegp-paper --publish .
+
+  iegp-paper --stored paper/results --check 15
 """
 
 
@@ -48,6 +49,12 @@ def reproduce(
     finished: Annotated[
         bool, Given("--finished", help="Make no runs: write the pages from those in the cache.")
     ] = False,
+    untimed: Annotated[
+        bool, Given("--untimed", help="Record no times: for runs on a machine that does other work.")
+    ] = False,
+    check: Annotated[
+        int | None, Given(help="Make so many of the stored runs again, chosen at random, and say which differ.")
+    ] = None,
     stored: Annotated[
         str | None,
         Given(help="A folder of CSV files of runs, such as paper/results: those runs are not made again."),
@@ -55,9 +62,13 @@ def reproduce(
     show_list: Annotated[bool, Given("--list", help="List the experiments.")] = False,
     experiments: Annotated[str | None, Given(help="A folder of your own TOML files instead of the paper's.")] = None,
 ) -> None:
+    from iegp_paper.command import check as run_again
     from iegp_paper.command import reproduce as run
 
-    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, finished, stored))
+    if check is not None:
+        raise typer.Exit(run_again(check, jobs, stored, experiments))
+    kept = finished, stored, not untimed
+    raise typer.Exit(run(names or [], runs, jobs, quick, out, show_list, experiments, publish, *kept))
 
 
 def main() -> None:

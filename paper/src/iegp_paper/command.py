@@ -19,6 +19,7 @@ from iegp_paper.experiment import Experiment
 from iegp_paper.pages.content import Reproduction
 from iegp_paper.plan import Scale, all_tasks
 from iegp_paper.provenance import stored_runs
+from iegp_paper.reproduce import recheck
 from iegp_paper.reproduce import reproduce as run
 
 
@@ -33,6 +34,7 @@ def reproduce(
     publish: str | None = None,
     finished: bool = False,
     stored: str | None = None,
+    timed: bool = True,
 ) -> int:
     """Run a reproduction and return the exit code."""
     known = load_experiments(None if experiments is None else Path(experiments))
@@ -65,6 +67,7 @@ def reproduce(
             date=f"{date.today():%Y-%m-%d}",
             published=None if publish is None else Path(publish),
             finished=finished,
+            timed=timed,
             known=None if stored is None else stored_runs(Path(stored)),
             stopped=stop,
         )
@@ -79,6 +82,22 @@ def reproduce(
         say.print("No run succeeded, so nothing was judged; the lines above and the tables of the pages say why")
         return 1
     return 0
+
+
+def check(n: int, jobs: int, stored: str | None, experiments: str | None) -> int:
+    """Make some stored runs again and return the exit code: 1 if any of them differs."""
+    if stored is None:
+        raise UsageError("--check compares with stored runs: name their folder, --stored paper/results")
+    if n < 1:
+        raise UsageError(f"--check {n} leaves nothing to run; give at least 1")
+    known = stored_runs(Path(stored))
+    say = Console(stderr=True, highlight=False, soft_wrap=True)
+    tasks = all_tasks(list(load_experiments(None if experiments is None else Path(experiments)).values()), Scale())
+    differing = recheck(tasks, known, n, jobs, say)
+    for line in differing:
+        say.print(line)
+    say.print(f"{n - len(differing)} of {n} runs agree with {stored} in every digit")
+    return 1 if differing else 0
 
 
 def _show_list(experiments: list[Experiment], scale: Scale) -> None:

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from iegp_paper.command import reproduce
-from iegp_paper.provenance import stored_runs
+from iegp_paper.catalogue import load_experiments
+from iegp_paper.command import check, reproduce
+from iegp_paper.plan import Scale, all_tasks
+from iegp_paper.provenance import per_seed_csv, stored_runs
 from iegp_paper.reproduce import known_of
 from iegp_paper.task import Outcome, Task
 from reproduction.tiny import STREAM, write_experiments
 
 from iegp.errors import InputError
+
+GROWS = """
+title = "Regret"
+kind = "static_regret"
+paper = "A figure."
+metric = "regret"
+methods = ["IE-GP"]
+runs = 2
+
+[[data]]
+name = "wide_sines"
+"""
 
 pytest.importorskip("matplotlib", reason="the plot extra is not installed")
 
@@ -151,6 +166,29 @@ def test_published_runs_are_not_made_again_and_their_figures_stay(reproduced, tm
     assert "so these figures are of those: Thirty points." in again
     assert "| two sines | IE-GP | 30 | 4 of 6 |" in again
     assert again.count("**confirmed**") == page.count("**confirmed**") > 0
+    capfd.readouterr()
+    assert check(2, 1, stored, experiments) == 0
+    assert "2 of 2 runs agree" in capfd.readouterr().err
+    table = tmp_path / "paper" / "results" / "points.csv"
+    head, *lines = table.read_text("utf-8").splitlines()
+    place = head.split(",").index("width ratio")
+    wrong = [",".join("0.5" if k == place else entry for k, entry in enumerate(line.split(","))) for line in lines]
+    table.write_text("\n".join([head, *wrong, ""]), "utf-8")
+    assert check(1, 1, stored, experiments) == 1
+    assert re.search(r"IE-GP on sines, run \d: width ratio 0\.\d+ instead of 0\.5\n", capfd.readouterr().err)
+    with pytest.raises(InputError, match="--stored paper/results"):
+        check(1, 1, None, experiments)
+
+
+def test_runs_on_a_busy_machine_have_no_times(tmp_path, monkeypatch):
+    made = Outcome("done", {"nMSE": 0.5, "seconds": 3.0})
+    monkeypatch.setattr("iegp_paper.reproduce.run_all", lambda tasks, *_: ((task, made) for task in tasks))
+    write_experiments(tmp_path / "experiments")
+    given = [["stream"], 1, 1, True, str(tmp_path / "out"), False, str(tmp_path / "experiments")]
+    assert reproduce(*given, timed=False) == 0
+    table = (tmp_path / "out" / "runs" / "stream.csv").read_text("utf-8")
+    assert "nMSE" in table
+    assert "seconds" not in table
 
 
 def test_a_folder_without_tables_of_runs_is_refused(tmp_path):
@@ -165,6 +203,25 @@ def test_runs_that_are_judged_by_their_growth_are_made_again():
     growing, other = (Task(kind=kind, data="x", method="IE-GP", seed=0) for kind in ("static_regret", "regression"))
     known = {task.digest: Outcome("done", {"regret": 1.0}) for task in (growing, other)}
     assert known_of([growing, other], known) == {other.digest: known[other.digest]}
+    known[growing.digest] = Outcome("done", {"regret": 1.0}, {"regret": [0.5, 1.0]})
+    assert known_of([growing, other], known) == known
+
+
+def test_tables_of_regret_hold_the_lines_that_are_judged(tmp_path):
+    write_experiments(tmp_path / "experiments")
+    (tmp_path / "experiments" / "grows.toml").write_text(GROWS, "utf-8")
+    grows = load_experiments(tmp_path / "experiments")["grows"]
+    tasks = all_tasks([grows], Scale())
+    lines = {"size": [100, 200], "regret": [12.25, 1.0 / 3.0]}
+    made = {task.digest: Outcome("done", {"regret": 1.0 / 3.0}, lines, commit="abc") for task in tasks}
+    text = per_seed_csv(grows, Scale(), made)
+    assert "size by T,regret by T" in text
+    assert ",100 200,12.25 0.333333," in text
+    (tmp_path / "grows.csv").write_text(text, "utf-8")
+    found = stored_runs(tmp_path)
+    assert set(found) == set(made)
+    assert all(own.lines == {"size": [100.0, 200.0], "regret": [12.25, 0.333333]} for own in found.values())
+    assert all(own.scores == {"regret": 0.333333} for own in found.values())
 
 
 def test_a_second_run_makes_nothing_again(reproduced):

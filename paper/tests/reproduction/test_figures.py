@@ -76,6 +76,25 @@ def test_points_at_zero_error_are_whole_and_none_hides_another():
     assert {line.get_markerfacecolor() for line in axis.lines} == {"none"}
 
 
+@pytest.mark.parametrize("fast", [0.002, 0.5, 4.4, 20.0])
+def test_axes_of_times_have_two_labels_or_more(fast):
+    cells = {("mnist", name): Cell({"error": 0.1, "seconds": s}) for name, s in (("onGPLVM", fast), ("GPLVM", 24.0))}
+    figure = draw(experiment("maps"), cells | {("mnist", "kernel PCA"): Cell({"error": 0.3})})
+    FigureCanvasAgg(figure).draw()
+    (axis,) = figure.axes
+    low, high = axis.get_xlim()
+    assert sum(low <= place <= high for place in axis.get_xticks()) >= 2
+    # A method without a time has no place on it.
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["onGPLVM", "GPLVM"]
+
+
+def test_variants_of_own_models_are_in_the_table_alone():
+    line = {"nMSE": {"row": [1, 10], "value": [1.0, 0.5]}}
+    names = ["IE-GP", "iegp default", "iegp default (exponentiated gradients)"]
+    (axis, *_) = draw(experiment("nmse"), {("sarcos", name): Cell({"nMSE": 0.5}, line) for name in names}).axes
+    assert len(axis.lines) == 2
+
+
 def runs(*values):
     outcomes = [Outcome("done", {"nMSE": 0.5}, {"nMSE": {"row": [1, 10], "value": [1.0, v]}}) for v in values]
     return cell_of([Task("regression", "sarcos", "IE-GP", seed) for seed in range(len(values))], outcomes, "nMSE")

@@ -9,6 +9,7 @@ from iegp_paper.experiment import Experiment
 from iegp_paper.figures.panels import colour, label_left, legend, measured, panels, plain_log_ticks, thousands
 from iegp_paper.figures.spread import draw_spread, spread_of
 from iegp_paper.results import Cells
+from iegp_paper.runs.support import base_name
 
 
 def curves(experiment: Experiment, cells: Cells) -> Figure | None:
@@ -21,7 +22,7 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
     for axis, data in zip(axes, shown, strict=True):
         ends, warmup = [], 0
         for (name, method), cell in cells.items():
-            if name == data.name and score in cell.lines:
+            if name == data.name and score in cell.lines and not _is_variant(experiment, method):
                 # The first row that counts comes after those of the warm-up.
                 warmup = int(cell.lines[score]["row"][0]) - 1
                 rows = [row - warmup for row in cell.lines[score]["row"]]
@@ -37,6 +38,11 @@ def curves(experiment: Experiment, cells: Cells) -> Figure | None:
     label_left(axes, score)
     legend(figure, axes)
     return figure
+
+
+def _is_variant(experiment: Experiment, method: str) -> bool:
+    """Say whether a method is a variant of another one that the paper does not have either: for the table alone."""
+    return method in experiment.extra and base_name(method) != method
 
 
 def _limit(axis: Axes, values: list[float], is_log: bool) -> None:

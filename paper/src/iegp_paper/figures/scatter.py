@@ -20,11 +20,12 @@ def scatter(experiment: Experiment, cells: Cells) -> Figure | None:
     figure, axes = panels([data.title for data in shown])
     for axis, data in zip(axes, shown, strict=True):
         for (name, method), cell in cells.items():
-            if name == data.name and "error" in cell.scores:
+            if name == data.name and {"error", "seconds"} <= set(cell.scores):
                 _draw_point(axis, method, cell)
         axis.set_xscale("log")
-        # Methods are several powers of ten apart.
-        plain_log_ticks(axis.xaxis, (1.0,))
+        # Where methods are several powers of ten apart there is space for these alone.
+        low, high = axis.dataLim.intervalx
+        plain_log_ticks(axis.xaxis, (1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0))
         # A little beyond both ends, so that the highest point and one at 0 % are whole.
         highest = max(axis.dataLim.y1, 1.0)
         axis.set_ylim(-0.04 * highest, 1.06 * highest)

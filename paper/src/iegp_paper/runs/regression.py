@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "DIE-GP": presets.die_gp,
     "iegp default": IEGPRegressor,
     "iegp light": presets.light,
+    "DOEBE": presets.doebe,
+    "HSGP": partial(presets.doebe, kernels=presets.HILBERT),
     "Raker": baselines.Raker,
     "AdaRaker": baselines.AdaRaker,
     "I-SSGPR": baselines.ISSGPR,
@@ -28,7 +30,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "SSGP": lambda **settings: baselines.SSGP(**settings),
 }
 INPUTS = ("standardised", "min-max per column", "min-max global")
-_COMPILED = ("IE-GP", "DIE-GP", "iegp default", "iegp light", "Raker", "AdaRaker", "I-SSGPR")
+_COMPILED = ("IE-GP", "DIE-GP", "iegp default", "iegp light", "DOEBE", "HSGP", "Raker", "AdaRaker", "I-SSGPR")
 
 
 def run(task: Task) -> Outcome:
