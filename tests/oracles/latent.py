@@ -21,6 +21,23 @@ def initial_objective(y, x, frequencies, noise_var, prior_var, latent_var):
     return 0.5 * y.shape[1] * log_det + 0.5 * fit + 0.5 * np.sum(x**2) / latent_var
 
 
+def choose_and_weigh(likelihoods, priors, weights, transitions):
+    """Algorithm 2 for the ensemble, row by row in plain probabilities (T, M).
+
+    Return the expert of each row by eq. m_star, the density of each row, and the weights after all rows by eq.
+    w_up_LVM; before each row the expert may change (``transitions``, row = from; the identity is Bayes).
+    """
+    chosen, densities = [], []
+    for likelihood, prior in zip(likelihoods, priors, strict=True):
+        ahead = [sum(transitions[i][m] * weights[i] for i in range(len(weights))) for m in range(len(weights))]
+        posterior = [ahead[m] * likelihood[m] * prior[m] for m in range(len(weights))]
+        chosen.append(posterior.index(max(posterior)))
+        joint = [ahead[m] * likelihood[m] for m in range(len(weights))]
+        densities.append(sum(joint))
+        weights = [value / sum(joint) for value in joint]
+    return chosen, densities, weights
+
+
 class Expert:
     """One expert of Algorithm 2, with its F x F and F x D matrices in full."""
 

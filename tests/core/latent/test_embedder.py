@@ -7,7 +7,9 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import latent as oracle
 from oracles.latent import initial_objective, waves
+from scipy import stats
 
 from iegp._compile import COMPILED
 from iegp.core.kernels import RBF
@@ -15,6 +17,7 @@ from iegp.core.latent import embedder as latent
 from iegp.core.latent import model as latent_online
 from iegp.core.latent.memory import Memory, digests_of
 from iegp.core.latent.settings import LatentSettings
+from iegp.core.weights import RULES, WeightRule
 from iegp.errors import InputError
 
 BASE = {
@@ -155,6 +158,40 @@ def test_a_drifting_map_stays_positive_over_many_rows():
     for inverse in model.experts.inverse:
         assert np.linalg.eigvalsh(inverse).min() > 0.0
     assert np.isfinite(model.memory.positions).all()
+
+
+@pytest.mark.parametrize("rule", ["bayes", "switching"])
+def test_the_best_expert_and_the_weights_are_those_of_algorithm_two(rule):
+    rng = np.random.default_rng(3)
+    log_scores, log_priors = rng.normal(-2.0, 1.5, size=(40, 3)), rng.normal(-1.0, 1.0, size=(40, 3))
+    transitions = np.eye(3) if rule == "bayes" else np.array([[0.8, 0.15, 0.05], [0.0, 0.9, 0.1], [0.3, 0.2, 0.5]])
+    initial = np.array([0.2, 0.5, 0.3])
+    found = np.empty(40, dtype=np.int64), np.empty(40), np.log(initial)
+    own = WeightRule(RULES.index(rule), transitions, 0.2, 0.0)
+    latent.choose_and_weigh(own, log_scores, log_priors, found[2], found[0], found[1])
+    chosen, densities, weights = oracle.choose_and_weigh(
+        np.exp(log_scores), np.exp(log_priors), initial.tolist(), transitions
+    )
+    assert found[0].tolist() == chosen
+    assert len(set(chosen)) == 3
+    assert_allclose(found[1], np.log(densities), rtol=1e-10)
+    assert_allclose(np.exp(found[2]), weights, rtol=1e-9)
+
+
+def test_the_prior_of_a_position_counts_in_the_choice(monkeypatch):
+    seen = []
+
+    def record(rule, log_scores, log_priors, log_weights, chosen, log_score):
+        seen.append(log_priors.copy())
+        choose(rule, log_scores, log_priors, log_weights, chosen, log_score)
+
+    choose = latent.choose_and_weigh
+    monkeypatch.setattr(latent, "choose_and_weigh", record)
+    model = run(sheet(90)[0], latent_var=3.0)
+    positions = model.memory.positions[:, 60:90]
+    wanted = np.sum(stats.norm.logpdf(positions, scale=np.sqrt(3.0)), axis=2).T
+    found = np.concatenate(seen)
+    assert_allclose(found - found[:, :1], wanted - wanted[:, :1], atol=1e-9)
 
 
 def test_experts_share_a_frame():
