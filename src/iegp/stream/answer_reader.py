@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from iegp.errors import InputError
 from iegp.readers import Records, object_array, open_source
-from iegp.storage.model_file import replace_atomically
+from iegp.storage.model_file import replacing
 from iegp.stream.answer_text import guarded
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
 
@@ -25,7 +25,8 @@ def sidecar_of(out: Path) -> Path:
 
 def write_sidecar(out: Path, about: dict[str, Any]) -> None:
     """Replace the file beside ``out``."""
-    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode())
+    with replacing(sidecar_of(out), through_link=False) as file:
+        file.write((json.dumps(about, indent=1) + "\n").encode())
 
 
 def read_sidecar(out: Path) -> dict[str, Any]:
