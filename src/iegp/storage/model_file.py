@@ -78,9 +78,8 @@ _WHOLE_FILE = 4
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays, through_link: bool = True) -> None:
     """Write a model file atomically; ``through_link`` as for :func:`replacing`."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with replacing(Path(path), through_link) as file:
-        for part in pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)}):
-            file.write(part)
+    content = pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)})
+    replace_atomically(Path(path), *content, through_link=through_link)
 
 
 def signed(header: dict[str, Any], arrays: Arrays) -> str:
@@ -147,9 +146,9 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
     return dict(header)
 
 
-def replace_atomically(path: Path, *content: bytes | memoryview) -> None:
+def replace_atomically(path: Path, *content: bytes | memoryview, through_link: bool = True) -> None:
     """Put ``content``, part after part, at ``path``: write beside it, flush to disk, rename, flush the folder."""
-    with replacing(path) as file:
+    with replacing(path, through_link) as file:
         for part in content:
             file.write(part)
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from iegp.errors import InputError
 from iegp.readers import Records, object_array, open_source
-from iegp.storage.model_file import replacing
+from iegp.storage.model_file import replace_atomically
 from iegp.stream.answer_text import guarded
 from iegp.stream.answers import NUMBERS, Answers, predictions_of
 
@@ -25,8 +25,7 @@ def sidecar_of(out: Path) -> Path:
 
 def write_sidecar(out: Path, about: dict[str, Any]) -> None:
     """Replace the file beside ``out``."""
-    with replacing(sidecar_of(out), through_link=False) as file:
-        file.write((json.dumps(about, indent=1) + "\n").encode())
+    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode(), through_link=False)
 
 
 def read_sidecar(out: Path) -> dict[str, Any]:
