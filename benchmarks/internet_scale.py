@@ -49,9 +49,9 @@ class Model(NamedTuple):
     noise_models: int = 1
 
     def bytes_per_key(self, item: int = 8) -> int:
-        """As ``Fleet.bytes_per_key``: beliefs; in float64 noise, weights, spread, counts of rows and far-off labels."""
+        """As ``Fleet.bytes_per_key``: beliefs; in float64 noise, weights, spread, counts of rows, far-off labels."""
         experts = self.beliefs * self.noise_models
-        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 5)
+        return self.beliefs * (self.features**2 + self.features) * item + 8 * (self.noise_models + 2 * experts + 6)
 
     @property
     def work(self) -> float:

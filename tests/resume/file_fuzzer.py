@@ -149,7 +149,8 @@ def write(path: Path, case: Altered) -> None:
         modelfile.write(path, header, case.arrays)
 
 
-def _put(path: Path, *content: bytes | memoryview) -> None:
+def _put(path: Path, *content: bytes | memoryview, through_link: bool = True) -> None:
+    del through_link
     with open(path, "wb") as file:
         file.writelines(content)
 

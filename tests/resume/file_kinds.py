@@ -12,6 +12,8 @@ from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
 import iegp
+from iegp.adapters import RiverRegressor
+from iegp.core.compute.tolerances import MAX_LINEAR_COLUMNS
 from iegp.errors import InputError
 from iegp.fleet.cluster import checkpoint as shards
 from iegp.fleet.keyed_learner import Fleets
@@ -156,6 +158,33 @@ def use_frame(model: iegp.IEGPRegressor) -> Answered:
     return {"predicted": mean, "predicted std": std} | _of_run(run, "mean", "std", "lower", "upper", "log_score")
 
 
+def _wide(folder: Path) -> Kind:
+    """The default model with more columns than its linear terms may see."""
+    x = np.random.default_rng(5).normal(size=(69, MAX_LINEAR_COLUMNS + 1))
+    model = iegp.IEGPRegressor(n_frequencies=2, warmup=24, random_state=0).fit(x[:60], Y[:60])
+    model.save(folder / "model")
+
+    def use(model: iegp.IEGPRegressor) -> Answered:
+        return _of_run(model.prequential(x[60:], Y[:9]), "mean", "std", "lower", "upper", "log_score", "weights")
+
+    return _stored(folder / "model", iegp.load, lambda model: use(model) if _takes(model, x.shape[1]) else {})
+
+
+def _takes(model: Any, n_columns: int) -> bool:
+    return bool(model.__sklearn_is_fitted__()) and model.single_output_ and model.n_features_in_ == n_columns
+
+
+def _late_column(folder: Path) -> Kind:
+    """A column that came after the warm-up: linear terms keep those that they had."""
+    kernels = [RBF("per-dimension") + Linear(), Constant()]
+    river = RiverRegressor(kernels, n_frequencies=3, warmup=40, seed=0, lags=2)
+    for row in range(60):
+        features = {"a": float(X[row, 0])} | ({"b": float(X[row, 1])} if row > 45 else {})
+        river.learn_one(features, float(Y[row]))
+    river._estimator.save(folder / "model")
+    return _stored(folder / "model", iegp.load, lambda model: use_regressor(model) if _takes(model, 2) else {})
+
+
 # -- forecasters -------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +204,12 @@ def use_forecaster(model: iegp.IEGPForecaster) -> Answered:
     times = None if clock is None else clock[0] + 86_400.0 * np.arange(1.0, 10.0)
     run = model.prequential(Y[:9], MORE[:, :1], time=times)
     return answers | {"mean of run": run.mean, "lower of run": run.lower, "upper of run": run.upper}
+
+
+def _plain_forecaster(folder: Path) -> Kind:
+    model = iegp.IEGPForecaster(2, lags=2, random_state=0)
+    model.fit(Y[:60], X[:60, :1]).save(folder / "forecaster")
+    return _stored(folder / "forecaster", iegp.IEGPForecaster.load, use_forecaster)
 
 
 # -- classes and counts ------------------------------------------------------------------------------------------------
@@ -230,9 +265,9 @@ def use_map(model: iegp.IEGPLVM) -> Answered:
 # -- fleets ------------------------------------------------------------------------------------------------------------
 
 
-def _fleet(dtype: str, **options: Any) -> iegp.Fleet:
+def _fleet(dtype: str, template_rows: float | None = None, **options: Any) -> iegp.Fleet:
     model = iegp.IEGPRegressor(**SHAPE, drift_var=(0.0, 1e-3), noise_forgetting=(None, 0.98), **options)
-    fleet = iegp.Fleet(model.warm_up(X[:60], Y[:60]), dtype=dtype)
+    fleet = iegp.Fleet(model.warm_up(X[:60], Y[:60]), dtype=dtype, template_rows=template_rows)
     fleet.learn([f"k{i % 3}" for i in range(60)], X[60:], Y[60:])
     return fleet
 
@@ -358,19 +393,30 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "elapsed time": _elapsed,
     "weights of rows": _weighted,
     "frame": _frame,
+    "more columns than linear terms see": _wide,
+    "late column": _late_column,
+    "exponentiated gradient": _estimator(
+        iegp.IEGPRegressor(**SHAPE, weights="exponentiated-gradient", drift_var=(0.0, 1e-3)), Y, use_regressor
+    ),
+    "DOEBE": _estimator(iegp.presets.doebe(n_frequencies=4, warmup=40, random_state=0), Y, use_regressor),
     "forecaster": _forecaster,
+    "forecaster as it comes": _plain_forecaster,
     "map": _map(120),
     "map that forgets": _map(120, forgetting=0.95, max_stored=60, weights="switching", switch_prob=0.1),
     "map in the warm-up": _map(21),
     "fleet": _fleet_file("float64"),
     "fleet in float32": _fleet_file("float32"),
     "fleet of late labels": _fleet_file("float64", lags=2, delay=3, conformal="online", conformal_levels=0.9),
+    "fleet from a template": _fleet_file("float64", template_rows=1.5, lags=2),
     "shard": _shard,
     "run": _run("regression", sources.mixed(120), time="when"),
     "run of classes": _run("classification", sources.classes(120)),
     "run of levels": _run("ordinal", _whole(sources.numbers(120))),
     "run of counts": _run("count", _whole(sources.numbers(120))),
     "run of late labels": _run("regression", _changed(120), parameters=LAGGED),
+    "run of late labels in the warm-up": _run(
+        "regression", sources.numbers(120), parameters={"lags": 2, "warmup": 200}
+    ),
     "run in elapsed time": _run(
         "regression", sources.mixed(120), time="when", parameters={"drift_per": "time", "lags": 2}
     ),

@@ -14,7 +14,7 @@ from safetensors.numpy import load, save
 
 from iegp.errors import IegpError, InputError
 from iegp.storage import model_file
-from iegp.storage.locks import try_lock
+from iegp.storage.locks import short_name, try_lock
 from iegp.storage.model_file import pieces
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.bool_, np.uint8, np.int32])
@@ -95,3 +95,67 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
 def test_a_folder_is_not_replaced(name):
     with pytest.raises(IsADirectoryError):
         model_file.write(name, {}, {})
+
+
+# -- names and links -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["m" * 255, "é" * 127, "m" * 101])
+def test_names_as_long_as_file_systems_allow(tmp_path, name):
+    path = tmp_path / name
+    model_file.write(path, {"a": 1}, {})
+    model_file.write(path, {"a": 2}, {})
+    assert model_file.read(path)[0]["a"] == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_leftovers_of_long_names_are_removed_and_those_of_others_stay(tmp_path):
+    path, other = tmp_path / ("m" * 250), tmp_path / ("m" * 249 + "n")
+    for owner in (path, other):
+        (tmp_path / f".{short_name(owner)}.1234567.0123abcd").write_bytes(b"killed")
+    model_file.write(path, {}, {})
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, f".{short_name(other)}.1234567.0123abcd"}
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_stays_and_its_target_is_replaced(tmp_path, exists):
+    (tmp_path / "there").mkdir()
+    target, link, second = tmp_path / "there" / "model", tmp_path / "link", tmp_path / "second"
+    link.symlink_to("there/model")
+    second.symlink_to(link)
+    if exists:
+        model_file.write(target, {"a": 1}, {})
+    for place, path in enumerate((link, second)):
+        model_file.write(path, {"a": place}, {})
+        assert model_file.read(target)[0]["a"] == place
+        assert link.readlink().as_posix() == "there/model"
+        assert second.is_symlink()
+        assert [entry.name for entry in target.parent.iterdir()] == ["model"]
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path):
+    circle, away = tmp_path / "circle", tmp_path / "away"
+    circle.symlink_to("circle")
+    away.symlink_to("no such folder/model")
+    with pytest.raises(OSError, match="circle"):
+        model_file.write(circle, {}, {})
+    with pytest.raises(FileNotFoundError, match="folder"):
+        model_file.write(away, {}, {})
+    assert circle.is_symlink()
+    assert away.is_symlink()
+
+
+def test_a_link_to_a_device_is_refused(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(os.devnull)
+    with pytest.raises(InputError, match="device or a pipe"):
+        model_file.write(link, {}, {})
+
+
+def test_links_are_not_followed_where_that_is_asked_for(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"another file")
+    link.symlink_to(target)
+    model_file.write(link, {"a": 1}, {}, through_link=False)
+    assert target.read_bytes() == b"another file"
+    assert not link.is_symlink()

@@ -17,7 +17,16 @@ from rich.console import Console
 from iegp.cli.flags import UsageError, check_free
 from iegp.cli.options import EmbedOptions
 from iegp.cli.progress import Watcher
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
+from iegp.cli.running import (
+    StopSignals,
+    can_resume,
+    check_options,
+    check_unchanged,
+    console,
+    only_run,
+    runner_of,
+    through_link,
+)
 from iegp.errors import IegpError
 from iegp.estimators import load
 from iegp.estimators.latent import IEGPLVM
@@ -119,6 +128,7 @@ class MapJob:
 def embed(options: EmbedOptions) -> int:
     """Run to the end; the exit code."""
     _check(options)
+    options = through_link(options)
     with only_run(options):
         return _embed(options, console(options.quiet))
 

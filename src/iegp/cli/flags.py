@@ -83,6 +83,21 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
         taken[_resolved(name)] = f"--{flag}"
 
 
+# Bytes of a name, of most file systems.
+_LONGEST_NAME = 255
+
+
+def check_name(flag: str, name: str, *endings: str) -> None:
+    """Refuse a file whose name leaves no room for the endings of those beside it."""
+    room = _LONGEST_NAME - max(len(ending) for ending in endings)
+    n_bytes = len(os.fsencode(Path(name).name))
+    if n_bytes > room:
+        raise UsageError(
+            f"--{flag} {name}: the name has {n_bytes} bytes, and names of files beside it are longer "
+            f"({', '.join(endings)}); choose one of at most {room} bytes"
+        )
+
+
 def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
     """Refuse a file that a flag writes to and that is, or would be when a run is resumed, among what is read."""
     from iegp.readers import would_be_read

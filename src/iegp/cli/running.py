@@ -7,21 +7,25 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from rich.console import Console
 
-from iegp.cli.flags import UsageError, check_outputs
+from iegp.cli.flags import UsageError, check_name, check_outputs
 from iegp.cli.options import RunOptions, parse_every
 from iegp.cli.printable import printable
 from iegp.cli.progress import Watcher
 from iegp.errors import InputError
 from iegp.readers import source_files
 from iegp.storage import locks
+from iegp.storage.model_file import real_path
 from iegp.stream.checkpoint import RunState, prefix_of
 from iegp.stream.runner import AnyJob, Every, Files, Runner
+
+T = TypeVar("T", bound=RunOptions)
 
 # How long a block may take to be finished after a signal; then the process ends in the middle of it.
 GRACE_SECONDS = 0.5
@@ -138,6 +142,16 @@ def check_options(options: RunOptions, sources: Sequence[str], **files: str | No
     if options.resume and options.save is None:
         raise UsageError("--resume continues the run saved with --save MODEL; say which")
     check_outputs(sources, **files, save=options.save)
+    if options.save is not None:
+        check_name("save", options.save, ".journal", ".bad.jsonl")
+
+
+def through_link(options: T) -> T:
+    """The options with the file itself, where ``--save`` is a symbolic link: what lies beside it, its lock included,
+    has one place, however the run is named; and a link that changes later changes nothing."""
+    if options.save is None:
+        return options
+    return replace(options, save=str(real_path(Path(options.save))))
 
 
 def only_run(options: RunOptions) -> contextlib.AbstractContextManager[None]:

@@ -15,12 +15,21 @@ from rich.console import Console
 
 from iegp._compile_ahead import expect
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
-from iegp.cli.flags import UsageError, as_usage, check_choice, check_not_read
+from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read
 from iegp.cli.live import LivePage
 from iegp.cli.models import StartModel, keyed_parameters, read_start, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
-from iegp.cli.running import StopSignals, can_resume, check_options, check_unchanged, console, only_run, runner_of
+from iegp.cli.running import (
+    StopSignals,
+    can_resume,
+    check_options,
+    check_unchanged,
+    console,
+    only_run,
+    runner_of,
+    through_link,
+)
 from iegp.cli.stream_files import (
     bad_records_of,
     identifier_columns,
@@ -45,12 +54,14 @@ from iegp.stream.checkpoint import RunState
 from iegp.stream.digest import Digest, Results
 from iegp.stream.job import Job
 from iegp.stream.plan import Plan, find_task, label_name, many_classes
+from iegp.stream.runner import Runner
 
 
 def stream(options: StreamOptions) -> int:
     """Run to the end; the exit code."""
     say = console(options.quiet)
     _check(options)
+    options = through_link(options)
     if options.key is None:
         expect("stream")
     with only_run(options), StopSignals() as stop, contextlib.ExitStack() as opened:
@@ -81,16 +92,24 @@ def stream(options: StreamOptions) -> int:
                 opened.enter_context(source)
             with watcher:
                 runner.run(source)
-        except (IegpError, OSError):
+        except (IegpError, OSError) as error:
             # What was answered is worth a report, but no reason to hide what ended the run.
             with contextlib.suppress(IegpError, OSError):
                 files.close()
-                finish(options, job, run_state, started)
+                if isinstance(error, IegpError) and not is_resumed and _is_empty(job, runner):
+                    files.discard()
+                else:
+                    finish(options, job, run_state, started)
             raise
         files.close()
         finish(options, job, run_state, started)
         print_summary(options, job, say, was_stopped=stop())
         return stop.exit_code
+
+
+def _is_empty(job: Job, runner: Runner) -> bool:
+    """Whether nothing was read that a resumed run could go on from."""
+    return not runner.has_saved and not job.counters.rows + job.counters.bad
 
 
 # -- before ------------------------------------------------------------------------------------------------------------
@@ -99,6 +118,7 @@ def stream(options: StreamOptions) -> int:
 def _check(options: StreamOptions) -> None:
     check_options(options, options.sources, out=options.out, report=options.report, alarm=options.alarm)
     if options.out not in (None, "-"):
+        check_name("out", options.out or "", ".run.json", ".partial")
         check_not_read(options.sources, "out", str(sidecar_of(Path(options.out or ""))))
     if options.skips_bad and (bad := bad_records_of(options.save, options.out)) is not None:
         check_not_read(options.sources, "on-bad-row", str(bad))

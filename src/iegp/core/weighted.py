@@ -21,7 +21,7 @@ from iegp._compile import compiled
 from iegp.core import ensemble as ens
 from iegp.core import weights as rules
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS
+from iegp.core.compute.tolerances import CHUNK_ROWS, LARGEST_SQUARE, NOISE_FLOOR
 from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead, Block, no_trail
 from iegp.core.expert.laplace_block import score_rows
@@ -201,14 +201,18 @@ def _learn_noise(ensemble: Ensemble, state: State, row: Workspace, weight: float
             shape[k] = raw if forgetting[k] == 1.0 else max(raw, 0.5 / (1.0 - forgetting[k]))
             growth[k] = shape[k] / raw
     for e in range(row.active.experts.size):
-        k = e % n_noise
-        if row.active.experts[e]:
-            share = weight
-            if not math.isnan(tails[k]) and forgetting[k] < 1.0:
-                share = (1.0 - forgetting[k] ** weight) / (1.0 - forgetting[k])
-            for d in range(scale.shape[1]):
-                start = before[k] * level[e, d]
-                scale[e, d] = growth[k] * (start + share * (scale[e, d] - start))
+        b, k = e // n_noise, e % n_noise
+        if not row.active.experts[e]:
+            continue
+        for d in range(scale.shape[1]):
+            residual = row.y[0, d] - row.means[b, 0, d]
+            square = min(residual * residual / row.variances[b, 0], LARGEST_SQUARE)
+            start = before[k] * level[e, d]
+            if not math.isinf(shape[k]):
+                pulled = start + min(0.5 * weight * square, LARGEST_SQUARE)
+                scale[e, d] = max(growth[k] * pulled, NOISE_FLOOR * shape[k])
+            elif not math.isnan(tails[k]):
+                scale[e, d] = noise.heavy_tailed(start, square, forgetting[k], tails[k], weight)
 
 
 @compiled

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,16 @@ except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+# Bytes of a name that stands in the names of files beside it: file systems allow 255, some 143.
+_LONGEST_NAME = 100
+
+
+def short_name(path: Path) -> str:
+    """The name of a file for the names of those beside it: its digest, where it is long."""
+    name = os.fsencode(path.name)
+    return path.name if len(name) <= _LONGEST_NAME else hashlib.sha256(name).hexdigest()[:32]
 
 
 def try_lock(descriptor: int) -> bool | None:
@@ -43,7 +54,7 @@ def only_run(model: Path) -> Iterator[None]:
 
     The lock is a file beside the model, because the model itself is replaced at every checkpoint.
     """
-    path = model.with_name(f".{model.name}.lock")
+    path = model.with_name(f".{short_name(model)}.lock")
     descriptor = _open_locked(path, model)
     try:
         yield

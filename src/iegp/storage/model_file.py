@@ -32,7 +32,7 @@ from safetensors import SafetensorError, safe_open
 
 from iegp.errors import IegpError, InputError, ModelFileError
 from iegp.storage.conversions import converted
-from iegp.storage.locks import try_lock
+from iegp.storage.locks import short_name, try_lock
 from iegp.typing import Arrays
 
 # What the format's readers take: a file with more could be written and never be read again.
@@ -75,10 +75,11 @@ _KEY = "iegp"
 _WHOLE_FILE = 4
 
 
-def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
-    """Write a model file atomically."""
+def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays, through_link: bool = True) -> None:
+    """Write a model file atomically; ``through_link`` as for :func:`replacing`."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    replace_atomically(Path(path), *pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)}))
+    content = pieces(arrays, {_KEY: signed({"format": FORMAT, **header}, arrays)})
+    replace_atomically(Path(path), *content, through_link=through_link)
 
 
 def signed(header: dict[str, Any], arrays: Arrays) -> str:
@@ -145,21 +146,35 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str] | None) -> di
     return dict(header)
 
 
-def replace_atomically(path: Path, *content: bytes | memoryview) -> None:
+def replace_atomically(path: Path, *content: bytes | memoryview, through_link: bool = True) -> None:
     """Put ``content``, part after part, at ``path``: write beside it, flush to disk, rename, flush the folder."""
-    with replacing(path) as file:
+    with replacing(path, through_link) as file:
         for part in content:
             file.write(part)
 
 
+def real_path(path: Path) -> Path:
+    """The file itself, where ``path`` is a symbolic link to it; the file need not exist."""
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
+
+
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all."""
+def replacing(path: Path, through_link: bool = True) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` at the end of the block, flushed to disk, or not at all.
+
+    Of a symbolic link it takes the place of the target, or, without ``through_link``, that of the link.
+    """
+    path = real_path(path) if through_link else path
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first")
     _check_replaceable(path)
     _remove_leftovers(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{short_name(path)}.{os.getpid()}.{secrets.token_hex(4)}")
     # Errors name the file itself, not the temporary one.
     with naming(path):
         try:
@@ -199,7 +214,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove temporary files of processes that were killed while they replaced ``path``: their lock is free."""
-    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9]+\.[0-9a-f]{{8}}")
+    ours = re.compile(rf"\.{re.escape(short_name(path))}\.[0-9]+\.[0-9a-f]{{8}}")
     with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
         for entry in entries:
             if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False) and _is_abandoned(entry.path):

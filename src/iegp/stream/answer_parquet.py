@@ -57,7 +57,7 @@ def finish_parquet(path: Path, key_field: str | None = None) -> None:
     spool = spool_of(path)
     if spool == path or not spool.exists():
         return
-    with _reading(f"{spool}, where the answers were collected, is damaged"), replacing(path) as file:
+    with _reading(f"{spool}, where the answers were collected, is damaged"), replacing(path, False) as file:
         _convert(spool, file, key_field)
     spool.unlink()
 
@@ -86,7 +86,7 @@ def _convert(spool: Path, file: object, key_field: str | None) -> None:
 def unfold_parquet(path: Path, key_field: str | None = None) -> int:
     """Finished answers as Arrow messages again, to be continued; how many bytes they have. The Parquet file stays."""
     about = f"{path} is not the Parquet file that the run has written; bring it back"
-    with _reading(about), pq.ParquetFile(path) as answers, replacing(spool_of(path)) as file:
+    with _reading(about), pq.ParquetFile(path) as answers, replacing(spool_of(path), False) as file:
         schema = answer_schema("proba" in answers.schema_arrow.names, key_field)
         file.write(schema.serialize().to_pybytes())
         for batch in answers.iter_batches(_ROWS):

@@ -25,7 +25,7 @@ def sidecar_of(out: Path) -> Path:
 
 def write_sidecar(out: Path, about: dict[str, Any]) -> None:
     """Replace the file beside ``out``."""
-    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode())
+    replace_atomically(sidecar_of(out), (json.dumps(about, indent=1) + "\n").encode(), through_link=False)
 
 
 def read_sidecar(out: Path) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def write(path: Path, job: Storable, run_state: RunState) -> None:
     header, arrays = job.to_parts()
     # The schema as text, because the order of columns matters and that of a header's entries does not.
     header = header | {"run_state": vars(run_state) | {"schema": json.dumps(run_state.schema)}}
-    modelfile.write(path, header, arrays)
+    modelfile.write(path, header, arrays, through_link=False)
 
 
 def read(path: str | os.PathLike[str], n_threads: int = 1, by_key: ByKey | None = None) -> tuple[Job, RunState]:

@@ -89,6 +89,17 @@ class Files:
         if self.alarm is not None:
             self.alarm.close()
 
+    def discard(self) -> None:
+        """Remove the files of a run that nothing was answered in, once they are closed.
+
+        The model last, and not where another could not be removed: with it the run can be resumed.
+        """
+        outputs = [file for file in (None if self.answers is None else self.answers.output, self.bad) if file]
+        found = [Path(output.name) for output in outputs if output.is_file]
+        found += [] if self.journal is None else [self.journal.path]
+        for path in [*found, *([] if self.model is None else [self.model])]:
+            path.unlink(missing_ok=True)
+
 
 @dataclass(eq=False)
 class Runner:
@@ -111,6 +122,8 @@ class Runner:
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
+        self.has_saved = False
+        """Whether a checkpoint was written since the start."""
         self._saved_rows = self.job.counters.rows
         self._saved_time = time.monotonic()
         self._save_seconds = 0.0
@@ -295,6 +308,7 @@ class Runner:
             checkpoint.remember_beginning(reached)
             checkpoint.write(self.files.model, self.job, reached)
         vars(self.run_state).update(vars(reached))
+        self.has_saved = True
         if self.files.model is not None and self.files.journal is not None:
             self.files.journal.clear()
         self._saved_time = time.monotonic()

@@ -204,8 +204,15 @@ def _learned(scale: float, square: float, shape: float, forgetting: float, tail:
         return max(scale + 0.5 * square, NOISE_FLOOR * (shape + 0.5))
     if math.isnan(tail):
         return scale
+    return heavy_tailed(scale, square, forgetting, tail, 1.0)
+
+
+@compiled
+def heavy_tailed(scale: float, square: float, forgetting: float, tail: float, n_rows: float) -> float:
+    """The squared scale of heavy-tailed noise after so many rows like this one."""
     weight = (tail + 1.0) / (tail + square / scale)
-    return max(forgetting * scale + (1.0 - forgetting) * weight * square, NOISE_FLOOR)
+    kept = forgetting if n_rows == 1.0 else forgetting**n_rows
+    return max(kept * scale + (1.0 - kept) * weight * square, NOISE_FLOOR)
 
 
 # -- what the noise contributes to an expert's marginal likelihood ---------------------------------------------------
