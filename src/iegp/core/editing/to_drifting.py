@@ -51,7 +51,7 @@ def to_drifting(model: Online, settings: Settings) -> Online:
 
 
 def _noise_of_kernels(model: Online) -> Float:
-    """(n_kernels, D): the noise level of each kernel's most trusted expert."""
+    """(n_kernels, D): the noise level of each kernel's expert of most weight."""
     ensemble, state = model.experts.ensemble, model.state
     levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.noise_of)
     n_kernels = ensemble.n_kernels
