@@ -1,8 +1,8 @@
 """Changes of a stream, noticed from predictions and labels: the level, the noise, or the relation to the inputs.
 
 A label's *score* is the normal quantile of its PIT, standard normal as long as the ensemble predicts well. Scores are
-bounded, so that a single wild label never counts as a change, and standardised by what is usual of this stream: a slow
-mean, variance and correlation with the score before. For each of a few sizes of change the log likelihood ratio of
+bounded, so that a single label far off never counts as a change, and standardised by what is usual of this stream: a
+slow mean, variance and correlation with the score before. For each of a few sizes of change the log likelihood ratio of
 "changed by so much" against "unchanged" is summed over rows and never falls below zero (Page's CUSUM). The largest sum
 that passes the threshold says that there was a change, and of which kind. Then all sums start again, and for some rows
 nothing is noticed while the ensemble adapts; what is usual is found anew from the second half of them.

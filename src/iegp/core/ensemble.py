@@ -41,7 +41,7 @@ from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
 from iegp.core.predictions import Predictions, allocate_predictions, some_rows
 from iegp.core.predictive.classes import mid_pit_rows, mix_classes, sharpened_score
-from iegp.core.predictive.components import Components
+from iegp.core.predictive.components import Components, inflation
 from iegp.core.predictive.distribution import central_levels
 from iegp.core.predictive.mixture import Mixture, cdf_rows
 from iegp.core.predictive.quantiles import quantiles
@@ -547,10 +547,9 @@ def summarise(work: Workspace, predictions: Predictions) -> None:
             spread = 0.0
             for e in range(n_experts):
                 if used[t, e] > 0.0:
-                    nu = dof[t, e % n_noise]
-                    factor = 1.0 if math.isinf(nu) else (nu / (nu - 2.0) if nu > 2.0 else math.inf)
                     gap = means[e // n_noise, t, d] - centre
-                    spread += used[t, e] * (factor * scales[t, e, d] ** 2 + gap * gap)
+                    within = inflation(dof[t, e % n_noise]) * scales[t, e, d] ** 2
+                    spread += used[t, e] * (within + gap * gap)
             mean[t, d] = centre
             std[t, d] = math.sqrt(spread)
 

@@ -40,9 +40,9 @@ def look(beliefs, drift, phi, n_outputs):
     means, variances = np.empty((len(phi), n_outputs)), np.empty(len(phi))
     if drift > 0.0:
         ahead, steps = belief.Ahead(means, variances), np.ones(len(phi))
-        belief.predict_drifting(beliefs, np.full(phi.shape[1], drift), phi, ahead, steps)
+        belief.predict_drifting(beliefs, np.full(phi.shape[1], drift), phi, ahead, steps, 1.0)
     else:
-        belief.predict_static(beliefs, phi, belief.Ahead(means, variances))
+        belief.predict_static(beliefs, phi, belief.Ahead(means, variances), 1.0)
     return means, variances
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from iegp.typing import Float
 from iegp_paper.competitors import rows
-from iegp_paper.competitors.ada_descent import Hierarchy, ada_raker_rows, look, start_intervals
+from iegp_paper.competitors.ada_descent import Hierarchy, Rates, ada_raker_rows, look, start_intervals
 from iegp_paper.competitors.base import RegressionBaseline
 from iegp_paper.competitors.base_classifier import ClassificationBaseline
-from iegp_paper.competitors.descent import LOGISTIC
+from iegp_paper.competitors.descent import LOGISTIC, Answers
 from iegp_paper.competitors.intervals import MAX_LEVELS, n_active
 from iegp_paper.competitors.raker import MultiKernel
 
@@ -33,16 +33,18 @@ class _AdaRaker(MultiKernel):
             np.zeros(1, dtype=np.int64),
         )
 
-    def _learn_chunk(self, phi: Float, y: Float, f: Float, weights: Float) -> None:
-        rates = float(self.eta_0), float(self.max_rate), bool(self.restart)
-        ada_raker_rows(self._state, phi, y, *rates, self._rules, f, weights)
+    def _rates(self) -> Rates:
+        return Rates(float(self.eta_0), float(self.max_rate), bool(self.restart))
+
+    def _learn_chunk(self, phi: Float, y: Float, answers: Answers) -> None:
+        ada_raker_rows(self._state, phi, y, self._rates(), self._rules, answers)
 
     def _values(self, phi: Float) -> tuple[Float, Float]:
         """Predict each row as if it came next, on a copy, because an interval may begin with it."""
         theta, log_kernel, log_interval, row = self._state
         state = Hierarchy(theta.copy(), log_kernel.copy(), log_interval.copy(), row.copy())
         t = int(state.row[0]) + 1
-        start_intervals(state, t, float(self.eta_0), float(self.max_rate), bool(self.restart))
+        start_intervals(state, t, self._rates())
         n_kernels = state.log_kernel.shape[1]
         values, own = np.empty((MAX_LEVELS, n_kernels)), np.empty(MAX_LEVELS)
         f, weights = np.empty(len(phi)), np.empty((len(phi), n_kernels))

@@ -34,6 +34,24 @@ class Rules(NamedTuple):
     """Base of the multiplicative weights under RANGE."""
 
 
+class Learner(NamedTuple):
+    """What one learner has learned; updated in place."""
+
+    theta: Float
+    """(P, F): coefficients of each kernel."""
+    log_weights: Float
+    """(P,): of the kernels, up to a constant."""
+
+
+class Answers(NamedTuple):
+    """Predictions of n rows, to be filled in."""
+
+    f: Float
+    """(n,)"""
+    weights: Float
+    """(n, P): of the kernels."""
+
+
 @compiled
 def loss_of(kind: int, f: float, y: float) -> float:
     """Squared error, or logistic loss of a label -1 or +1."""
@@ -102,23 +120,22 @@ def reweigh(log_weights: Float, losses: Float, rate: float, hedge: int, base: fl
 
 
 @compiled
-def learn_row(theta: Float, log_weights: Float, phi: Float, values: Float, y: float, rate: float, rules: Rules) -> None:
+def learn_row(learner: Learner, phi: Float, values: Float, y: float, rate: float, rules: Rules) -> None:
     """Update one learner with the label of a row: first its weights, then its kernels."""
     losses = np.empty(values.size)
     for p in range(values.size):
         losses[p] = loss_of(rules.loss, values[p], y)
-    reweigh(log_weights, losses, rate, rules.hedge, rules.base)
-    descend(theta, phi, values, y, rate, rules)
+    reweigh(learner.log_weights, losses, rate, rules.hedge, rules.base)
+    descend(learner.theta, phi, values, y, rate, rules)
 
 
 @compiled
-def raker_rows(
-    theta: Float, log_weights: Float, phi: Float, y: Float, rate: float, rules: Rules, f: Float, weights: Float
-) -> None:
-    """Predict each row of ``phi`` (n, P, F), then learn it. Writes ``f`` (n,) and kernel weights (n, P)."""
+def raker_rows(learner: Learner, phi: Float, y: Float, rate: float, rules: Rules, answers: Answers) -> None:
+    """Predict each row of ``phi`` (n, P, F), then learn it."""
+    theta, log_weights = learner
     values = np.empty(theta.shape[0])
     for t in range(y.size):
         functions(theta, phi[t], values)
-        f[t] = mixture(log_weights, values)
-        weights[t] = np.exp(log_weights) / np.sum(np.exp(log_weights))
-        learn_row(theta, log_weights, phi[t], values, y[t], rate, rules)
+        answers.f[t] = mixture(log_weights, values)
+        answers.weights[t] = np.exp(log_weights) / np.sum(np.exp(log_weights))
+        learn_row(learner, phi[t], values, y[t], rate, rules)

@@ -87,7 +87,7 @@ class ISSGPR(SpectrumGP):
 
     def _expect(self, x: Float) -> Expected:
         ahead = Ahead(np.empty((len(x), 1)), np.empty(len(x)))
-        predict_static(self._belief, fourier_rows(x, self._frequencies), ahead)
+        predict_static(self._belief, fourier_rows(x, self._frequencies), ahead, 1.0)
         return self._expected(*ahead)
 
     def _expected(self, means: Float, variances: Float) -> Expected:

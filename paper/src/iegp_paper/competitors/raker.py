@@ -14,7 +14,18 @@ from iegp.typing import Float
 from iegp_paper.competitors import rows
 from iegp_paper.competitors.base import Baseline, Expected, RegressionBaseline
 from iegp_paper.competitors.base_classifier import ClassificationBaseline
-from iegp_paper.competitors.descent import LOGISTIC, LOSS, RANGE, SQUARED, Rules, functions, mixture, raker_rows
+from iegp_paper.competitors.descent import (
+    LOGISTIC,
+    LOSS,
+    RANGE,
+    SQUARED,
+    Answers,
+    Learner,
+    Rules,
+    functions,
+    mixture,
+    raker_rows,
+)
 from iegp_paper.competitors.dictionary import PAPER_KERNELS, dictionary_rows, draw_dictionary
 
 HEDGES = {"loss": LOSS, "range": RANGE}
@@ -56,7 +67,7 @@ class MultiKernel(Baseline):
     def _reset(self, n_kernels: int, n_features: int) -> None:
         raise NotImplementedError
 
-    def _learn_chunk(self, phi: Float, y: Float, f: Float, weights: Float) -> None:
+    def _learn_chunk(self, phi: Float, y: Float, answers: Answers) -> None:
         raise NotImplementedError
 
     def _values(self, phi: Float) -> tuple[Float, Float]:
@@ -68,7 +79,7 @@ class MultiKernel(Baseline):
         for i in range(0, n, CHUNK_ROWS):
             some = slice(i, i + CHUNK_ROWS)
             phi = dictionary_rows(x[some], self._frequencies)
-            self._learn_chunk(phi, y[some], f[some], weights[some])
+            self._learn_chunk(phi, y[some], Answers(f[some], weights[some]))
         return self._expected(f, weights)
 
     def _expect(self, x: Float) -> Expected:
@@ -82,23 +93,23 @@ class MultiKernel(Baseline):
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Raker(MultiKernel):
     learning_rate: float = 0.25
-    _theta: Float = field(init=False)
-    _log_weights: Float = field(init=False)
+    _learner: Learner = field(init=False)
 
     def _reset(self, n_kernels: int, n_features: int) -> None:
         rows.positive(self.learning_rate, "learning_rate")
-        self._theta, self._log_weights = np.zeros((n_kernels, n_features)), np.zeros(n_kernels)
+        self._learner = Learner(np.zeros((n_kernels, n_features)), np.zeros(n_kernels))
 
-    def _learn_chunk(self, phi: Float, y: Float, f: Float, weights: Float) -> None:
-        raker_rows(self._theta, self._log_weights, phi, y, float(self.learning_rate), self._rules, f, weights)
+    def _learn_chunk(self, phi: Float, y: Float, answers: Answers) -> None:
+        raker_rows(self._learner, phi, y, float(self.learning_rate), self._rules, answers)
 
     def _values(self, phi: Float) -> tuple[Float, Float]:
-        n, values = len(phi), np.empty(len(self._theta))
-        weights = np.exp(self._log_weights) / np.exp(self._log_weights).sum()
+        theta, log_weights = self._learner
+        n, values = len(phi), np.empty(len(theta))
+        weights = np.exp(log_weights) / np.exp(log_weights).sum()
         f = np.empty(n)
         for t in range(n):
-            functions(self._theta, phi[t], values)
-            f[t] = mixture(self._log_weights, values)
+            functions(theta, phi[t], values)
+            f[t] = mixture(log_weights, values)
         return f, np.tile(weights, (n, 1))
 
 

@@ -18,7 +18,7 @@ ROUNDING = 2.0**-53
 FARTHEST_EXPONENT = 700.0
 # The square of anything larger overflows.
 LARGEST_ROOT = 1.0e150
-# One absurd label cannot turn the noise into infinity for ever.
+# A label without any bound must not make the noise infinite for good.
 LARGEST_SQUARE = 1.0e300
 # From here on 1 + t² is t² to the last digit.
 LARGE_ARGUMENT = 1.0e9
@@ -33,8 +33,8 @@ NO_DENSITY = 40.0
 
 # A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
 CONSTANT_SPREAD = 8.0 * EPS
-# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow and
-# poison the model for good.
+# A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow,
+# and the model would be of no use from then on.
 FARTHEST_VALUE = 1.0e300
 # The same for inputs, whose angles are products with frequencies up to so large, and must be finite.
 FARTHEST_INPUT, LARGEST_FREQUENCY = 1.0e200, 1.0e100
@@ -54,7 +54,7 @@ FEW_ROWS_NOISE, FEW_ROWS_COUNT = 1.0e-2, 4.0
 
 # Angles up to here: k = round(2x/π) is below 2^20, so that k times each 33-bit part of π/2 is exact.
 REDUCTION_LIMIT = 1.0e6
-# Linear features take inputs as far as this (standardised units): squares of larger ones would drown all else.
+# Linear features take inputs as far as this (standardised units): beside squares of larger ones all else is rounding.
 FARTHEST_LINEAR = 1.0e6
 # Columns of a linear term, which has a feature for each: the matrix of such a belief has 8 MB.
 MAX_LINEAR_COLUMNS = 1000
@@ -331,7 +331,7 @@ MIN_SHARE_LEFT = 1.0e-6
 # By how much the information of an ancestor, or of the prior, may seem to exceed that of its descendant: rounding.
 ANCESTOR_SLACK = 1.0e-6
 # This share of the weight is spread evenly when a history goes live. A long history leaves one kernel with all of it,
-# by thousands of nats that no live row could ever win back; but the future may differ from the past.
+# by thousands of nats that no later row could make up for; but the future may differ from the past.
 EVEN_SHARE = 0.1
 # A new level at either end leaves at least so much to the level that had all that lay beyond the last cut-point.
 NARROWEST_LEVEL = 1.0
@@ -364,7 +364,7 @@ LEAST_LEVEL, LARGEST_LEVEL = 0.1, 0.999
 # Log likelihood ratio at which a change is called: at most one false alarm in 10,000 rows, by simulation
 # (benchmarks/changes.py --calibrate prints it).
 CHANGE_THRESHOLD = 10.0
-# Scores are bounded, so that one wild label alone stays below the threshold.
+# Scores are bounded, so that one label far off alone stays below the threshold.
 FARTHEST_WATCHED = 3.5
 # Rows by which the usual mean and variance of scores are known; rows after a warm-up and after a change in which none
 # is noticed.

@@ -15,15 +15,6 @@ from iegp.core.weights import rule_named
 from iegp.errors import InputError
 
 
-def check_warmed_up(model: Online, verb: str) -> None:
-    """Refuse a model whose warm-up is not over. ``verb`` is for the message."""
-    if model.is_warming_up:
-        raise InputError(
-            f"cannot {verb}: the warm-up is not over ({len(model.kept_x)} of {model.settings.warmup} rows), and "
-            "scaling and hyperparameters would still change. Call warm_up(X, y), or learn the remaining rows first"
-        )
-
-
 def check_mergeable(model: Online, verb: str) -> None:
     """Refuse whatever depends on the order of rows, or on rows that are still kept. ``verb`` is for the message."""
     ensemble, settings = model.experts.ensemble, model.settings
@@ -38,7 +29,11 @@ def check_mergeable(model: Online, verb: str) -> None:
             f"cannot {verb} a model that has learned rows with weights: how much each counted is not kept; learn all "
             "rows in order in one model"
         )
-    check_warmed_up(model, verb)
+    if model.is_warming_up:
+        raise InputError(
+            f"cannot {verb}: the warm-up is not over ({len(model.kept_x)} of {settings.warmup} rows), and scaling and "
+            "hyperparameters would still change. Call warm_up(X, y), or learn the remaining rows first"
+        )
     if np.any(ensemble.drift > 0.0):
         raise InputError(
             f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "

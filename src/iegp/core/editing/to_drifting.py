@@ -13,7 +13,6 @@ from scipy.linalg import solve_triangular
 
 from iegp.core import ensemble as ens
 from iegp.core.compute.tolerances import EVEN_SHARE
-from iegp.core.editing.merge_checks import check_warmed_up
 from iegp.core.expert import noise
 from iegp.core.fitting.experts import with_other_drifts
 from iegp.core.likelihoods import GAUSSIAN
@@ -39,7 +38,11 @@ def to_drifting(model: Online, settings: Settings) -> Online:
         raise InputError(
             f"cannot go live with delay={model.settings.delay}: use delay=0, or drift_var=(...) from the start"
         )
-    check_warmed_up(model, "go live")
+    if model.is_warming_up:
+        raise InputError(
+            f"cannot go live before the warm-up is over ({len(model.kept_x)} of {model.settings.warmup} rows): "
+            "nothing is settled yet. Call warm_up(X, y), or learn the remaining rows first"
+        )
     if np.any(ensemble.drift > 0.0):
         raise InputError(
             f"cannot go live: some experts drift already (drift_var={model.settings.drift_var}). Go live from a model "
@@ -51,7 +54,7 @@ def to_drifting(model: Online, settings: Settings) -> Online:
 
 
 def _noise_of_kernels(model: Online) -> Float:
-    """(n_kernels, D): the noise level of each kernel's most trusted expert."""
+    """(n_kernels, D): the noise level of each kernel's expert of most weight."""
     ensemble, state = model.experts.ensemble, model.state
     levels = noise.level(noise.Noise(state.noise_shape, state.noise_scale), ensemble.tails, ensemble.noise_of)
     n_kernels = ensemble.n_kernels

@@ -119,18 +119,23 @@ def walk_over(drift: Float, steps: float) -> Float:
 
 
 @compiled
-def predict_static(belief: Belief, phi: Float, ahead: Ahead) -> None:
-    """Predictive mean (n, D) and variance over noise (n,) of rows ``phi`` (n, F), eq:26. O(F²) per row."""
+def predict_static(belief: Belief, phi: Float, ahead: Ahead, noise: float) -> Float:
+    """Predictive mean (n, D) and variance (n,) of rows ``phi`` (n, F), eq:26. O(F²) per row.
+
+    ``noise`` is that of what is predicted: 1 of a label, in whose units variances are, 0 of a latent value.
+    Returns ``phi inv(R)`` (n, F): the rows in the coordinates of the belief.
+    """
     variances = ahead.variances
     whitened = phi.copy()
     solve_from_right(belief.matrix, whitened)
     matmul(whitened, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
-        variances[t] = 1.0 + np.dot(whitened[t], whitened[t])
+        variances[t] = noise + np.dot(whitened[t], whitened[t])
+    return whitened
 
 
 @compiled
-def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float) -> Float:
+def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float, noise: float) -> Float:
     """The same for a random-walk expert, the steps of the walk up to each row (n,) included (eq:p_theta_pre).
 
     Returns ``phi S`` (n, F), which learning needs too.
@@ -144,7 +149,7 @@ def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, ste
         matmul(phi, belief.matrix, weighted)
     matmul(phi, belief.vector, ahead.means)
     for t in range(phi.shape[0]):
-        variances[t] = 1.0 + steps[t] * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
+        variances[t] = noise + steps[t] * walked(drift, phi[t]) + max(0.0, np.dot(weighted[t], phi[t]))
     return weighted
 
 

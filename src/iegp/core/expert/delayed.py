@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from iegp._compile import compiled
-from iegp.core.compute.linalg import matmul, matmul_transposed, solve_from_right
-from iegp.core.expert.belief import Ahead, Belief, Block, Trail, is_moving, walked
+from iegp.core.compute.linalg import matmul_transposed
+from iegp.core.expert.belief import Ahead, Belief, Block, Trail, is_moving, predict_drifting, predict_static, walked
 from iegp.core.expert.laplace_block import score_rows
 from iegp.core.expert.sweep import (
     Workspace,
@@ -170,22 +170,11 @@ def _learn_rows(ensemble: Ensemble, labels: LabelModel | None, belief: Belief, b
 @compiled
 def look_ahead(belief: Belief, drift: Float, phi: Float, steps: Float, ahead: Ahead, with_noise: bool) -> Float:
     """Predict rows from one belief, each after so many ``steps`` of its walk. Returns them in its coordinates."""
-    means, variances = ahead
     noise = 1.0 if with_noise else 0.0
     if is_moving(drift):
-        weighted = np.empty_like(phi)
-        matmul(phi, belief.matrix, weighted)
-        matmul(phi, belief.vector, means)
-        for i in range(phi.shape[0]):
-            latent = max(0.0, np.dot(weighted[i], phi[i]))
-            variances[i] = noise + latent + steps[i] * walked(drift, phi[i])
+        predict_drifting(belief, drift, phi, ahead, steps, noise)
         return phi
-    whitened = phi.copy()
-    solve_from_right(belief.matrix, whitened)
-    matmul(whitened, belief.vector, means)
-    for i in range(phi.shape[0]):
-        variances[i] = noise + np.dot(whitened[i], whitened[i])
-    return whitened
+    return predict_static(belief, phi, ahead, noise)
 
 
 @compiled

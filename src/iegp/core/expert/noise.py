@@ -126,7 +126,7 @@ def score_rows(ensemble: Ensemble, state: State, work: Workspace) -> None:
                 spread = math.sqrt(noise * variances[b, t])
                 scales[t, e, d] = spread
                 log_scores[t, e] += normaliser[k] + student_log_kernel(residual, spread, dof[t, k])
-                # Bounded, so that one absurd label cannot turn the noise into infinity for ever.
+                # Bounded, so that no label makes the noise infinite for good.
                 square = min(residual * residual / variances[b, t], LARGEST_SQUARE)
                 scale[e, d] = _learned(scale[e, d], square, shape[k], forgetting[k], tails[k])
         for k in range(n_noise):

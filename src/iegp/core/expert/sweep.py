@@ -259,9 +259,9 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 own = Ahead(ahead.means[b], ahead.variances[b])
                 if is_moving(drift):
-                    predict_drifting(belief, drift, phi, own, steps)
+                    predict_drifting(belief, drift, phi, own, steps, 1.0)
                 else:
-                    predict_static(belief, phi, own)
+                    predict_static(belief, phi, own, 1.0)
 
 
 class Seen(NamedTuple):
@@ -287,9 +287,9 @@ def predict_row(ensemble: Ensemble, state: State, row: Workspace) -> Seen:
                 belief, drift = belief_at(layout, state, b), drift_at(ensemble, b)
                 own = Ahead(row.means[b], row.variances[b])
                 if is_moving(drift):
-                    seen.weighted[first:end] = predict_drifting(belief, drift, phi, own, row.steps)[0]
+                    seen.weighted[first:end] = predict_drifting(belief, drift, phi, own, row.steps, 1.0)[0]
                 else:
-                    predict_static(belief, phi, own)
+                    predict_static(belief, phi, own, 1.0)
     return seen
 
 

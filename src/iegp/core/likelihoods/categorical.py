@@ -211,7 +211,7 @@ def log_probabilities(label: int, mean: Float, var: float, link: Float, outcomes
         total += shares[k] * sums[k]
     log_total = math.log(total)
     for k in range(n):
-        # Logs, not products: the share of a hopeless class may have underflowed.
+        # Logs, not products: the share of a class far behind may have underflowed.
         outcomes[k] = min(0.0, mean[k] + link[k] - top + math.log(max(sums[k], 1.0e-300)) - log_total)
     return float(outcomes[label])
 

@@ -1,4 +1,4 @@
-"""The meta-learner: how much each expert is trusted, from the table of their log scores. Always in logs."""
+"""The meta-learner: how the weights of the experts follow from the table of their log scores. Always in logs."""
 
 from __future__ import annotations
 
