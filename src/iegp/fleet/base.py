@@ -78,7 +78,7 @@ class FleetBase:
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def _moments(self, keys: Any, X: Any) -> Mixture | Moments:
-        """Mean and standard deviation of each row; an engine that needs no mixture for them says so here."""
+        """Mean and standard deviation of each row; an engine that needs no mixture for them overrides this."""
         return self.predict_dist(keys, X)
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:

@@ -24,8 +24,7 @@ from iegp.report.panel_numbers import predictions_of_numbers, residuals
 from iegp.report.panel_rows import changes, surprises
 from iegp.report.panel_scores import scores
 from iegp.report.panel_weights import weights
-from iegp.report.settings import setting_lines
-from iegp.report.text import clean, duration, whole
+from iegp.report.text import clean, duration, setting_lines, whole
 from iegp.report.verdict import target_and_unit, verdict
 from iegp.storage.model_file import replace_atomically
 from iegp.stream.digest import Digest, Results
