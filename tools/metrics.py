@@ -28,12 +28,22 @@ def code_lines(source: str) -> int:
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:
-    """Find the lines of every string that stands alone as a statement."""
+    """Find the lines of every string that stands alone as a statement, and of texts that docstrings share."""
     lines: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        shared = getattr(node, "value", None) if is_table_of_texts(node) else None
+        for text in [node.value] if isinstance(node, ast.Expr) else ast.walk(shared) if shared is not None else []:
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                lines.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
     return lines
+
+
+def is_table_of_texts(node: ast.AST) -> bool:
+    """Say whether a statement makes a table for ``iegp._docstrings``, with ``entries`` or by its name."""
+    if not isinstance(node, ast.Assign | ast.AugAssign):
+        return False
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return bool(names & {"entries", "DOCS", "METHODS"})
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:

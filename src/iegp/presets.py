@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from iegp._docstrings import fill_docstrings
-from iegp.errors import InputError
+from iegp.core.settings import check_choice
 from iegp.estimators import (
     IEGPLVM,
     IEGPClassifier,
@@ -200,8 +200,7 @@ def light(task: str = "regression", **overrides: Any) -> Any:
     IEGPRegressor, IEGPClassifier, IEGPCountRegressor or IEGPOrdinalClassifier
         Unfitted model for the task.
     """
-    if task not in _LIGHT:
-        raise InputError(f"task={task!r} is not known; use one of {', '.join(map(repr, _LIGHT))}")
+    check_choice("task", task, tuple(_LIGHT))
     estimator, settings = _LIGHT[task]
     return estimator(**(settings | overrides))
 
@@ -260,6 +259,7 @@ def dsie_gplvm(**overrides: Any) -> IEGPLVM:
 
 
 def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEGPRegressor | IEGPClassifier:
+    check_choice("task", task, ("regression", "classification"))
     settings: dict[str, Any] = {
         "kernels": tuple(RBF(10.0 ** (k / 2)) for k in range(-4, 7)),
         "features": "random",
@@ -270,6 +270,4 @@ def _paper(task: str, variant: dict[str, Any], overrides: dict[str, Any]) -> IEG
     }
     if task == "regression":
         return IEGPRegressor(**(settings | {"n_frequencies": 50, "noise_forgetting": None} | variant | overrides))
-    if task == "classification":
-        return IEGPClassifier(**(settings | {"n_frequencies": 15, "sharpness": 1.0} | variant | overrides))
-    raise InputError(f"task={task!r} is not known; use 'regression' or 'classification'")
+    return IEGPClassifier(**(settings | {"n_frequencies": 15, "sharpness": 1.0} | variant | overrides))

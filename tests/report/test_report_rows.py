@@ -13,7 +13,7 @@ from stream_runs.digest_streams import TASKS, answers
 from iegp.report import Timing, render_report
 from iegp.report.about import Change
 from iegp.report.clock import time_ticks
-from iegp.report.settings import setting_lines
+from iegp.report.text import setting_lines
 from iegp.stream.digest import Digest
 
 DAY = 86_400.0

@@ -14,14 +14,11 @@ import numpy as np
 
 from iegp.core.column_keys import FIRST_NAMED, column_key
 from iegp.errors import InputError
-from iegp.labels import as_float
+from iegp.labels import NUMBER_KINDS, as_float
 from iegp.typing import Float
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Kinds of NumPy types that are numbers: floats, integers, booleans.
-_NUMBERS = "fiub"
 
 
 class _NoFeature:
@@ -55,7 +52,7 @@ class Columns:
                 values = np.array([[x[name] for name in self.names]])
             except (KeyError, ValueError):
                 return self._read_slowly(x)
-            if values.dtype.kind in _NUMBERS and values.ndim == 2 and math.isfinite(values.sum()):
+            if values.dtype.kind in NUMBER_KINDS and values.ndim == 2 and math.isfinite(values.sum()):
                 return values.astype(np.float64, copy=False), []
         return self._read_slowly(x)
 
@@ -101,7 +98,7 @@ def _sorted_by(name: Hashable) -> tuple[bool, int, str]:
 
 def _numbers(values: Any, name: str) -> Float:
     """A column of a data frame as finite numbers."""
-    if values.dtype.kind in _NUMBERS and np.isfinite(values).all():
+    if values.dtype.kind in NUMBER_KINDS and np.isfinite(values).all():
         return np.asarray(values, dtype=np.float64)
     return np.array([_number(value, f"{name} of row {row}") for row, value in enumerate(values)], dtype=np.float64)
 

@@ -22,7 +22,7 @@ from iegp.core.kernels import RBF
 from iegp.core.model import Online
 from iegp.errors import InputError
 from iegp.estimators.base import ModelEstimator
-from iegp.estimators.checks import as_times
+from iegp.estimators.times import as_times
 from iegp.labels import Codec
 from iegp.typing import Float
 

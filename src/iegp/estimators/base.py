@@ -30,10 +30,11 @@ from iegp.core.settings import Settings
 from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
-from iegp.estimators.checks import as_times, check_x, place_of, require_y, unchanged_on_error, with_numbers
+from iegp.estimators.checks import check_x, require_y, unchanged_on_error
 from iegp.estimators.defaults import Default, EnsembleArguments
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.shared_docs import METHODS
+from iegp.estimators.times import as_times, place_of, with_numbers
 from iegp.labels import ClassLabels, Codec, Labels, weighted
 from iegp.preprocessing.encoder import Encoder
 from iegp.preprocessing.tables import check_records, column_names, needs_encoder

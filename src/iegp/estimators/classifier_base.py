@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
 from iegp.core import model as online
+from iegp.core.settings import check_choice
 from iegp.errors import InputError
 from iegp.estimators.base import StreamEstimator
 from iegp.estimators.checks import unchanged_on_error
@@ -233,8 +234,7 @@ class LabelEstimator(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def _checked_link(self) -> str:
         """The link function, checked."""
-        if self.link not in LINKS:
-            raise InputError(f"link={self.link!r} is not known; use one of {', '.join(map(repr, LINKS))}")
+        check_choice("link", self.link, LINKS)
         return self.link
 
 

@@ -23,7 +23,7 @@ from iegp.errors import InputError, ModelFileError
 from iegp.estimators import forecast_checks as checks
 from iegp.estimators import forecast_inputs as inputs
 from iegp.estimators import forecast_storage, parameters
-from iegp.estimators.checks import as_times, check_level, unchanged_on_error
+from iegp.estimators.checks import check_level, unchanged_on_error
 from iegp.estimators.defaults import FORECAST, FORECAST_LAGS, forecast_kernels
 from iegp.estimators.forecast_answers import (
     FIELDS,
@@ -39,6 +39,7 @@ from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
 from iegp.estimators.shared_docs import METHODS
 from iegp.estimators.storage import naming_file
+from iegp.estimators.times import as_times
 from iegp.evaluate.forecasts import ForecastRun
 from iegp.evaluate.runs import LEVEL
 from iegp.storage import model_file

@@ -14,6 +14,7 @@ from iegp._writers import one_writer
 from iegp.core.editing.new_key import for_new_keys
 from iegp.core.model import Online, followed
 from iegp.core.predictive.mixture import Mixture
+from iegp.core.settings import check_choice
 from iegp.core.state import State
 from iegp.errors import InputError
 from iegp.fleet import files as fleet_file
@@ -77,7 +78,7 @@ class FleetBase:
         return (dist.mean, dist.std) if return_std else dist.mean
 
     def _moments(self, keys: Any, X: Any) -> Mixture | Moments:
-        """Mean and standard deviation of each row; an engine that needs no mixture for them says so here."""
+        """Mean and standard deviation of each row; an engine that needs no mixture for them overrides this."""
         return self.predict_dist(keys, X)
 
     def predict_dist(self, keys: Any, X: Any) -> Mixture:
@@ -113,8 +114,7 @@ class LocalFleet(FleetBase):
 
     def _begin(self, model: Online, single_output: bool, names: tuple[str, ...] | None, dtype: str) -> None:
         """Start without keys; the states that an engine allocates begin as that of ``model``."""
-        if dtype not in DTYPES:
-            raise InputError(f"dtype={dtype!r} is not known; use one of {', '.join(map(repr, DTYPES))}")
+        check_choice("dtype", dtype, DTYPES)
         self.dtype = dtype
         # Keys are not watched for changes.
         self._model = replace(model, conformal=followed(model)[0], changes=None, unfollowed=(), unfollowed_times=())

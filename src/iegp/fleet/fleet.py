@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
@@ -29,10 +29,11 @@ from iegp.fleet import files as fleet_file
 from iegp.fleet.base import DTYPES, LocalFleet
 from iegp.fleet.checks import Key, check_keys, check_level
 from iegp.fleet.pages import Pages
-from iegp.fleet.routing import Task, route, run_tasks
+from iegp.fleet.routing import Task, route, rows_by_key, run_tasks
 from iegp.fleet.run import FleetRun
 from iegp.fleet.shared_docs import FLEET
 from iegp.fleet.template import Template
+from iegp.readers import object_array
 from iegp.typing import Arrays, Float, Int
 
 # Rows of a call that are worked on at once; bounds the memory of a call.
@@ -166,7 +167,9 @@ class Fleet(LocalFleet):
         labels = self._check_labels(y, len(rows))
         if self._model.settings.delay:
             predictions = self._learn_late(names, rows, labels, level)
-            return FleetRun.of_predictions(predictions, labels, self.single_output, level=level, keys=_objects(names))
+            return FleetRun.of_predictions(
+                predictions, labels, self.single_output, level=level, keys=object_array(names)
+            )
         x, targets = self._model.scaling.standardise_x(rows), self._model.scaling.standardise_y(labels)
         slots = self._add(names)
         parts = [
@@ -174,7 +177,7 @@ class Fleet(LocalFleet):
             for i in range(0, max(len(x), 1), CALL_ROWS)
         ]
         predictions = in_user_units(Predictions.concatenate(parts), self._model.experts.ensemble, self._model.scaling)
-        return FleetRun.of_predictions(predictions, labels, self.single_output, level=level, keys=_objects(names))
+        return FleetRun.of_predictions(predictions, labels, self.single_output, level=level, keys=object_array(names))
 
     def _learn(self, slots: Int, x: Float, y: Float, level: float | None) -> Predictions:
         """Predictions of standardised rows, in their order."""
@@ -214,7 +217,7 @@ class Fleet(LocalFleet):
         """The same with a delay: what a single model does, key by key, in the units of y."""
         self._add(names)
         parts, order = [online.learn(self._copy(), x[:0], y[:0], level=level)], np.empty(0, dtype=np.int64)
-        for key, rows in _rows_by_key(names):
+        for key, rows in rows_by_key(names):
             model = self.online(key)
             parts.append(online.learn(model, x[rows], y[rows], level=level))
             self.put(key, model)
@@ -283,7 +286,7 @@ class Fleet(LocalFleet):
         if self._model.conformal is None:
             return dist.interval(level)
         lower, upper = np.empty((2, len(dist), self._model.n_outputs))
-        for key, rows in _rows_by_key(names):
+        for key, rows in rows_by_key(names):
             own = self._conformal[self._slot_of[key]] if key in self else self._model.conformal
             model = replace(self._model, conformal=own)
             lower[rows], upper[rows] = online.interval(model, dist[np.array(rows)], level)
@@ -292,7 +295,7 @@ class Fleet(LocalFleet):
     def _predict_late(self, names: list[Key], x: Float) -> Mixture:
         """The same with a delay, key by key: every label given so far is used."""
         parts, order = [online.predict(self._model, x[:0])], np.empty(0, dtype=np.int64)
-        for key, rows in _rows_by_key(names):
+        for key, rows in rows_by_key(names):
             parts.append(online.predict(self.online(key) if key in self else self._model, x[rows]))
             order = np.append(order, rows)
         mixture = Mixture.concatenate(parts)
@@ -403,23 +406,9 @@ class Fleet(LocalFleet):
         return self
 
 
-def _objects(names: list[Key]) -> NDArray[Any]:
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
-
-
 def _components(n: int, n_experts: int, n_outputs: int) -> Components:
     shape = n, n_experts, n_outputs
     return Components(np.empty(shape[:2]), np.empty(shape), np.empty(shape), np.empty(shape))
-
-
-def _rows_by_key(names: list[Key]) -> list[tuple[Key, list[int]]]:
-    """Keys in order of appearance, each with its rows."""
-    rows_of: dict[Key, list[int]] = {}
-    for row, name in enumerate(names):
-        rows_of.setdefault(name, []).append(row)
-    return list(rows_of.items())
 
 
 def _sorted_back(rows: Float, place: Int) -> Float:

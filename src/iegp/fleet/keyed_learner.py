@@ -27,6 +27,7 @@ from iegp.core.predictions import Predictions
 from iegp.core.predictive.mixture import Mixture
 from iegp.errors import IegpError, InputError
 from iegp.fleet.fleet import Fleet
+from iegp.fleet.routing import rows_by_key
 from iegp.storage.schema import Field, check_arrays, count
 from iegp.stream.answers import predictions_of
 from iegp.stream.learner import Answered, Learner, steps_ahead
@@ -195,11 +196,8 @@ class KeyedLearner:
 
     def _ask(self, x: Float, keys: tuple[str, ...], moves: bool) -> tuple[list[Asked], list[int]]:
         """What the experts of its key answer to each row; the clocks move if the rows have come."""
-        x, rows_of = self._filled(x), dict[str, list[int]]()
-        for i, key in enumerate(keys):
-            rows_of.setdefault(key, []).append(i)
-        found: dict[int, tuple[Asked, int]] = {}
-        for key, rows in rows_of.items():
+        x, found = self._filled(x), dict[int, tuple[Asked, int]]()
+        for key, rows in rows_by_key(keys):
             clock, model = self.clocks.get(key) or replace(self.shared.clock), self._model_of(key)
             n_steps = steps_ahead(model, clock)
             if not moves:

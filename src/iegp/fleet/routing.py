@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from iegp.core.compute.threads import one_blas_thread
 from iegp.core.compute.tolerances import FEW_ROWS
+from iegp.fleet.checks import Key
 from iegp.typing import Int
 
+AnyKey = TypeVar("AnyKey", bound=Key)
 # Each thread gets several tasks, so that one that is done early finds more.
 TASKS_PER_THREAD = 4
 
@@ -41,6 +43,14 @@ def sorted_by_key(slots: Int) -> tuple[Int, Int, Int]:
     ordered = slots[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(slots) else np.empty(0, dtype=np.int64)
     return order, ordered[starts], np.append(starts, len(slots))
+
+
+def rows_by_key(names: Iterable[AnyKey]) -> list[tuple[AnyKey, list[int]]]:
+    """Keys in order of appearance, each with its rows."""
+    rows_of: dict[AnyKey, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of.setdefault(name, []).append(row)
+    return list(rows_of.items())
 
 
 def route(slots: Int, keys_per_page: int, n_threads: int) -> Routed:

@@ -16,6 +16,7 @@ from iegp.core.editing.merge_checks import check_mergeable
 from iegp.core.ensemble import start
 from iegp.core.expert.bulk_learning import absorb_in_any_order
 from iegp.core.model import Online
+from iegp.core.settings import check_choice, check_whole
 from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.history.parts import PART_ROWS, Part, Rows, array_parts, columns_of, find_files, first_rows, parquet_parts
@@ -109,8 +110,7 @@ def fit_history(
     >>> fit_history((X, np.sin(X[:, 0])), model, n_workers=1).n_samples_seen_
     1000
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine={engine!r} is not known; use one of {', '.join(map(repr, ENGINES))}")
+    check_choice("engine", engine, tuple(ENGINES))
     if part_rows < 1:
         raise InputError(f"part_rows={part_rows} must be at least 1; seconds of work per part are best")
     draft = _Draft(model)
@@ -247,8 +247,7 @@ class _Checked:
 
 def _n_workers(engine: str, n_workers: int | None) -> int:
     if n_workers is not None:
-        if not isinstance(n_workers, int | np.integer) or isinstance(n_workers, bool) or n_workers < 1:
-            raise InputError(f"n_workers={n_workers!r} must be a whole number of at least 1, or None for all cores")
+        check_whole("n_workers", n_workers, 1)
         return int(n_workers)
     if engine == "ray":
         ray = optional("ray", "engine='ray'")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from iegp.labels.classes import ClassLabels, Labels, grow, sorted_labels
 from iegp.labels.numbers import CountLabels, NumberLabels, as_exposure, weighted
-from iegp.labels.values import as_float, as_labels, first_not_finite, is_missing
+from iegp.labels.values import NUMBER_KINDS, as_float, as_labels, first_not_finite, is_missing
 
 Codec = NumberLabels | CountLabels | ClassLabels
 
 __all__ = [
+    "NUMBER_KINDS",
     "ClassLabels",
     "Codec",
     "CountLabels",

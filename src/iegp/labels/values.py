@@ -39,7 +39,7 @@ def is_missing(label: Any) -> bool:
     """Whether a label is None, NaN, or pandas' NA."""
     try:
         return label is None or bool(label != label)
-    except TypeError:  # pandas' NA answers neither yes nor no
+    except TypeError:  # pandas' NA has no truth value
         return True
     except ValueError:  # an array is no label, but it is there
         return False

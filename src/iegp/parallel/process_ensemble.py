@@ -24,6 +24,7 @@ from iegp.core.model import to_user_mixture
 from iegp.core.predictions import Predictions, allocate_predictions, in_user_units
 from iegp.core.predictive.components import Components
 from iegp.core.predictive.mixture import Mixture
+from iegp.core.settings import check_whole
 from iegp.core.state import State, active_experts
 from iegp.errors import InputError
 from iegp.fleet.checks import check_labels, check_level, check_rows
@@ -224,8 +225,7 @@ class ProcessEnsemble:
 def _n_workers(n_workers: int | None) -> int:
     if n_workers is None:
         return n_threads_from(-1)
-    if not isinstance(n_workers, int | np.integer) or isinstance(n_workers, bool) or n_workers < 1:
-        raise InputError(f"n_workers={n_workers!r} must be a whole number of at least 1, or None for all cores")
+    check_whole("n_workers", n_workers, 1)
     return int(n_workers)
 
 

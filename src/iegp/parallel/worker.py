@@ -64,12 +64,12 @@ def compile_worker_code(ensemble: Ensemble) -> None:
 
 
 def work(connection: Connection, ensemble: Ensemble) -> None:
-    """What the process runs. It ends when its parent closes the pipe, or is gone."""
-    # Ctrl-C reaches every process of a terminal; what it means is the parent's to decide.
+    """Main function of the process. It ends when its parent closes the pipe or ends."""
+    # Ctrl-C reaches every process of a terminal; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with one_blas_thread():
         serve(connection, ensemble)
-    # Nothing is left to tidy up, and an interpreter that ends in good order takes a second.
+    # There is nothing to clean up, and the interpreter's normal exit takes a second.
     os._exit(0)
 
 

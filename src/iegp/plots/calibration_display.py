@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from scipy import stats
 
 from iegp._docstrings import fill_docstrings
+from iegp.core.settings import check_whole
 from iegp.errors import InputError
 from iegp.evaluate.classification import reliability
 from iegp.evaluate.runs import PrequentialRun
@@ -73,8 +74,8 @@ class CalibrationDisplay(RunDisplay):
     def __init__(self, run: Run, *, bins: int | None = None, output: int = 0) -> None:
         super().__init__(run)
         self.output = output
-        if bins is not None and (not isinstance(bins, int | np.integer) or isinstance(bins, bool) or bins < 1):
-            raise InputError(f"bins={bins!r} must be a whole number of at least 1, or None")
+        if bins is not None:
+            check_whole("bins", bins, 1)
         if isinstance(run, PrequentialRun):
             self._windows = window_edges(len(run), run.n_blind, bins)
             self.calibration = coverage_of_windows(run, output, self._windows)

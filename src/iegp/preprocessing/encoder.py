@@ -77,9 +77,11 @@ class Encoder:
 
     # -- growing ---------------------------------------------------------------------------------------------------
 
-    def begin(self, columns: list[Column]) -> None:
-        """Start with the :meth:`first_columns`."""
-        self._add(columns)
+    def add(self, columns: list[Column]) -> None:
+        """Take columns in after those that are there; the first are the :meth:`first_columns`."""
+        self.columns += columns
+        self.sums = np.concatenate([self.sums, np.zeros(len(columns))])
+        self.counts = np.concatenate([self.counts, np.zeros(len(columns))])
 
     def begin_with(self, batch: Batch) -> None:
         """Start with the columns that have a value in the first record."""
@@ -124,7 +126,7 @@ class Encoder:
         Returns their first values, and what rows before count as. A category starts from zero, which is what the rows
         before had; a number or date is unknown in them.
         """
-        self._add(new)
+        self.add(new)
         self.n_late += len(new) if row >= self.n_open else 0
         first = [self._first_value(column, batch.columns[column.source][0]) for column in new]
         past = [0.0 if column.kind == CATEGORY else np.nan for column in new]
@@ -162,11 +164,6 @@ class Encoder:
         known = ~np.isnan(x)
         wide[0, : len(x)][known] = x[known]
         return wide
-
-    def _add(self, new: list[Column]) -> None:
-        self.columns += new
-        self.sums = np.concatenate([self.sums, np.zeros(len(new))])
-        self.counts = np.concatenate([self.counts, np.zeros(len(new))])
 
     def _features(self, batch: Batch) -> dict[str, NDArray[Any]]:
         return {name: values for name, values in batch.columns.items() if name != self.time}

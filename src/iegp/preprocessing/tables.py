@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from iegp.errors import InputError
+from iegp.labels import NUMBER_KINDS
 from iegp.preprocessing.encoder import CATEGORY, DATE, NUMBER
 from iegp.readers import Batch, is_missing, object_array
 from iegp.typing import Float
-
-# Kinds of NumPy types that are numbers: floats, integers, booleans.
-_NUMBERS = "fiub"
 
 
 def is_frame(X: Any) -> bool:
@@ -123,10 +121,10 @@ def _array(column: Any) -> NDArray[Any]:
     if hasattr(dtype, "categories") and hasattr(column, "astype"):
         # Categories of pandas are text even where their names are numbers.
         return object_array([None if cell is None else _as_text(cell) for cell in map(_value, column.astype(object))])
-    if getattr(dtype, "kind", "") in _NUMBERS and hasattr(column, "iloc"):
+    if getattr(dtype, "kind", "") in NUMBER_KINDS and hasattr(column, "iloc"):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     values = column if isinstance(column, np.ndarray) else np.asarray(column.to_numpy())
-    if values.dtype.kind in _NUMBERS:
+    if values.dtype.kind in NUMBER_KINDS:
         return values.astype(np.float64)
     if values.dtype.kind == "m":
         return np.asarray(values / np.timedelta64(1, "s"), dtype=np.float64)

@@ -18,14 +18,12 @@ from iegp.report.cards import Card, cards
 from iegp.report.clock import clock_of, date_and_time
 from iegp.report.panel_calibration import calibration
 from iegp.report.panel_classes import mistakes, predictions_of_classes
-from iegp.report.panel_inputs import inputs
-from iegp.report.panel_keys import ListedKeys, keys
 from iegp.report.panel_numbers import predictions_of_numbers, residuals
 from iegp.report.panel_rows import changes, surprises
 from iegp.report.panel_scores import scores
+from iegp.report.panel_tables import ListedKeys, inputs, keys
 from iegp.report.panel_weights import weights
-from iegp.report.settings import setting_lines
-from iegp.report.text import clean, duration, whole
+from iegp.report.text import clean, duration, setting_lines, whole
 from iegp.report.verdict import target_and_unit, verdict
 from iegp.storage.model_file import replace_atomically
 from iegp.stream.digest import Digest, Results

@@ -80,3 +80,24 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours:,} h {minutes % 60} min"
     return f"{minutes} min {whole_seconds % 60} s" if minutes else f"{whole_seconds} s"
+
+
+def setting_lines(values: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return names and values; nested names are joined by dots."""
+    lines: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            lines += setting_lines(value, f"{prefix}{name}.")
+        else:
+            lines.append((f"{prefix}{name}", _setting(value)))
+    return lines
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(_setting(item) for item in value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value) or "none"

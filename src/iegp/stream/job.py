@@ -96,7 +96,7 @@ class Job:
     def start_from(self, model: Online) -> None:
         """Continue with a model of numbers that has learned rows of the columns of the plan, in their order."""
         self.encoder.n_open = 0
-        self.encoder.begin([Column(NUMBER, name) for name in self.plan.features or ()])
+        self.encoder.add([Column(NUMBER, name) for name in self.plan.features or ()])
         self.learner = Learner(self.plan, replace(model, fills_gaps=True), (), self.n_threads)
 
     @property
@@ -211,7 +211,7 @@ class Job:
         if self.learner is not None:
             self.learner.add_columns(*self.encoder.grow(new, features, self.counters.rows))
             return
-        self.encoder.begin(new)
+        self.encoder.add(new)
         has_text = any(values.dtype == object for name, values in features.columns.items() if name != self.plan.time)
         settings = self.settings
         if settings.features == "orthogonal" and (has_text or not self.given_columns):

@@ -6,8 +6,7 @@ import base64
 from collections.abc import Mapping
 from importlib.resources import files
 
-from iegp.report.settings import setting_lines
-from iegp.report.text import esc
+from iegp.report.text import esc, setting_lines
 from iegp_paper.pages.content import ClaimLine, Reproduction, Section, Table, summary_table, summary_words
 from iegp_paper.pages.markdown import MARKS
 from iegp_paper.pages.markup import section as framed

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-import numpy as np
-
+from iegp.core.settings import check_whole
 from iegp.errors import InputError
 
 
@@ -39,13 +38,7 @@ class RayOptions:
     filled_cache: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        check_whole_number("checkpoint_every", self.checkpoint_every)
-        check_whole_number("max_in_flight", self.max_in_flight)
-        check_whole_number("log_memory", self.log_memory)
+        for name in ("checkpoint_every", "max_in_flight", "log_memory"):
+            check_whole(name, getattr(self, name), 1)
         if not self.cpus_per_shard > 0:
             raise InputError(f"cpus_per_shard={self.cpus_per_shard!r} must be positive, such as 1 or 0.5")
-
-
-def check_whole_number(name: str, value: object) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name}={value!r} must be a whole number, 1 or more")

@@ -12,6 +12,7 @@ from iegp.errors import ShardError
 from iegp.fleet.cluster.checkpoint import Answer
 from iegp.fleet.cluster.journal import Journal, Routed
 from iegp.fleet.run import FleetRun
+from iegp.readers import object_array
 
 Wait = Callable[[Callable[[], bool], float | None], None]
 
@@ -61,8 +62,7 @@ class Pending:
             One prediction per row.
         """
         self._wait(self.done, timeout)
-        keys = np.empty(len(self._batch.keys), dtype=object)
-        keys[:] = self._batch.keys
+        keys = object_array(self._batch.keys)
         fields: dict[str, Any] = {"lower": None, "upper": None, **self._columns}
         return FleetRun(keys=keys, y=self._batch.y.copy(), level=self._batch.level, **fields)
 

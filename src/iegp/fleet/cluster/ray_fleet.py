@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from iegp._docstrings import fill_docstrings
 from iegp._writers import one_writer
 from iegp.core.predictive.mixture import Mixture
+from iegp.core.settings import check_whole
 from iegp.errors import InputError
 from iegp.fleet.base import FleetBase
 from iegp.fleet.checks import Key, check_keys, check_level
@@ -20,7 +21,7 @@ from iegp.fleet.cluster.checkpoint import Checkpoint
 from iegp.fleet.cluster.dispatcher import Dispatcher
 from iegp.fleet.cluster.journal import Batch, Routed
 from iegp.fleet.cluster.layout import Layout
-from iegp.fleet.cluster.options import RayOptions, check_whole_number
+from iegp.fleet.cluster.options import RayOptions
 from iegp.fleet.cluster.pending import Pending
 from iegp.fleet.cluster.shard import answer_of, need_ray
 from iegp.fleet.cluster.sharding import cut, joined, reshard, rows_by_shard
@@ -146,7 +147,7 @@ class RayFleet(FleetBase):
         folder = Path(checkpoint_folder).absolute()
         found = layout.read(folder)
         if n_shards is not None:
-            check_whole_number("n_shards", n_shards)
+            check_whole("n_shards", n_shards, 1)
         fleet._open(folder, found, options)
         if n_shards is not None and n_shards != found.n_shards:
             fleet._redistribute(found, n_shards, options)
@@ -154,7 +155,7 @@ class RayFleet(FleetBase):
 
     def _begin(self, fleet: Fleet, n_shards: int, folder: Path, options: RayOptions) -> None:
         """Write the layout of a new fleet into an empty folder, last of all its files, and open it."""
-        check_whole_number("n_shards", n_shards)
+        check_whole("n_shards", n_shards, 1)
         if layout.is_used(folder):
             raise InputError(
                 f"checkpoint_folder={str(folder)!r} holds a fleet already; continue it with RayFleet.resume, or name "

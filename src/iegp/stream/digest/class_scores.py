@@ -107,13 +107,7 @@ class ClassScores(ScoreSums):
     def absorb(self, block: Float) -> None:
         row, label, predicted = (block[:, i].astype(np.int64) for i in (0, 1, 3))
         log_score, confidence, n_known, right = block[:, 2], block[:, 4], block[:, 5], block[:, 6] > 0.0
-        seen, last = self._seen_before(label)
-        guess = np.argmax(seen, axis=1)
-        # Every class counts once more than it was seen, so that none is impossible.
-        naive = (seen[np.arange(len(label)), label] + 1.0) / (seen.sum(axis=1) + n_known)
-        # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
-        is_distinguished = label < MOST_CLASSES
-        found = naive, (guess == label) & is_distinguished, (last == label) & is_distinguished
+        found = _naive_forecasts(*self._seen_before(label), label, n_known).T
         is_late, then = ~np.isnan(block[:, 7]), block[:, 7:10].T
         naive, guessed, repeated = (np.where(is_late, old, new) for old, new in zip(then, found, strict=True))
         compared = ~np.isnan(log_score)
@@ -170,9 +164,17 @@ class ClassScores(ScoreSums):
 
 def forecasts_then(known: Float, label: Int, n_known: Int) -> Float:
     """Columns ``THEN`` of rows with late labels, from what was known when they were answered (n, MOST_CLASSES + 2)."""
-    seen, last, each = known[:, :-1], known[:, -1], np.arange(len(label))
+    return _naive_forecasts(known[:, :-1], known[:, -1], label, n_known)
+
+
+def _naive_forecasts(seen: Float, last: Float | Int, label: Int, n_known: Float | Int) -> Float:
+    """(n, 3): probability of each label by the frequencies ``seen`` (n, classes), and which guesses were right.
+
+    Guesses are the most frequent class and the ``last`` one (n,).
+    """
+    # Every class counts once more than it was seen, so that none is impossible.
+    naive = (seen[np.arange(len(label)), label] + 1.0) / (seen.sum(axis=1) + n_known)
+    # Classes beyond the limit share a number and cannot be compared: there the naive forecasts count as wrong.
     is_distinguished = label < MOST_CLASSES
-    naive = (seen[each, label] + 1.0) / (seen.sum(axis=1) + n_known)
-    return np.column_stack(
-        [naive, (np.argmax(seen, axis=1) == label) & is_distinguished, (last == label) & is_distinguished]
-    )
+    guesses = np.argmax(seen, axis=1), last
+    return np.column_stack([naive, *((guess == label) & is_distinguished for guess in guesses)])

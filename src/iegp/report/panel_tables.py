@@ -1,16 +1,45 @@
-"""Tables of models by key: the keys with the most rows and those with the largest errors, not all of them."""
+"""Panels that are tables: inputs with their relevance, and keys with the most rows and the largest errors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from iegp.report.about import InputRow
 from iegp.report.blocks import Cell, Head, Panel, Panels, Section, Table, named, nothing
 from iegp.report.text import number, percent, whole
 from iegp.stream.digest import KeyScore, KeyScores
 from iegp.stream.digest.key_moments import START, WINDOW
 from iegp.stream.digest.key_scores import ENOUGH_LABELS
 
-MOST_LISTED = 10
+MOST_INPUTS = 15
+INPUTS = Section(
+    "inputs",
+    "Inputs",
+    "What the predictions are made from. Relevance is how steeply the model's functions vary along an input (one over "
+    "the squared length scale), averaged over the experts by weight; it is a share of all inputs, not a causal effect.",
+    link="Inputs",
+)
+
+
+def inputs(found: Sequence[InputRow], n_rows: int) -> Section:
+    """Tabulate the inputs, the most relevant first."""
+    ordered = sorted(found, key=lambda own: -own.relevance)
+    largest = max((own.relevance for own in ordered), default=0.0) or 1.0
+    lines = [
+        [
+            named(own.name),
+            Cell(own.kind),
+            Cell(f"{whole(own.gaps)} ({percent(own.gaps / max(n_rows, 1))})" if own.gaps else "none"),
+            Cell(percent(own.relevance), bar=own.relevance / largest),
+        ]
+        for own in ordered
+    ]
+    heads = [Head("Input", False), Head("Type", False, is_minor=True), Head("Gaps"), Head("Relevance", False)]
+    return INPUTS.holding(Table(heads, lines, MOST_INPUTS))
+
+
+MOST_KEYS = 10
 
 
 class ListedKeys(NamedTuple):
@@ -22,7 +51,7 @@ class ListedKeys(NamedTuple):
 
     @classmethod
     def of(cls, scores: KeyScores) -> ListedKeys:
-        return cls(len(scores), scores.busiest(MOST_LISTED), scores.worst(MOST_LISTED))
+        return cls(len(scores), scores.busiest(MOST_KEYS), scores.worst(MOST_KEYS))
 
 
 def keys(listed: ListedKeys) -> Section:
