@@ -1,4 +1,4 @@
-"""Incremental ensemble Gaussian processes: online learning with uncertainty you can trust.
+"""Incremental ensemble Gaussian processes: they learn from a stream row by row, and predict with intervals.
 
 >>> from iegp import IEGPRegressor
 """
@@ -12,7 +12,7 @@ from iegp._imports import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from iegp import (
-        adapters,
+        adapters,  # noqa: F401
         datasets,
         evaluate,
         fleet,
@@ -48,7 +48,6 @@ __all__ = [
     "IEGPRegressor",
     "RandomFourierFeatures",
     "__version__",
-    "adapters",
     "compare",
     "datasets",
     "evaluate",
@@ -70,6 +69,8 @@ __version__ = version("iegp")
 # before NumPy is loaded. Submodules have lower-case names, estimators have not.
 _PLACES = {name: f"iegp.{name}" if name.islower() else "iegp.estimators" for name in __all__}
 _PLACES |= {
+    # Not in __all__: `from iegp import *` works without River.
+    "adapters": "iegp.adapters",
     "Fleet": "iegp.fleet",
     "compare": "iegp.comparison",
     "load": "iegp.estimators",
@@ -79,4 +80,4 @@ __getattr__ = _lazy_names(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_PLACES, *__all__})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import iegp
+
 SCRIPT = """
 import sys
 import {module}
@@ -32,12 +34,22 @@ def test_the_river_face_imports_river():
 def test_the_scikit_learn_face_needs_none_of_them():
     """scikit-learn itself imports pandas where it is installed; we do not ask for it."""
     hidden = "{'pandas', 'river', 'matplotlib'}"
-    script = f"""import sys
+    used = "from iegp import IEGPRegressor, load, presets; presets.ie_gp().fit([[0.0], [1.0]], [0.0, 1.0])"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", without(hidden) + used], timeout=300, check=True)
+
+
+def test_all_public_names_can_be_imported_at_once_without_extras():
+    script = without("{'river', 'matplotlib', 'torch', 'ray'}") + "from iegp import *; IEGPRegressor, plots, fleet"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=300, check=True)
+    assert "adapters" in dir(iegp)
+
+
+def without(hidden: str) -> str:
+    """The beginning of a script in which packages are not installed."""
+    return f"""import sys
 class Absent:
     def find_spec(name, *_):
         if name.split(".")[0] in {hidden}:
-            raise ModuleNotFoundError(name)
+            raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Absent)
 """
-    script += "from iegp import IEGPRegressor, load, presets; presets.ie_gp().fit([[0.0], [1.0]], [0.0, 1.0])"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=300, check=True)

@@ -66,6 +66,12 @@ def test_ten_surprising_rows_are_listed_with_id_and_time(task):
     assert " 2024 " in found
 
 
+def test_counts_are_listed_in_full():
+    run, text = page("count")
+    for own in run.results().surprises:
+        assert f'<td class="number">{own.columns["label"]:,.0f}</td>' in section(text, "surprises")
+
+
 def test_inputs_are_listed_by_relevance():
     found = section(page()[1], "inputs")
     assert found.index("q1") < found.index("load")

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from iegp.core.changes import Change as NoticedChange
 from iegp.core.model import Online
 from iegp.core.relevance import input_relevance
 from iegp.estimators.experts_table import experts_of
@@ -15,6 +16,7 @@ from iegp.fleet.fleet import Fleet
 from iegp.fleet.keyed_learner import KeyedLearner
 from iegp.preprocessing.encoder import CATEGORY, CLOCK, MOST_CATEGORIES
 from iegp.report import About, Change, ExpertRow, InputRow
+from iegp.report.clock import date
 from iegp.stream.checkpoint import RunState
 from iegp.stream.job import Job
 
@@ -89,7 +91,7 @@ def about_run(job: Job, run_state: RunState) -> About:
         target=job.plan.target,
         task=job.plan.task,
         model=str(run_state.config.get("model", "default")),
-        n_columns=len(job.encoder.columns),
+        n_columns=len(_places(job)),
         experts=[] if job.learner is None else expert_rows(job.learner.model),
         config=_in_order(used_options(run_state)),
         versions=versions(),
@@ -161,11 +163,16 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
 
 
+def _change_in_words(change: NoticedChange) -> str:
+    has_time = change.time == change.time  # NaN where rows have none
+    return f"{change.kind} at row {change.row:,}" + (f", {date(change.time)}" if has_time else "")
+
+
 def notes(job: Job) -> list[tuple[str, str]]:
     """What happened to rows that were not plain."""
     counters, encoder, found = job.counters, job.encoder, _key_notes(job)
     if counters.changes:
-        shown = ", ".join(f"{change.kind} at row {change.row:,}" for change in job.changes[-_SHOWN:])
+        shown = "; ".join(_change_in_words(change) for change in job.changes[-_SHOWN:])
         last = "the last ones: " if counters.changes > _SHOWN else ""
         found.append(("Changes noticed", f"{counters.changes:,} ({last}{shown})"))
     if missing := _missing(job):

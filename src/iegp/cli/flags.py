@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import ParameterInfo
+from typer.models import OptionInfo, ParameterInfo
 
 from iegp.errors import InputError
 
@@ -24,6 +24,10 @@ NAMES = tuple[str, ...]
 """Type of a flag that takes names separated by commas."""
 FREE = "free"
 """In an annotation: a resumed run may change it, because it touches neither the model nor the answers."""
+
+
+# Types of flags in the help; others are text.
+_SHOWN = {bool: "", int: "NUMBER", float: "NUMBER"}
 
 
 class UsageError(InputError):
@@ -196,8 +200,15 @@ def _parameters(options: type[Options]) -> list[inspect.Parameter]:
             hint, default = Annotated[str | None, flag.info], None
         default = inspect.Parameter.empty if default is MISSING else default
         if flag.info is not None:
+            _show_kind(flag)
             found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint))
     return found
+
+
+def _show_kind(flag: _Flag) -> None:
+    """Let the help show what a flag takes, and nothing where it takes no value; else typer shows Python's types."""
+    if isinstance(flag.info, OptionInfo) and flag.info.metavar is None:
+        flag.info.metavar = _SHOWN.get(flag.kind, "TEXT")
 
 
 # -- defaults, configuration file, command line ------------------------------------------------------------------------

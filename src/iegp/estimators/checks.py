@@ -149,7 +149,7 @@ def named_cells(values: Any, name: str) -> Iterator[None]:
             where += f", column {column}" + ("" if names is None else f" ({names[column]!r})")
         advice = "A column that begins with a number has numbers throughout; write all of it as text for categories"
         if name == "y":
-            advice = "Labels must be numbers"
+            advice = "Labels must be numbers; for names of classes use IEGPClassifier or IEGPOrdinalClassifier"
         raise InputError(
             f"{name} has {value!r:.80} at {where}, which is not a number we can use (could not convert it to float). "
             f"{advice}; the model is unchanged."

@@ -473,7 +473,10 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         """
         dist = self.predict_dist(X, check_input, time, horizon=horizon)
         if return_cov and return_std:
-            raise InputError("return_std=True and return_cov=True: the diagonal of the covariance has the variances")
+            raise InputError(
+                "return_std=True and return_cov=True exclude each other; ask for the covariance alone, whose diagonal "
+                "has the variances"
+            )
         if not (return_cov or return_std):
             return dist.mean
         if noise and return_std:

@@ -75,7 +75,7 @@ class About:
     task: str
     model: str
     n_columns: int
-    """Number of input columns that the model sees."""
+    """Number of columns of the source that are inputs."""
     experts: list[ExpertRow] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from iegp.report.about import Change
 from iegp.report.blocks import Cell, Head, Section, Table, named, nothing
 from iegp.report.clock import date_and_time
 from iegp.report.panel_classes import class_names
-from iegp.report.text import NOTHING, number, percent, whole
+from iegp.report.text import NOTHING, minus, number, percent, whole
 from iegp.stream.digest import Results, Surprise
 from iegp.stream.digest.surprises import FIRST_LABELS
 
@@ -68,14 +68,21 @@ def _identity(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
 
 def _number_columns(found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
     def shown(name: str) -> list[Cell]:
-        return [Cell(number(own.columns[name])) for own in found]
+        return [Cell(text) for text in _numbers([own.columns[name] for own in found])]
 
-    ranges = [Cell(f"{number(own.columns['lower'])} to {number(own.columns['upper'])}") for own in found]
+    ends = [_numbers([own.columns[name] for own in found]) for name in ("lower", "upper")]
+    ranges = [Cell(f"{lower} to {upper}") for lower, upper in zip(*ends, strict=True)]
     columns = [(Head("Predicted"), shown("mean")), (Head("Range", is_minor=True), ranges)]
     columns.append((Head("Came"), shown("label")))
     if all(math.isnan(own.columns["lower"]) for own in found):
         del columns[1]
     return [*columns, (Head("Off by, in std"), [Cell(number(own.surprise)) for own in found])]
+
+
+def _numbers(values: Sequence[float]) -> list[str]:
+    """Numbers of one column: counts in full, others with three digits."""
+    are_counts = all(value == round(value) and abs(value) < 1e7 for value in values if math.isfinite(value))
+    return [minus(whole(value)) if are_counts and math.isfinite(value) else number(value) for value in values]
 
 
 def _class_columns(results: Results, found: Sequence[Surprise]) -> list[tuple[Head, list[Cell]]]:
