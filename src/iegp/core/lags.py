@@ -38,6 +38,11 @@ class Lags(NamedTuple):
         return len(self.offsets) * int(self.table.shape[1])
 
     @property
+    def n_consecutive(self) -> int:
+        """How many offsets follow one another without a gap, from the newest on."""
+        return int(np.sum(self.offsets == self.offsets[:1] + np.arange(len(self.offsets))))
+
+    @property
     def n_recent(self) -> int:
         """Labels that a state holds."""
         return int(self.offsets.max(initial=0))
@@ -166,3 +171,23 @@ def remember(lags: Lags, recent: Float, y: Float) -> None:
     for i in range(n_kept):
         recent[i] = recent[i + values.shape[0]]
     recent[n_kept:] = values
+
+
+@compiled
+def follow_change(lags: Lags, recent: Float, error: Float) -> None:
+    """The newest label is far from its prediction and begins or goes on with a change: the level moved by its ``error``.
+
+    Lags before it are moved as far, those without a gap from the newest on. Otherwise the step from the level before to
+    the one after would be an input of the next rows: experts that average the lags would follow by a part of it, and
+    experts that continue their slope would go on by another step. ``error`` is (D,), or (0,) if there is none.
+    """
+    if lags.kind != STANDARDISED or lags.offsets.size == 0 or error.size == 0:
+        return
+    last = lags.offsets[0]
+    for j in range(1, lags.offsets.size):
+        if lags.offsets[j] != last + 1:
+            break
+        last = lags.offsets[j]
+    for i in range(recent.shape[0] - last, recent.shape[0] - 1):
+        for d in range(error.size):
+            recent[i, d] = min(max(recent[i, d] + error[d], -FARTHEST_LINEAR), FARTHEST_LINEAR)
