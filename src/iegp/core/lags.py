@@ -175,19 +175,23 @@ def remember(lags: Lags, recent: Float, y: Float) -> None:
 
 @compiled
 def follow_change(lags: Lags, recent: Float, error: Float) -> None:
-    """The newest label is far from its prediction and begins or goes on with a change: the level moved by its ``error``.
+    """The newest label is far from its prediction, by ``error``, and is learned: lags before it move with the level.
 
-    Lags before it are moved as far, those without a gap from the newest on. Otherwise the step from the level before to
-    the one after would be an input of the next rows: experts that average the lags would follow by a part of it, and
-    experts that continue their slope would go on by another step. ``error`` is (D,), or (0,) if there is none.
+    Those move that have no gap to the newest. Otherwise the step from the level before to the one after would be an
+    input of the next rows: experts that average the lags would follow by a part of it, and experts that continue their
+    slope would go on by another step. A label that is where the one before was moves nothing, however wrong its
+    prediction. ``error`` is (D,), or (0,) if there is none.
     """
-    if lags.kind != STANDARDISED or lags.offsets.size == 0 or error.size == 0:
+    n = recent.shape[0]
+    if lags.kind != STANDARDISED or n < 2 or error.size == 0:
         return
     last = lags.offsets[0]
     for j in range(1, lags.offsets.size):
         if lags.offsets[j] != last + 1:
             break
         last = lags.offsets[j]
-    for i in range(recent.shape[0] - last, recent.shape[0] - 1):
-        for d in range(error.size):
-            recent[i, d] = min(max(recent[i, d] + error[d], -FARTHEST_LINEAR), FARTHEST_LINEAR)
+    for d in range(error.size):
+        step = recent[n - 1, d] - recent[n - 2, d]
+        moved = min(max(error[d], min(step, 0.0)), max(step, 0.0))
+        for i in range(n - last, n - 1):
+            recent[i, d] = min(max(recent[i, d] + moved, -FARTHEST_LINEAR), FARTHEST_LINEAR)

@@ -54,7 +54,10 @@ NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 # Light models. The warm-up is short: on a short stream its refits cost most of the time.
 _LIGHT_SIZE: dict[str, Any] = {"drift_units": "prior", "lags": 3, "n_frequencies": 50, "warmup": 256}
 # 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those above.
-LIGHT = _LIGHT_SIZE | {"lags": "auto", "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11])}
+LIGHT = _LIGHT_SIZE | {
+    "lags": "auto",
+    "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11]),
+}
 
 # One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
 # has few rows to find out how little of it is its own, so weights and noise follow its rows faster.

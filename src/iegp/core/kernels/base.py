@@ -244,7 +244,7 @@ class Term(Kernel):
                 raise InputError(f"{self!r} sees lags only, but the model has none; pass lags=, for example lags=3")
             return np.array(lags, dtype=np.int64)
         if self.columns is None:
-            return np.arange(n_own + len(lags), dtype=np.int64)
+            return np.array([*range(n_own), *lags], dtype=np.int64)
         found = [self._place(name, inputs.keys[:n_own]) for name in self.columns]
         return np.array(found + lags, dtype=np.int64)
 
