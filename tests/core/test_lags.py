@@ -176,17 +176,23 @@ def test_a_glitch_is_no_input_of_later_rows(size):
 def followed_by_hand(found, x, y, offsets, n_moved):
     """Row by row: the lags are columns, of which the next ``n_moved`` follow a label that is far out and learned.
 
-    The first row that is far out is left out, and its prediction is the lag. The one after it is learned, unless it is
-    more than four times as far.
+    Which label is learned is as in the naive loop of ``test_robust``. The lag of one left out is its prediction.
     """
-    labels, means, last = [*[0.0] * max(offsets), y[0]], [], 0.0
+    labels, means = [*[0.0] * max(offsets), y[0]], []
+    balance, largest, last, n_far = 0, 0.0, 0.0, 0
     found.partial_fit(np.concatenate([x[0], np.zeros(len(offsets))])[None], y[:1])
     for row, label in zip(x[1:], y[1:], strict=True):
         columns = np.concatenate([row, [labels[-offset] for offset in offsets]])[None]
         mean, std = found.predict(columns, return_std=True, horizon=1)
         error = label - mean[0]
         far = abs(error) > 8.0 * std[0]
-        left_out = far and abs(error) > 4.0 * abs(last)
+        if n_far == 1:
+            share = error / last
+            is_change = share >= -0.25 if balance >= 2 else far or share > 0.25
+            balance = int(np.clip(balance + (1 if is_change else -2), -4, 4))
+            largest = max(0.9 * largest, abs(last)) if is_change else largest
+        usual = max(abs(last), largest if balance >= 2 else 0.0)
+        left_out = far and abs(error) > 4.0 * usual
         found.partial_fit(columns, [label], sample_weight=[0.0] if left_out else None)
         if far and not left_out:
             moved = np.clip(error, *sorted([0.0, label - labels[-1]]))
@@ -194,6 +200,7 @@ def followed_by_hand(found, x, y, offsets, n_moved):
         labels.append(mean[0] if left_out else label)
         means.append(mean[0])
         last = error if far else 0.0
+        n_far = (1 if left_out else min(n_far + 1, 2)) if far else 0
     return np.array(means)
 
 
