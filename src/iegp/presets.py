@@ -37,7 +37,7 @@ from iegp.estimators import (
     IEGPOrdinalClassifier,
     IEGPRegressor,
 )
-from iegp.estimators.defaults import LIGHT, LIGHT_CLASSES, LIGHT_COUNTS
+from iegp.estimators.defaults import AUTO_LAGS, LIGHT, LIGHT_CLASSES, LIGHT_COUNTS
 from iegp.kernels import HSGP, RBF
 
 __all__ = [
@@ -202,6 +202,9 @@ def light(task: str = "regression", **overrides: Any) -> Any:
     """
     check_choice("task", task, tuple(_LIGHT))
     estimator, settings = _LIGHT[task]
+    if overrides.get("warmup") == 0:
+        # No rows in which seasons could be looked for.
+        settings = settings | {"lags": AUTO_LAGS}
     return estimator(**(settings | overrides))
 
 

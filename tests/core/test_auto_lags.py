@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import iegp
+import iegp.presets
 from iegp.errors import InputError, ModelFileError
 from iegp.kernels import Constant, Linear
 from iegp.storage import model_file as modelfile
@@ -119,3 +120,14 @@ def test_what_cannot_be_is_named():
     static = model(lags="auto", drift_var=0.0, weights="bayes", shutdown=0.0, robust=False, noise_forgetting=None)
     with pytest.raises(InputError, match="cannot unlearn with lags="):
         static.partial_fit(X, Y).unlearn(X[:1], Y[:1])
+
+
+def test_the_default_model_looks_for_seasons():
+    settings = {"n_frequencies": 5, "warmup": WARMUP, "random_state": 0}
+    found = iegp.IEGPRegressor(**settings).warm_up(X[:WARMUP], Y[:WARMUP])
+    assert PERIOD in found.lags_
+    assert iegp.IEGPRegressor(lags=3, **settings).warm_up(X[:WARMUP], Y[:WARMUP]).lags_ == (1, 2, 3)
+    assert PERIOD in iegp.presets.light(warmup=WARMUP, random_state=0).warm_up(X[:WARMUP], Y[:WARMUP]).lags_
+    without = iegp.IEGPRegressor(**(settings | {"warmup": 0})).partial_fit(X[:9], Y[:9])
+    assert without.lags_ == (1, 2, 3)
+    assert iegp.presets.light(warmup=0).partial_fit(X[:9], Y[:9]).lags_ == (1, 2, 3)

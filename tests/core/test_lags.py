@@ -173,6 +173,60 @@ def test_a_glitch_is_no_input_of_later_rows(size):
     assert_allclose(rows.model_.state.recent, other.model_.state.recent, rtol=1e-8)
 
 
+def followed_by_hand(found, x, y, offsets, n_moved):
+    """Row by row: the lags are columns, of which the next ``n_moved`` follow a label that is far out and learned.
+
+    Which label is learned is as in the naive loop of ``test_robust``. The lag of one left out is its prediction.
+    """
+    labels, means = [*[0.0] * max(offsets), y[0]], []
+    balance, largest, last, n_far = 0, 0.0, 0.0, 0
+    found.partial_fit(np.concatenate([x[0], np.zeros(len(offsets))])[None], y[:1])
+    for row, label in zip(x[1:], y[1:], strict=True):
+        columns = np.concatenate([row, [labels[-offset] for offset in offsets]])[None]
+        mean, std = found.predict(columns, return_std=True, horizon=1)
+        error = label - mean[0]
+        far = abs(error) > 8.0 * std[0]
+        if n_far == 1:
+            share = error / last
+            is_change = share >= -0.25 if balance >= 2 else far or share > 0.25
+            balance = int(np.clip(balance + (1 if is_change else -2), -4, 4))
+            largest = max(0.9 * largest, abs(last)) if is_change else largest
+        usual = max(abs(last), largest if balance >= 2 else 0.0)
+        left_out = far and abs(error) > 4.0 * usual
+        found.partial_fit(columns, [label], sample_weight=[0.0] if left_out else None)
+        if far and not left_out:
+            moved = np.clip(error, *sorted([0.0, label - labels[-1]]))
+            labels[-n_moved:] = [value + moved for value in labels[-n_moved:]]
+        labels.append(mean[0] if left_out else label)
+        means.append(mean[0])
+        last = error if far else 0.0
+        n_far = (1 if left_out else min(n_far + 1, 2)) if far else 0
+    return np.array(means)
+
+
+@pytest.mark.plain_cases(1)
+@pytest.mark.parametrize("size", [1, 7, N])
+def test_lags_follow_a_change_of_the_level(size):
+    y = Y + np.where(np.arange(N) >= 70, 60.0, 0.0)
+    settings = {"n_frequencies": 5, "drift_var": 0.0, "prior_var": 1.0, "noise_var": 0.1, "warmup": 0}
+    settings |= {"standardize": False, "noise_forgetting": None, "spread": False, "random_state": 0}
+    kernels = [Linear() + Constant(prior_var=100.0)]
+    found = iegp.IEGPRegressor(kernels, lags=(1, 2, 3, 6), robust=True, **settings).partial_fit(X[:1], y[:1])
+    means = np.concatenate([found.prequential(X[i : i + size], y[i : i + size]).mean for i in range(1, N, size)])
+    plain = iegp.IEGPRegressor(kernels, robust=False, **settings)
+    assert_allclose(means, followed_by_hand(plain, X, y, (1, 2, 3, 6), 2), rtol=1e-7, atol=1e-8)
+
+
+def test_recent_lags_are_those_without_a_gap():
+    y = np.column_stack([Y, Y - X[:, 1]])
+    settings = {"n_frequencies": 5, "drift_var": 0.0, "prior_var": 1.0, "noise_var": 0.1, "warmup": 0}
+    settings |= {"standardize": False, "noise_forgetting": None, "robust": False, "random_state": 0}
+    some = iegp.IEGPRegressor([RBF(1.0, lags="recent")], lags=(1, 2, 5, 6), **settings).prequential(X, y)
+    few = iegp.IEGPRegressor([RBF(1.0)], lags=(1, 2), **settings).prequential(X, y)
+    assert_allclose(some.mean, few.mean, rtol=1e-9, atol=1e-11)
+    assert RBF(1.0, lags="recent").short() == "RBF 1 of recent lags"
+
+
 def test_kernels_choose_whether_they_see_lags():
     """A term without lags is the term of a model without lags; one with lags only ignores the columns."""
     y = LABELS["numbers"][1]

@@ -14,7 +14,7 @@ from iegp.core.model import Online
 from iegp.core.settings import Settings
 from iegp.errors import IegpError
 from iegp.estimators import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
-from iegp.estimators.defaults import KEYED
+from iegp.estimators.defaults import AUTO_LAGS, KEYED
 from iegp.estimators.storage import load
 from iegp.readers import Source
 
@@ -67,6 +67,9 @@ def settings_of(
 
 def keyed_parameters(model: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of one model per key: weights and noise of the default and the light one follow faster."""
+    if model in ("default", "light") and "kernels" not in parameters:
+        # Seasons are looked for in rows of one series.
+        parameters = {"lags": AUTO_LAGS} | parameters
     own = "kernels" in parameters or parameters.get("weights", "stacking") != "stacking"
     return parameters if own or model not in ("default", "light") else KEYED | parameters
 

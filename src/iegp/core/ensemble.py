@@ -35,7 +35,7 @@ from iegp.core.expert.sweep import (
 )
 from iegp.core.followers import Followers
 from iegp.core.glitches import is_far, is_left_out, note_row, note_skipped, rows_before_glitch
-from iegp.core.lags import remember, with_known_lags, with_lags
+from iegp.core.lags import follow_change, remember, with_known_lags, with_lags
 from iegp.core.likelihoods import GAUSSIAN, likelihood_of
 from iegp.core.likelihoods.mixture import Latent
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, of_belief
@@ -280,33 +280,56 @@ def learn_without_glitches(
 ) -> Iterator[Predictions]:
     """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
 
-    Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a
-    glitch chunks are short for a while, so that many of them do not make all work twice.
+    A chunk also ends with a label that is far out and learned, if rows see lags: later rows see those before it anew.
+    Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a label
+    that is far out chunks are short for a while, so that many of them do not make all work twice.
     """
     (x, y, steps), start, span, n_threads = rows[:3], 0, CHUNK_ROWS, options.n_threads
     while start < max(len(x), 1):
         stop = min(start + span, len(x))
         before = state.copy()
         chunk, experts = learn_chunk(ensemble, state, part_of(rows, start, stop), n_threads)
-        n_good = note_outliers(ensemble, state, y[start:stop], chunk)
+        n_good, change = note_to_change(ensemble, state, y[start:stop], chunk)
         if n_good == stop - start:
+            follow_change(ensemble.lags, state.recent, change)
             yield completed(ensemble, chunk, experts, y[start:stop], options)
             if stop == len(x):
                 return
             start, span = stop, min(2 * span, CHUNK_ROWS)
             continue
         restore(state, before)
-        end = start + n_good
-        known = some_rows(chunk, 0, n_good + 1), first_rows(experts, n_good + 1)
-        yield completed(ensemble, *known, y[start : end + 1], options)
+        end, n_known = start + n_good, n_good + (0 if change.size else 1)
+        known = some_rows(chunk, 0, n_known), first_rows(experts, n_known)
+        yield completed(ensemble, *known, y[start : start + n_known], options)
         if n_good:
             again, _ = learn_chunk(ensemble, state, part_of(rows, start, end), n_threads)
             note_outliers(ensemble, state, y[start:end], again)
-        skip_row(ensemble, state, float(steps[end]), y[end] - chunk.mean[n_good])
-        remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
-        start, span = end + 1, SPAN_AFTER_GLITCH
+            follow_change(ensemble.lags, state.recent, change)
+        if not change.size:
+            skip_row(ensemble, state, float(steps[end]), y[end] - chunk.mean[n_good])
+            remember_prediction(ensemble, state, chunk.mean[n_good : n_good + 1])
+        start, span = start + n_known, SPAN_AFTER_GLITCH
         if start >= len(x):
             return
+
+
+@compiled
+def note_to_change(ensemble: Ensemble, state: State, y: Float, predictions: Predictions) -> tuple[int, Float]:
+    """How many rows come before the first glitch or up to the first label that is far out and learned; and its error.
+
+    The error (D,) is that of the prediction; none (0,) if the rows end otherwise. Without lags a label that is far out
+    does not end them.
+    """
+    n, errors = y.shape[0], y - predictions.mean
+    far = np.empty(n, np.bool_)
+    for t in range(n):
+        far[t] = is_far(ensemble.glitch, y[t], predictions.mean[t], predictions.std[t])
+        if far[t] and ensemble.lags.offsets.size > 0:
+            n = t + 1
+            break
+    n_good = int(rows_before_glitch(state, far[:n], errors[:n]))
+    is_change = ensemble.lags.offsets.size > 0 and n_good == n and n > 0 and far[n - 1]
+    return n_good, errors[n - 1] if is_change else np.empty(0)
 
 
 @compiled
@@ -441,6 +464,8 @@ def _learn_unless_far(ensemble: Ensemble, state: State, row: Workspace, own: Pre
         state.recent[:] = aside.recent
         state.spread[:] = aside.spread
         note_row(state, far, error)
+        if far:
+            follow_change(ensemble.lags, state.recent, error)
         return
     skip_row(ensemble, state, row.steps[0], error)
     remember_prediction(ensemble, state, own.mean)

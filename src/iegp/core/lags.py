@@ -38,6 +38,11 @@ class Lags(NamedTuple):
         return len(self.offsets) * int(self.table.shape[1])
 
     @property
+    def n_consecutive(self) -> int:
+        """How many offsets follow one another without a gap, from the newest on."""
+        return int(np.sum(self.offsets == self.offsets[:1] + np.arange(len(self.offsets))))
+
+    @property
     def n_recent(self) -> int:
         """Labels that a state holds."""
         return int(self.offsets.max(initial=0))
@@ -166,3 +171,27 @@ def remember(lags: Lags, recent: Float, y: Float) -> None:
     for i in range(n_kept):
         recent[i] = recent[i + values.shape[0]]
     recent[n_kept:] = values
+
+
+@compiled
+def follow_change(lags: Lags, recent: Float, error: Float) -> None:
+    """The newest label is far from its prediction, by ``error``, and is learned: lags before it move with the level.
+
+    Those move that have no gap to the newest. Otherwise the step from the level before to the one after would be an
+    input of the next rows: experts that average the lags would follow by a part of it, and experts that continue their
+    slope would go on by another step. A label that is where the one before was moves nothing, however wrong its
+    prediction. ``error`` is (D,), or (0,) if there is none.
+    """
+    n = recent.shape[0]
+    if lags.kind != STANDARDISED or n < 2 or error.size == 0:
+        return
+    last = lags.offsets[0]
+    for j in range(1, lags.offsets.size):
+        if lags.offsets[j] != last + 1:
+            break
+        last = lags.offsets[j]
+    for d in range(error.size):
+        step = recent[n - 1, d] - recent[n - 2, d]
+        moved = min(max(error[d], min(step, 0.0)), max(step, 0.0))
+        for i in range(n - last, n - 1):
+            recent[i, d] = min(max(recent[i, d] + moved, -FARTHEST_LINEAR), FARTHEST_LINEAR)

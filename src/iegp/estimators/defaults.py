@@ -24,7 +24,7 @@ class Default(NamedTuple):
 
     kernels: tuple[Kernel, ...]
     drift_units: str = "target"
-    lags: int = 0
+    lags: int | str = 0
     drift_vars: dict[str, tuple[float, ...]] = DRIFT_VARS
 
 
@@ -36,21 +36,22 @@ CONFORMAL_LEVELS = (0.95,)
 # stretched product kernels (Laplace, Cauchy) draw a few large frequencies among many small ones and so come close to
 # sums of functions of few columns. The last three are small: linear functions around a level that wanders, linear
 # functions of the last labels, and a level alone, which comes close to repeating the last label where that is best.
+# Seasonal lags are seen by linear functions alone: further columns make functions of all of them hard to learn.
 KERNELS: tuple[Kernel, ...] = (
     RBF("per-dimension", stretch=1.5, lags=False),
     Cauchy("per-dimension", stretch=4.0, lags=False),
     Laplace("per-dimension", stretch=10.0, lags=False),
     Cauchy("dimension", stretch=2.0, lags=False),
-    Cauchy("per-dimension", stretch=4.0),
-    RBF("per-dimension", stretch=1.5) + Linear() + Constant(),
+    Cauchy("per-dimension", stretch=4.0, lags="recent"),
+    RBF("per-dimension", stretch=1.5, lags="recent") + Linear() + Constant(),
     RBF("per-dimension", stretch=1.5, lags=False) + Linear() + Constant(),
-    Laplace("per-dimension", stretch=40.0) + Linear() + Constant(),
-    Cauchy("dimension", stretch=2.0) + Linear() + Constant(),
+    Laplace("per-dimension", stretch=40.0, lags="recent") + Linear() + Constant(),
+    Cauchy("dimension", stretch=2.0, lags="recent") + Linear() + Constant(),
     Linear() + Constant(prior_var=1.0, drift_var=0.1),
     Linear(lags="only") + Constant(),
     Constant(prior_var=100.0),
 )
-REGRESSION = Default(KERNELS, "prior", lags=3)
+REGRESSION = Default(KERNELS, "prior", lags="auto")
 # Lags to which seasonal ones are added.
 AUTO_LAGS = 3
 N_FREQUENCIES = 75
@@ -62,7 +63,10 @@ NOISE_FORGETTING = (None, (0.75, 5.0), (0.96, 20.0))
 # Light models. The warm-up is short: on a short stream its refits cost most of the time.
 _LIGHT_SIZE: dict[str, Any] = {"drift_units": "prior", "lags": 3, "n_frequencies": 50, "warmup": 256}
 # 12 large beliefs, of two thirds of the size, in place of 27. Each kernel stands for a family of those above.
-LIGHT = _LIGHT_SIZE | {"kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11])}
+LIGHT = _LIGHT_SIZE | {
+    "lags": "auto",
+    "kernels": (KERNELS[1], KERNELS[2], KERNELS[3], KERNELS[5], KERNELS[9], KERNELS[11]),
+}
 
 # One model per key (docs/stream.md): to the model that keys start from, the differences between them are noise. A key
 # has few rows to find out how little of it is its own, so weights and noise follow its rows faster.

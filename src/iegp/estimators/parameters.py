@@ -21,7 +21,8 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
     if parameters["kernels"] is not None or parameters["weights"] != "stacking":
         # Posterior probabilities, and kernels of the user, are of models without lags unless they are asked for.
         default = default._replace(drift_units="target", lags=0)
-    lags = _lags(parameters.get("lags"), _plain(parameters.get("delay", 0)), default.lags)
+    asked = _asked_lags(parameters.get("lags"), default.lags, parameters["warmup"])
+    lags = _lags(asked, _plain(parameters.get("delay", 0)))
     drift_units = parameters.get("drift_units")
     drift_units = default.drift_units if drift_units is None else drift_units
     drift_var = parameters["drift_var"]
@@ -55,7 +56,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
         lags=lags,
         drift_per=parameters.get("drift_per", "row"),
         conformal=_conformal(parameters.get("conformal"), parameters.get("conformal_levels", ())),
-        auto_lags=_is_auto(parameters.get("lags")),
+        auto_lags=_is_auto(asked),
         leaves_out_linear=kernels is None or _kernels(kernels) in LIGHT_KERNELS,
     )
 
@@ -151,10 +152,15 @@ def _without_lags(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     return tuple(kernel for kernel in kernels if all(term.lags != "only" for term in kernel.terms))
 
 
-def _lags(value: Any, delay: Any, default: int) -> tuple[int, ...]:
+def _asked_lags(value: Any, default: int | str, warmup: Any) -> Any:
+    """What the caller asks for, or the default; which looks for no seasons where there is no warm-up."""
+    if value is not None:
+        return value
+    return AUTO_LAGS if _is_auto(default) and _plain(warmup) == 0 else default
+
+
+def _lags(value: Any, delay: Any) -> tuple[int, ...]:
     """Offsets in rows; a number asks for as many of the newest labels that are known."""
-    if value is None:
-        value = default
     if _is_auto(value):
         value = AUTO_LAGS
     if isinstance(value, str):

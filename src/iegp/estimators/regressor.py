@@ -101,7 +101,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         predicted, a sequence such as (1, 2, 24) names them by how many rows they are back (more than ``delay``).
         ``"auto"`` is 3, and at the end of the warm-up seasonal lags where the autocorrelation of its labels shows them
         and the evidence gains; ``lags_`` says which. Terms of kernels see lags unless they say ``lags=False``. ``None``
-        is 3 for the default model (``kernels=None`` with stacking weights), else 0.
+        is ``"auto"`` for the default model (``kernels=None`` with stacking weights), else 0.
     standardize : bool, default=True
         Whether columns and targets are brought to mean 0 and variance 1 by the warm-up rows.
     {random_state}

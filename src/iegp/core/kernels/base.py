@@ -18,7 +18,7 @@ from iegp.core.lags import NO_LAGS, Lags
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
-LAGS = (True, False, "only")
+LAGS = (True, False, "recent", "only")
 
 
 class Inputs(NamedTuple):
@@ -176,9 +176,10 @@ class Term(Kernel):
         term fixed.
     columns : sequence of int or str, optional
         Columns that the term sees, by position or name; all by default.
-    lags : {True, False, "only"}, default=True
+    lags : {True, False, "recent", "only"}, default=True
         Whether the term sees the model's lags (labels known before the row), if it has any: beside the columns, not at
-        all, or instead of them.
+        all, or instead of them. ``"recent"``: beside the columns, those without a gap from the newest on, such as 1, 2
+        and 3 of the lags (1, 2, 3, 24).
     """
 
     prior_var: float | None = field(default=None, kw_only=True)
@@ -194,7 +195,7 @@ class Term(Kernel):
         if isinstance(self.lags, np.bool_):
             self._set("lags", bool(self.lags))
         if self.lags not in LAGS or not isinstance(self.lags, bool | str):
-            raise InputError(f"lags={self.lags!r} of {self._kind()} is not known; use True, False or 'only'")
+            raise InputError(f"lags={self.lags!r} of {self._kind()} is not known; use True, False, 'recent' or 'only'")
         if self.columns is not None:
             self._set("columns", _column_names(self))
 
@@ -237,15 +238,22 @@ class Term(Kernel):
             Positions, in the order of ``columns``, lags last. A column that is not there raises ``InputError``.
         """
         n_own = inputs.n_columns - inputs.n_lags
-        lags = list(range(n_own, inputs.n_columns)) if self.lags else []
+        lags = self._lag_places(inputs)
         if self.lags == "only":
             if not lags:
                 raise InputError(f"{self!r} sees lags only, but the model has none; pass lags=, for example lags=3")
             return np.array(lags, dtype=np.int64)
         if self.columns is None:
-            return np.arange(n_own + len(lags), dtype=np.int64)
+            return np.array([*range(n_own), *lags], dtype=np.int64)
         found = [self._place(name, inputs.keys[:n_own]) for name in self.columns]
         return np.array(found + lags, dtype=np.int64)
+
+    def _lag_places(self, inputs: Inputs) -> list[int]:
+        places = np.arange(inputs.n_columns - inputs.n_lags, inputs.n_columns)
+        if self.lags == "recent":
+            # The lags of each number of a label are consecutive columns.
+            places = places.reshape(-1, max(len(inputs.lags.offsets), 1))[:, : inputs.lags.n_consecutive].ravel()
+        return [int(place) for place in places] if self.lags else []
 
     def _place(self, name: int | str, keys: tuple[int, ...]) -> int:
         key = name if isinstance(name, int) else column_key(name)
@@ -302,7 +310,7 @@ class Term(Kernel):
         if self.columns is not None and self.lags != "only":
             seen.append(f"columns {', '.join(map(str, self.columns))}")
         if self.lags is not True:
-            seen.append("lags only" if self.lags == "only" else "no lags")
+            seen.append({False: "no lags", "recent": "recent lags", "only": "lags only"}[self.lags])
         return f"{self._kind()} of {' and '.join(seen)}" if seen else self._kind()
 
     def _kind(self) -> str:
