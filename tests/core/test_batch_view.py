@@ -28,8 +28,8 @@ def model(**changes):
 
 
 def parts(n):
-    """The three parts after the start of each of the last five of eight, and the mean distance of a row from it."""
-    spans = [(int(k * n / 8), int(min(k + 3, 8) * n / 8)) for k in range(3, 8)]
+    """As many rows as three of eight parts have, after three starts in each of the last five; their mean distance."""
+    spans = [(k * n // 24, min(k + 9, 24) * n // 24) for k in range(9, 24)]
     rows = [b - a for a, b in spans]
     return spans, int(np.average(rows, weights=rows) / 2)
 
@@ -48,7 +48,7 @@ def by_hand(x, y, drift_var, stride=1):
             mixture = online.predict(known.model_, x[a:b:stride], horizon=n_steps)
             errors = y[a:b:stride] - mixture.loc[:, number, 0]
             rows.append(np.column_stack([errors, mixture.scale[:, number, 0] ** 2 / 0.1]))
-            counts += [1.0 + i] * len(errors)
+            counts += [1.0 + i / 3.0] * len(errors)
         found.append(np.concatenate(rows))
     return found, np.array(counts), n_steps
 
@@ -87,8 +87,8 @@ def test_weights_have_the_least_squared_error_and_noise_is_the_most_probable_one
 def test_of_many_rows_some_are_predicted():
     """Every second row of the parts, as if the others were not there."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(3200, 2))
-    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=3200)
+    x = rng.normal(size=(1440, 2))
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=1440)
     found, counts, _ = by_hand(x, y, 0.0, stride=2)
     weight = best(lambda w: np.sum(counts * (w * found[0][:, 0] + (1 - w) * found[1][:, 0]) ** 2), 0.0, 1.0)
     view = model(drift_var=0.0).fit(x, y).model_.batch

@@ -19,6 +19,7 @@ from iegp.core.expert import sweep
 from iegp.core.features import fourier_rows
 from iegp.core.predictions import Predictions
 from iegp.errors import InputError
+from iegp.estimators.times import as_times
 from iegp.kernels import RBF, Constant, Linear
 
 RNG = np.random.default_rng(4)
@@ -345,3 +346,29 @@ def test_the_steps_of_a_single_row_are_those_of_several(unit):
     for before, after in [*itertools.pairwise(times), (np.nan, 3.0), (-1.7e308, 1.7e308), (-0.3, -0.1)]:
         several = clock.steps_since(np.array([before, before]), np.array([after, after]))
         assert clock.steps(np.array([after]), float(before))[0] == several[0]
+
+
+def test_times_of_any_kind_are_the_same_moments():
+    """Whatever unit one call has, and the next."""
+    start, n = np.datetime64("2024-10-26T20:00:00"), 60
+    stamps = start + np.arange(n) * np.timedelta64(600, "s")
+    spans = stamps - start
+    days = np.datetime64("2024-01-01") + np.arange(n)
+    same = [
+        (stamps.astype("M8[ns]"), stamps.astype("M8[us]").tolist()),
+        (spans, spans.astype("m8[ns]")),
+        (spans, spans.astype("m8[ms]").tolist()),
+        (days.astype("M8[s]"), days.tolist()),
+        (days.astype("M8[s]"), np.ma.array(days)),
+    ]
+    for one, two in same:
+        assert_array_equal(as_times(one), as_times(two))
+    assert_array_equal(as_times(spans), 600.0 * np.arange(n))
+
+
+def test_masked_times_are_missing_and_others_are_named():
+    masked = np.ma.array(np.arange(4.0), mask=[False, False, True, False])
+    assert_array_equal(np.isnan(as_times(masked)), masked.mask)
+    for wrong in (np.arange(3) + 0j, [10**400], ["noon"], [None]):
+        with pytest.raises(InputError, match="numbers or datetimes"):
+            as_times(wrong)

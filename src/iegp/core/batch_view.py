@@ -1,10 +1,14 @@
 """The batch view: weights and noise levels for predicting many rows at once, none of whose labels are known.
 
 After ``fit``, many later rows are often predicted in one call. Weights and noise that follow a stream row by row judge
-predictions one row ahead, and are too confident there. So the rows of a fit are cut into eight consecutive parts, the
-three parts that follow what was known at a part's start are predicted from it (a test set is often a quarter to a third
-as long as the rows of a fit), and weights and noise levels are fitted to these predictions, the later ones counting
-more. Before each of them the coefficients drift over the mean distance of a row. Lags stay those of the part's start.
+predictions one row ahead, and are too confident there. So the rows of a fit are cut into eight consecutive parts. From
+three starts in each of the last five, as many rows as three parts have are predicted from what was known there (a test
+set is often a quarter to a third as long as the rows of a fit), and weights and noise levels are fitted to these
+predictions, the later ones counting more. Before each of them the coefficients drift over the mean distance of a row.
+
+Lags are not known so far ahead. The last labels before the start stay, or experts that see no lags say what the labels
+before a row may be (``expected_lags``), or half of each: whichever has the smallest error, the last labels
+unless something else is clearly better.
 """
 
 from __future__ import annotations
@@ -25,23 +29,26 @@ from iegp.core.compute.tolerances import (
     BATCH_RIDGE,
     FIRST_BATCH_PART,
     GAUSSIAN_DOF,
+    LAG_SHARES,
     LARGEST_ROOT,
     LARGEST_SQUARE,
     LEAST_BATCH,
     LEAST_BATCH_WEIGHT,
+    LEAST_LAG_GAIN,
     MEDIAN_SQUARE,
     MOST_BATCH_ERROR,
     MOST_BATCH_ROWS,
     MOST_UNUSUAL,
     NOISE_FLOOR,
     PARTS_AHEAD,
+    STARTS_IN_PART,
 )
 from iegp.core.ensemble import PassOptions, labels_of, learn_chunks, rows_ahead, score_labels, start
+from iegp.core.expected_lags import beliefs_without_lags, with_expected_lags
 from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.laplace_block import score_rows
-from iegp.core.expert.sweep import Workspace, allocate_workspace, predict_rows
-from iegp.core.lags import with_known_lags
+from iegp.core.expert.sweep import Rows, Workspace, allocate_workspace, predict_rows
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import of_belief
 from iegp.core.predictive.student import student_log_normaliser
@@ -51,11 +58,14 @@ from iegp.typing import Bool, Float, Int
 
 
 class BatchView(NamedTuple):
-    """What replaces the weights and the noise of a state, and how many rows ahead predictions are."""
+    """What replaces the weights and the noise of a state, how many rows ahead predictions are, and what lags are."""
 
     noise_shape: Float
     noise_scale: Float
     log_weights: Float
+    lag_weights: Float
+    """(n_beliefs,): of those whose prediction of a row, together with the last known labels, is its lags; see
+    :func:`with_expected_lags`."""
     n_steps: int
 
     def of(self, state: State) -> State:
@@ -67,6 +77,51 @@ class BatchView(NamedTuple):
         )
 
 
+class Starts(NamedTuple):
+    """From where rows of a fit are predicted, and how far."""
+
+    edges: Int
+    """(n + 1,): rows at which some are learned, or predicted from the ``first`` of them on."""
+    first: int
+    ends: Int
+    """(n,): of the rows that are predicted from each."""
+
+    @property
+    def stride(self) -> int:
+        """Every so many rows are predicted."""
+        return int(-(-self._n_ahead.sum() // MOST_BATCH_ROWS))
+
+    @property
+    def n_steps(self) -> int:
+        """Mean distance of a row from its start."""
+        return max(1, int(self._n_ahead @ self._n_ahead / self._n_ahead.sum() / 2))
+
+    @property
+    def _n_ahead(self) -> Int:
+        return (self.ends - self.edges[:-1])[self.first :]
+
+    def rows_of(self, i: int) -> slice:
+        """Those that are predicted from the start with this number."""
+        return slice(int(self.edges[i]), int(self.ends[i]), self.stride)
+
+
+def starts_in(n_rows: int) -> Starts:
+    """Those in a fit of so many rows."""
+    n = BATCH_PARTS * STARTS_IN_PART
+    edges = np.arange(n + 1) * n_rows // n
+    ends = edges[np.minimum(np.arange(n) + PARTS_AHEAD * STARTS_IN_PART, n)]
+    return Starts(edges, FIRST_BATCH_PART * STARTS_IN_PART, ends)
+
+
+class Predicted(NamedTuple):
+    """Rows that were predicted from each start."""
+
+    parts: list[list[Workspace]]
+    """By the weights of expected lags that were asked for."""
+    near: list[Float]
+    """Errors of the ensemble, one row ahead, in all parts but the last."""
+
+
 def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     """From all rows (standardised) of a stream.
 
@@ -75,54 +130,85 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
     """
     if len(x) < LEAST_BATCH or ensemble.rule != STACKING:
         return None
-    edges = np.linspace(0, len(x), BATCH_PARTS + 1).astype(int)
-    ends = edges[np.minimum(np.arange(BATCH_PARTS) + PARTS_AHEAD, BATCH_PARTS)]
-    n_ahead = (ends - edges[:-1])[FIRST_BATCH_PART:]
-    n_steps, stride = max(1, int(n_ahead @ n_ahead / n_ahead.sum() / 2)), -(-int(n_ahead.sum()) // MOST_BATCH_ROWS)
-    state, parts, near = start(ensemble), [], []
+    starts, view = starts_in(len(x)), start(ensemble)
     with one_blas_thread():
-        for i, (a, b) in enumerate(pairwise(edges)):
-            if i >= FIRST_BATCH_PART:
-                rows = slice(a, ends[i], stride)
-                # Compiled code wants rows one after another in memory.
-                some = np.ascontiguousarray(x[rows]), np.ascontiguousarray(y[rows])
-                parts.append(_predict_rows(ensemble, state, *some, n_steps))
-            if i < BATCH_PARTS - 1:
-                passed = learn_chunks(ensemble, state, x[a:b], y[a:b], PassOptions(is_live=False))
-                means = [chunk.mean for chunk in passed]
-                if i >= FIRST_BATCH_PART and ensemble.likelihood == GAUSSIAN:
-                    near.append(y[a:b] - np.concatenate(means))
-        view = start(ensemble)
+        lag_weights = np.zeros(ensemble.n_beliefs)
+        found = _predict_parts(ensemble, starts, Rows(x, y, np.empty(0)), [lag_weights])
+        parts = found.parts[0]
         if ensemble.likelihood == GAUSSIAN:
-            errors = _errors_by_part(parts, edges, stride)
-            changed = changed_part(errors, np.concatenate(near))
-            if changed is not None:
+            changed = changed_part(_errors_by_part(parts, starts), np.concatenate(found.near))
+            if changed is None:
+                lag_weights, parts = _better_lags(ensemble, starts, Rows(x, y, np.empty(0)), parts)
+            else:
                 # What was known before the change says nothing of what is known now.
-                parts = parts[changed + 1 :]
+                parts = parts[(changed + 1) * STARTS_IN_PART :]
             if not parts:
                 return None
             weights = _fit_numbers(ensemble, view, parts)
         else:
             weights = _stacked(np.concatenate([part.log_scores for part in parts]))
-    return BatchView(view.noise_shape, view.noise_scale, np.log(np.maximum(weights, LEAST_BATCH_WEIGHT)), n_steps)
+    log_weights = np.log(np.maximum(weights, LEAST_BATCH_WEIGHT))
+    return BatchView(view.noise_shape, view.noise_scale, log_weights, lag_weights, starts.n_steps)
 
 
-def _errors_by_part(parts: list[Workspace], edges: Int, stride: int) -> list[list[Float]]:
-    """Of each start, the errors (n_beliefs, n, D) in each part that was predicted from it."""
-    found = []
-    for first, rows in enumerate(parts, FIRST_BATCH_PART):
-        inner = edges[first + 1 : min(first + PARTS_AHEAD, BATCH_PARTS)] - edges[first]
-        found.append(np.split(rows.y - rows.means, -(-inner // stride), axis=1))
+def _predict_parts(ensemble: Ensemble, starts: Starts, rows: Rows, lag_weights: list[Float]) -> Predicted:
+    """Learn rows up to each start and predict those after it, with each of the weights of expected lags."""
+    state, is_gaussian = start(ensemble), ensemble.likelihood == GAUSSIAN
+    found = Predicted([[] for _ in lag_weights], [])
+    for i, (a, b) in enumerate(pairwise(starts.edges)):
+        if i >= starts.first:
+            # Compiled code wants rows one after another in memory.
+            x, y = np.ascontiguousarray(rows.x[starts.rows_of(i)]), np.ascontiguousarray(rows.y[starts.rows_of(i)])
+            for weights, parts in zip(lag_weights, found.parts, strict=True):
+                seen = with_expected_lags(ensemble, state, x, weights, starts.n_steps)
+                parts.append(_predict_rows(ensemble, state, seen, y, starts.n_steps))
+        if b < len(rows.x):
+            passed = learn_chunks(ensemble, state, rows.x[a:b], rows.y[a:b], PassOptions(is_live=False))
+            means = [chunk.mean for chunk in passed]
+            if is_gaussian and starts.first <= i < len(starts.ends) - STARTS_IN_PART:
+                found.near.append(rows.y[a:b] - np.concatenate(means))
     return found
 
 
-def _predict_rows(ensemble: Ensemble, state: State, x: Float, y: Float, n_steps: int) -> Workspace:
-    """Predict rows from ``state``, each so many rows ahead; where labels are not Gaussian, score them too."""
+def _better_lags(
+    ensemble: Ensemble, starts: Starts, rows: Rows, last: list[Workspace]
+) -> tuple[Float, list[Workspace]]:
+    """Weights of expected lags under which the stacked mean has the smallest error, and what was predicted with them.
+
+    ``last`` was predicted with the last known labels.
+    """
+    none, free = np.zeros(ensemble.n_beliefs), beliefs_without_lags(ensemble, rows.x.shape[1])
+    if not ensemble.lags.n_columns or not free.any():
+        return none, last
+    weights = _least_squares(_part_rows(ensemble, last), free)
+    shared = [share * weights for share in LAG_SHARES]
+    choices = [(none, last), *zip(shared, _predict_parts(ensemble, starts, rows, shared).parts, strict=True)]
+    errors = np.array([_stacked_error(_part_rows(ensemble, parts)) for _, parts in choices])
+    errors[0] *= 1.0 - LEAST_LAG_GAIN
+    return choices[int(np.argmin(errors))]
+
+
+def _stacked_error(rows: PartRows) -> float:
+    mean = np.tensordot(_least_squares(rows), rows.errors, 1)
+    return float(rows.shares @ np.square(np.clip(mean, -LARGEST_ROOT, LARGEST_ROOT)).sum(axis=1))
+
+
+def _errors_by_part(parts: list[Workspace], starts: Starts) -> list[list[Float]]:
+    """Of the first start in each part, the errors (n_beliefs, n, D) in each part that was predicted from it."""
+    found = []
+    for first, rows in enumerate(parts[::STARTS_IN_PART], FIRST_BATCH_PART):
+        edges = starts.edges[::STARTS_IN_PART]
+        inner = edges[first + 1 : min(first + PARTS_AHEAD, BATCH_PARTS)] - edges[first]
+        found.append(np.split(rows.y - rows.means, -(-inner // starts.stride), axis=1))
+    return found
+
+
+def _predict_rows(ensemble: Ensemble, state: State, rows: Float, y: Float, n_steps: int) -> Workspace:
+    """Predict rows and their lags from ``state``, each so many rows ahead; score labels that are not Gaussian too."""
     active, labels = active_experts(ensemble, state), labels_of(ensemble)
-    rows = with_known_lags(ensemble.lags, state.recent, x, n_steps)
     work = allocate_workspace(ensemble, active, rows, y, ensemble.n_classes)
     ahead = Ahead(work.means, work.variances)
-    predict_rows(ensemble, state, active.beliefs, rows, ahead, rows_ahead(len(x), n_steps).walk)
+    predict_rows(ensemble, state, active.beliefs, rows, ahead, rows_ahead(len(rows), n_steps).walk)
     if labels is not None:
         # Beliefs predict a label with unit noise; here it is the latent value that is wanted.
         latent = Ahead(ahead.means, np.maximum(ahead.variances - 1.0, 0.0))
@@ -144,6 +230,16 @@ class PartRows(NamedTuple):
     """(n,): sum to one."""
 
 
+def _part_rows(ensemble: Ensemble, parts: list[Workspace]) -> PartRows:
+    # What was known at later starts is closer to what is known now.
+    counts = np.concatenate([np.full(len(part.y), 1.0 + i / STARTS_IN_PART) for i, part in enumerate(parts)])
+    errors = np.concatenate([part.y - part.means for part in parts], axis=1)
+    variances = np.concatenate([part.variances for part in parts], axis=1)
+    errors = np.clip(errors, -LARGEST_ROOT, LARGEST_ROOT)
+    counts *= _usual_rows(errors, variances, ensemble.glitch)
+    return PartRows(errors, variances, counts / counts.sum())
+
+
 def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Float:
     """Weights (n_experts,) of numbers; sets the noise of ``view``.
 
@@ -152,13 +248,7 @@ def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Flo
     noise levels are the most probable ones: first that of each expert alone, then, because a mixture errs less than its
     experts, all of them times one factor.
     """
-    # What was known at later parts is closer to what is known now.
-    counts = np.concatenate([np.full(len(part.y), 1.0 + i) for i, part in enumerate(parts)])
-    errors = np.concatenate([part.y - part.means for part in parts], axis=1)
-    variances = np.concatenate([part.variances for part in parts], axis=1)
-    errors = np.clip(errors, -LARGEST_ROOT, LARGEST_ROOT)
-    counts *= _usual_rows(errors, variances, ensemble.glitch)
-    rows = PartRows(errors, variances, counts / counts.sum())
+    rows = _part_rows(ensemble, parts)
     _fit_levels(ensemble, view, rows)
     return _mix_noise(ensemble, view, rows, _least_squares(rows))
 
@@ -174,15 +264,17 @@ def _usual_rows(errors: Float, variances: Float, limit: float) -> Bool:
     return np.asarray(usual if usual.mean() >= 1.0 - MOST_UNUSUAL else np.ones(len(usual), dtype=bool))
 
 
-def _least_squares(rows: PartRows) -> Float:
+def _least_squares(rows: PartRows, allowed: Bool | None = None) -> Float:
     """Weights (n_beliefs,), none negative and of sum one, under which the mean has the least squared error.
 
-    Beliefs that err much more than the best have weight zero: a small weight on a mean far away adds little to the
-    error of the mixture's mean, but much to its variance.
+    Beliefs that are not ``allowed`` (n_beliefs,) have weight zero, and so have those that err much more than the best:
+    a small weight on a mean far away adds little to the error of the mixture's mean, but much to its variance.
     """
     errors = rows.errors * np.sqrt(rows.shares)[:, None]
     flat = errors.reshape(len(errors), -1) / max(float(np.abs(errors).max()), np.finfo(float).tiny)
     own = (flat**2).sum(axis=1)
+    if allowed is not None:
+        own[~allowed] = math.inf
     good = own <= MOST_BATCH_ERROR * own.min()
     weights = np.zeros(len(errors))
     weights[good] = _simplex_least_squares(flat[good] @ flat[good].T)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from iegp._docstrings import fill_docstrings
 from iegp.core import functions
+from iegp.core import model as online
 from iegp.estimators.shared_docs import METHODS
 from iegp.typing import Float
 
@@ -23,10 +24,12 @@ class FunctionSamples:
         The model as it was when they were drawn.
     draws : object
         The functions, in standardised units.
+    horizon : int, default=None
+        With which they were drawn.
     """
 
-    def __init__(self, model: Any, draws: functions.Draws) -> None:
-        self._model, self._draws = model, draws
+    def __init__(self, model: Any, draws: functions.Draws, horizon: int | None = None) -> None:
+        self._model, self._draws, self._horizon = model, draws, horizon
 
     def __len__(self) -> int:
         return len(self._draws.experts)
@@ -62,8 +65,7 @@ class FunctionSamples:
 
     def _values(self, X: ArrayLike) -> Float:
         rows = self._model._rows_of_functions(X)
-        model = self._model.model_
-        return self._draws.values(model.scaling.standardise_x(rows, model.fills_gaps))
+        return self._draws.values(online.rows_to_predict(self._model.model_, rows, self._horizon))
 
     def _in_user_units(self, values: Float) -> Float:
         scaling = self._model.model_.scaling

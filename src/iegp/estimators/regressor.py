@@ -571,7 +571,7 @@ class IEGPRegressor(MultiOutputMixin, NumberEstimator):  # type: ignore[misc]
         model = self._fitted()
         rng = np.random.default_rng(random_state)
         check_whole("n_samples", n_samples, 1)
-        return FunctionSamples(self.snapshot(), online.draw(model, n_samples, horizon, rng))
+        return FunctionSamples(self.snapshot(), online.draw(model, n_samples, horizon, rng), horizon)
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.Generator | None = 0) -> Float:
         """Draw targets of all rows together, observation noise included. Changes nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,36 @@ from iegp.typing import Float
 
 
 def as_times(time: Any) -> Float:
-    """Times as float64, one per row; datetimes become seconds since 1970."""
+    """Times as float64, one per row; datetimes become seconds since 1970, spans of time seconds, what is masked NaN."""
+    if isinstance(time, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(time), np.nan, as_times(time.data))
     times = np.asarray(time)
     if times.dtype.kind == "M":
-        seconds = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        return np.asarray(seconds, dtype=np.float64)
+        return _in_seconds(times - np.datetime64(0, "s"))
+    if times.dtype.kind == "m":
+        return _in_seconds(times)
     try:
+        if times.dtype.kind == "c":
+            raise TypeError("they are complex")
         if times.dtype.kind == "O":
             return np.array([_as_number(value) for value in times.ravel()]).reshape(times.shape)
         return times.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"time is not made of numbers or datetimes ({error}); for text use pandas.to_datetime first"
         ) from error
 
 
+def _in_seconds(spans: Any) -> Float:
+    # Whatever the unit was: one call may give seconds and the next one nanoseconds.
+    return np.asarray(spans / np.timedelta64(1, "s"), dtype=np.float64)
+
+
 def _as_number(value: Any) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
     return seconds_since_1970(value) if isinstance(value, datetime) else float(value)
 
 

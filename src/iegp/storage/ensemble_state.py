@@ -13,11 +13,12 @@ from iegp.core.clock import Clock
 from iegp.core.compute.tolerances import MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
+from iegp.core.expected_lags import beliefs_without_lags
 from iegp.core.features import Basis, affine, waves
 from iegp.core.fitting.experts import Experts, numbers_of_ensemble
 from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
-from iegp.core.likelihoods import LIKELIHOODS
+from iegp.core.likelihoods import GAUSSIAN, LIKELIHOODS
 from iegp.core.model import Online, check_label_range, followed
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
@@ -25,8 +26,8 @@ from iegp.core.state import Ensemble, State
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import Field, check_arrays, count, flag, part_of
-from iegp.typing import Arrays
+from iegp.storage.schema import Field, Rule, check_arrays, count, flag, part_of
+from iegp.typing import Arrays, Float
 
 # The rest of an ensemble follows from the settings.
 _FROM_SETTINGS = (
@@ -76,6 +77,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
     if model.batch is not None:
         config["batch_steps"] = model.batch.n_steps
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
+        if model.batch.lag_weights.any():
+            arrays["batch.lag_weights"] = model.batch.lag_weights
     if model.kept_weights is not None:
         arrays["kept.weights"] = model.kept_weights
     if model.kept_known is not None:
@@ -231,7 +234,22 @@ def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
     fields = ensemble_schema.state_schema(described, float(model.n_seen))
     check_arrays({f"batch.{name}": fields[name] for name in BATCH_ARRAYS}, arrays)
     count("batch_steps", n_steps, low=1, high=max(model.n_seen, 1))
-    return BatchView(**{name: arrays[f"batch.{name}"] for name in BATCH_ARRAYS}, n_steps=n_steps)
+    parts = {name: arrays[f"batch.{name}"] for name in BATCH_ARRAYS}
+    return BatchView(**parts, lag_weights=_lag_weights(model.experts.ensemble, arrays), n_steps=n_steps)
+
+
+def _lag_weights(ensemble: Ensemble, arrays: Arrays) -> Float:
+    """Those of expected lags, of beliefs that see none; files without them have the last known labels as lags."""
+    name = "batch.lag_weights"
+    if name not in arrays:
+        return np.zeros(ensemble.n_beliefs)
+    n_columns = ensemble.basis.frequencies.shape[1] - ensemble.lags.n_columns
+    may_weigh = beliefs_without_lags(ensemble, n_columns)
+    if not ensemble.lags.n_columns or ensemble.likelihood != GAUSSIAN:
+        raise ValueError(f"there is an array {name}, but no lags of numbers")
+    sums = Rule("have a sum of at most one", lambda weights: weights.sum() <= 1.0 + 1e-9)
+    check_arrays({name: Field((ensemble.n_beliefs,), 0.0, 1.0 * may_weigh, rules=(sums,))}, arrays)
+    return arrays[name]
 
 
 def _with_later_arrays(arrays: Arrays) -> Arrays:

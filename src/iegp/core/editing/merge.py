@@ -43,7 +43,8 @@ def merged(first: Online, second: Online, since: Online | None = None) -> Online
     origin = start(ensemble) if since is None else since.state
     state = merged_states(ensemble, first.state, second.state, origin)
     # With an ancestor, its warm-up rows are in all models; without one, in the models that learned any.
-    return replace(first, state=state, n_warmup_learned=max(first.n_warmup_learned, second.n_warmup_learned))
+    n_learned = max(first.n_warmup_learned, second.n_warmup_learned)
+    return replace(first, state=state, n_warmup_learned=n_learned, batch=None)
 
 
 def merged_states(ensemble: Ensemble, first: State, second: State, origin: State) -> State:

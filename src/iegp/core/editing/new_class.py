@@ -37,6 +37,7 @@ def add_class(model: Online) -> Online:
         settings=replace(model.settings, likelihood="categorical"),
         experts=model.experts._replace(ensemble=ensemble),
         state=state,
+        batch=None,
         waiting=None if model.waiting is None else model.waiting.forgotten(ensemble),
     )
 

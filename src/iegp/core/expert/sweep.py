@@ -253,6 +253,8 @@ def predict_rows(ensemble: Ensemble, state: State, active: Bool, x: Float, ahead
     """Predict rows with every active belief, each as if it came so many steps (n,) later; nothing is changed."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
+        if not np.any(active[layout.beliefs[kernel] : layout.beliefs[kernel + 1]]):
+            continue
         phi = kernel_features(ensemble, kernel, x)
         for b in range(layout.beliefs[kernel], layout.beliefs[kernel + 1]):
             if active[b]:

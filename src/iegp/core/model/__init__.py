@@ -27,6 +27,7 @@ from iegp.core.model.predicting import (
     predict,
     predict_classes,
     predict_counts,
+    rows_to_predict,
     to_user_mixture,
 )
 from iegp.core.model.warmup import rows_to_refit, warm_up, warmed_up
@@ -54,6 +55,7 @@ __all__ = [
     "predict_classes",
     "predict_counts",
     "rows_before_a_label",
+    "rows_to_predict",
     "rows_to_refit",
     "to_user_mixture",
     "usual_labels",

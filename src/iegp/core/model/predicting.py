@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from iegp.core import ensemble as ens
 from iegp.core import functions
 from iegp.core.clock import times_to_predict
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import FEW_ROWS, PREDICT_ROWS
+from iegp.core.compute.tolerances import FEW_ROWS, LONGEST_GAP, PREDICT_ROWS
+from iegp.core.expected_lags import with_expected_lags
+from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods.mixture import LatentMixture
 from iegp.core.model.online import Online, check_shapes, followed, latest_state, standardised_rows
 from iegp.core.predictive.components import Components
@@ -22,7 +24,7 @@ from iegp.core.predictive.counts import CountMixture
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.scaling import Scaling
 from iegp.core.settings import check_whole
-from iegp.core.state import State
+from iegp.core.state import Ensemble, State
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -56,55 +58,81 @@ def predict_counts(
 ) -> CountMixture | LatentMixture:
     """Predictive distribution of each row's count under its exposure (n,), as :func:`predict`. Changes nothing."""
     check_shapes(model, x)
-    ensemble, (state, n_steps, elapsed) = model.ensemble, _view(model, len(x), horizon, time)
+    view = _view(model, len(x), horizon, time)
     with nullcontext() if len(x) <= FEW_ROWS else one_blas_thread():
         found: CountMixture | LatentMixture
-        found = ens.predict_counts(ensemble, state, standardised_rows(model, x), exposure, n_steps, elapsed)
+        found = ens.predict_counts(view.ensemble, view.state, view.rows(model, x), exposure, view.n_steps, view.elapsed)
         return found
 
 
 def covariance(model: Online, x: Float, horizon: int | None, with_noise: bool) -> Float:
     """Covariance (n, n, D) between the labels of rows, or between values of the function, as :func:`predict`."""
     check_shapes(model, x)
-    state, n_steps, _ = _view(model, len(x), horizon, None)
+    view = _view(model, len(x), horizon, None)
     with one_blas_thread():
-        found = functions.covariance(model.experts.ensemble, state, standardised_rows(model, x), n_steps, with_noise)
+        found = functions.covariance(view.ensemble, view.state, view.rows(model, x), view.n_steps, with_noise)
     return found * model.scaling.y_scale**2
 
 
 def function_std(model: Online, x: Float, horizon: int | None) -> Float:
     """Standard deviation (n, D) of the function, without the noise of the labels, as :func:`predict`."""
     check_shapes(model, x)
-    state, n_steps, _ = _view(model, len(x), horizon, None)
+    view = _view(model, len(x), horizon, None)
     with one_blas_thread():
         parts = [
-            functions.function_variance(model.experts.ensemble, state, standardised_rows(model, x[some]), n_steps)
+            functions.function_variance(view.ensemble, view.state, view.rows(model, x[some]), view.n_steps)
             for some in _parts(len(x))
         ]
     return np.sqrt(np.concatenate(parts)) * model.scaling.y_scale
 
 
 def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator) -> functions.Draws:
-    """Functions drawn from the posterior, for standardised rows and in standardised units."""
-    state, n_steps, _ = _view(model, 0, horizon, None)
+    """Functions drawn from the posterior, for rows of :func:`rows_to_predict` and in standardised units."""
+    view = _view(model, 0, horizon, None)
     with one_blas_thread():
-        return functions.draw(model.experts.ensemble, state, n_steps, size, rng)
+        return functions.draw(view.ensemble, view.state, view.n_steps, size, rng)
 
 
-def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -> tuple[State, int, Float | None]:
-    """The state that predicts, how many rows ahead, and how much time (n,) if it is known."""
+def rows_to_predict(model: Online, x: Float, horizon: int | None) -> Float:
+    """Standardised rows of the functions that :func:`draw` draws."""
+    check_shapes(model, x)
+    return _view(model, len(x), horizon, None).rows(model, x)
+
+
+class _View(NamedTuple):
+    """What predicts rows."""
+
+    ensemble: Ensemble
+    """Without lags where rows bring them."""
+    state: State
+    n_steps: int
+    elapsed: Float | None = None
+    """(n,): time to each row, if it is known."""
+    lag_weights: Float | None = None
+    """(n_beliefs,): of those that say what lags are; None where the state knows them."""
+
+    def rows(self, model: Online, x: Float) -> Float:
+        """Standardised rows, with what lags are."""
+        rows, weights = standardised_rows(model, x), self.lag_weights
+        return rows if weights is None else with_expected_lags(model.ensemble, self.state, rows, weights, self.n_steps)
+
+
+def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -> _View:
     if horizon is not None and time is not None:
         raise InputError(
             f"horizon={horizon!r} and times are given (time, or the column that time_column names), which both say how "
             "far ahead rows are; leave one of them out"
         )
-    elapsed = _elapsed(model, time, n_rows)
+    elapsed, ensemble, state = _elapsed(model, time, n_rows), model.ensemble, latest_state(model)
     if horizon is not None:
         check_whole("horizon", horizon, 1)
-        return latest_state(model), int(horizon), None
-    if model.batch is not None:
-        return model.batch.of(latest_state(model)), model.batch.n_steps, None
-    return latest_state(model), model.settings.delay + 1, elapsed
+        return _View(ensemble, state, min(int(horizon), int(LONGEST_GAP)))
+    if model.batch is None:
+        return _View(ensemble, state, model.settings.delay + 1, elapsed)
+    view = _View(ensemble, model.batch.of(state), model.batch.n_steps)
+    if not model.batch.lag_weights.any():
+        return view
+    return view._replace(ensemble=ensemble._replace(lags=NO_LAGS), lag_weights=model.batch.lag_weights)
 
 
 def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
@@ -121,20 +149,16 @@ def _in_parts(
 ) -> list[Any]:
     """What a function of the ensemble predicts for rows, a limited number of them at once; at least one part."""
     check_shapes(model, x)
-    ensemble, (state, n_steps, elapsed) = model.ensemble, _view(model, len(x), horizon, time)
+    view = _view(model, len(x), horizon, time)
+
+    def predicted(some: slice) -> Any:
+        elapsed = None if view.elapsed is None else view.elapsed[some]
+        return predict_rows(view.ensemble, view.state, view.rows(model, x[some]), view.n_steps, elapsed)
+
     if len(x) <= FEW_ROWS:
-        return [predict_rows(ensemble, state, standardised_rows(model, x), n_steps, elapsed)]
+        return [predicted(slice(None))]
     with one_blas_thread():
-        return [
-            predict_rows(
-                ensemble,
-                state,
-                standardised_rows(model, x[some]),
-                n_steps,
-                None if elapsed is None else elapsed[some],
-            )
-            for some in _parts(len(x))
-        ]
+        return [predicted(some) for some in _parts(len(x))]
 
 
 def _parts(n: int) -> list[slice]:
