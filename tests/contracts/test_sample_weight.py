@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import iegp
 from iegp import IEGPRegressor
 from iegp.adapters import RiverClassifier, RiverCountRegressor, RiverRegressor
+from iegp.core.compute.tolerances import NOISE_FLOOR
 from iegp.errors import InputError
 from iegp.kernels import RBF
 
@@ -107,6 +108,7 @@ WRONG = {
     "negative": (np.where(np.arange(N) == 7, -0.5, 1.0), "sample_weight has -0.5 at row 7"),
     "NaN": (np.where(np.arange(N) == 9, np.nan, 1.0), "sample_weight has nan at row 9"),
     "infinite": (np.full(N, np.inf), "sample_weight has inf at row 0"),
+    "too large": (np.where(np.arange(N) == 5, 1e16, 1.0), r"sample_weight has 1e\+16 at row 5"),
     "too few": (np.ones(3), r"shape \(3,\)"),
     "text": (["a"] * N, "'a', which is not a number"),
 }
@@ -155,3 +157,34 @@ def test_river_models_take_w(kind):
     assert np.abs(states[0] - states[2]).max() > 1e-4
     with pytest.raises(InputError, match=r"w has -1\.0 at row 0"):
         one.learn_one({"a": 1.0, "b": 0.0}, y[0].item(), w=-1.0)
+
+
+@pytest.mark.parametrize("weight", [10.0, 1e6, 1e15])
+@kinds
+def test_large_weights_leave_a_model_that_predicts_and_loads(kind, weight, tmp_path):
+    y = KINDS[kind][1]
+    model = model_of(kind, drift_var=(0.0, 1e-2)).fit(X, y)
+    for weights in (np.full(20, weight), np.resize([1.0, weight, 0.0, 1.0 / weight], 20)):
+        for _ in range(3):
+            model.partial_fit(X[:20], y[:20], sample_weight=weights)
+    model.save(tmp_path / "m")
+    again = iegp.load(tmp_path / "m")
+    predict = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    answer = getattr(model, predict)(X[:9])
+    assert np.isfinite(answer).all()
+    assert_array_equal(answer, getattr(again, predict)(X[:9]))
+
+
+@pytest.mark.parametrize("weight", [2.0, 100.0, 1e4, 1e6, 1e9, 1e15])
+def test_a_stream_at_rest_with_weights_after_wild_labels(weight, tmp_path):
+    """Noise levels fall from their largest to their floor, and not below it."""
+    noise = (None, 0.9, 1.0, (0.75, 5.0))
+    model = IEGPRegressor(**SMALL | {"kernels": [RBF(1.0)], "robust": False, "noise_forgetting": noise}).fit(X, Y)
+    at_rest = np.zeros((400, 2))
+    model.partial_fit(at_rest[:2], [3e3, -3e3], sample_weight=[weight] * 2)
+    model.partial_fit(at_rest, np.zeros(400), sample_weight=[weight] * 400)
+    levels = model.model_.state.noise_scale
+    shapes = np.where(np.isinf(model.model_.state.noise_shape), 1.0, model.model_.state.noise_shape)
+    assert (levels.reshape(-1, len(noise)) >= NOISE_FLOOR * shapes * (1.0 - 1e-9)).all()
+    model.save(tmp_path / "m")
+    assert np.isfinite(iegp.load(tmp_path / "m").predict(X[:9], return_std=True)).all()

@@ -205,12 +205,13 @@ def main() -> None:
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--progress", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), metavar="KIND")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tally: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place, open(options.progress, "w") as progress:
         folder = Path(place)
-        kinds = {name: make(folder) for name, make in KINDS.items()}
+        kinds = {name: make(folder) for name, make in KINDS.items() if name in options.kinds}
         for kind in kinds.values():
             # All code is compiled and loaded before memory is measured; and what was not altered must be fine.
             write(folder / kind.file_name, Altered(kind.header, dict(kind.arrays), []))

@@ -86,7 +86,7 @@ horizon : int, default=None
     Predict so many rows ahead, the same for all rows of the call; not together with times. ``None`` is the next
     row whose label can be known; after :meth:`fit`, one of many rows that are predicted at once.
 sample_weight : array-like (n,), default=None
-    How much each row counts, from 0 up: its log likelihood is multiplied by it. 0 is predicted and not learned.
+    How much each row counts, from 0 to 1e15: its log likelihood is multiplied by it. 0 is predicted and not learned.
     Predictions and scores are for weight 1, lags see all labels. Not with ``delay``.
 """)
 METHODS |= {

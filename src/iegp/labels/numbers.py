@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from iegp.core.compute.tolerances import LARGEST_WEIGHT
 from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.labels.values import NUMBER_KINDS, as_float, as_numbers, require_finite
@@ -152,7 +153,7 @@ def weighted(columns: Float, sample_weight: ArrayLike | None, name: str = "sampl
     columns : ndarray (n, ...)
         Encoded labels.
     sample_weight : array-like (n,), number or None
-        Finite, 0 or larger; anything else is an error that names the value and its row.
+        From 0 to 1e15; anything else is an error that names the value and its row.
     name : str
         What the caller calls it, for messages.
 
@@ -164,12 +165,12 @@ def weighted(columns: Float, sample_weight: ArrayLike | None, name: str = "sampl
     if sample_weight is None:
         return columns
     weights = _one_per_row(sample_weight, len(columns), name, "number from 0 up")
-    wrong_rows = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    wrong_rows = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
     if len(wrong_rows):
         row = int(wrong_rows[0])
         raise InputError(
-            f"{name} has {weights[row]} at row {row}; it must be a finite number, 0 or larger: 0 for a row that is "
-            "predicted and not learned. The model is unchanged."
+            f"{name} has {weights[row]} at row {row}; it must be a finite number, 0 or larger, up to "
+            f"{LARGEST_WEIGHT:g}: 0 for a row that is predicted and not learned. The model is unchanged."
         )
     return columns if (weights == 1.0).all() else Weighted(columns, weights)
 

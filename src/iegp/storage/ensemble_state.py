@@ -10,7 +10,7 @@ import numpy as np
 from iegp.core.batch_view import BatchView
 from iegp.core.changes import Changes, no_blocks
 from iegp.core.clock import Clock
-from iegp.core.compute.tolerances import MOST_CHANGES
+from iegp.core.compute.tolerances import LARGEST_WEIGHT, MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.expected_lags import beliefs_without_lags
@@ -111,7 +111,7 @@ def restore(config: dict[str, Any], arrays: Arrays) -> Online:
         n_lags = sizes.lags.n_columns if model.rows_bring_lags else 0
         kept = ensemble_schema.kept_schema(settings, sizes, len(model.kept_x), model.fills_gaps, n_lags)
         if model.kept_weights is not None:
-            kept["kept.weights"] = Field((len(model.kept_x),), 0.0)
+            kept["kept.weights"] = Field((len(model.kept_x),), 0.0, LARGEST_WEIGHT)
         if model.kept_known is not None:
             kept["kept.known"] = Field((len(model.kept_x),), 0, np.arange(len(model.kept_x)), np.int64)
         if model.warmup_labels is not None:

@@ -301,6 +301,11 @@ CRPS_MAX_HALVINGS = 60
 # Below this share of its two terms the closed form of the CRPS has lost half of its digits.
 CRPS_CANCELLATION = 1.0e-8
 
+# --- weights of rows ------------------------------------------------------------------------------
+
+# A row cannot count as more: with far larger weights, from 1e50 to 1e100, information overflows.
+LARGEST_WEIGHT = 1.0e15
+
 # --- counts ---------------------------------------------------------------------------------------
 
 # Beyond this the log probability of a count loses all digits.
