@@ -297,4 +297,4 @@ def _cell(found: Score) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

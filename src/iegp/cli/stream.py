@@ -17,7 +17,7 @@ from iegp._compile_ahead import expect
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
 from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read
 from iegp.cli.live import LivePage
-from iegp.cli.models import StartModel, keyed_parameters, read_start, settings_of
+from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
 from iegp.cli.progress import Watcher, scores
 from iegp.cli.running import (
@@ -30,6 +30,7 @@ from iegp.cli.running import (
     runner_of,
     through_link,
 )
+from iegp.cli.start_model import StartModel, read_start
 from iegp.cli.stream_files import (
     bad_records_of,
     identifier_columns,
