@@ -184,6 +184,7 @@ class CalibrationDisplay(RunDisplay):
             self.ax_.plot(where[outside], found.observed[outside], "o", color=MARK, ms=6, label="outside the grey band")
         lowest = min(found.observed.min(), found.low.min(), found.expected.min())
         self.ax_.set_ylim(lowest - 0.05 * (1.0 - lowest) - 0.005, 1.0 + 0.05 * (1.0 - lowest) + 0.005)
+        self.ax_.yaxis.set_major_locator(MaxNLocator(9, steps=(1, 2, 5, 10)))  # whole per cent, in even steps
         self.ax_.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 

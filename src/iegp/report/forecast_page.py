@@ -164,7 +164,8 @@ def _coverage(series: SeriesForecast) -> Chart:
     covered = series.run.coverage
     y = percentages(min(0.8, float(covered.min())), 1.0, "inside")
     marks = [svg.level(y, series.run.level, "c2"), svg.line(x, y, rows, covered, "ours")]
-    return chart(x, y, marks, name="coverage by horizon")
+    legend = [Key("line", "ours", "observed"), Key("line", "c2", f"promised: {percent(series.run.level, 0)}")]
+    return chart(x, y, marks, legend=legend, name="coverage by horizon")
 
 
 def _table(series: SeriesForecast) -> Table:

@@ -95,7 +95,9 @@ SECTION = Section(
 def weights(results: Results, experts: Sequence[ExpertRow], by_key: bool = False) -> Section:
     """Show the weights; with ``by_key`` every row was predicted by the model of its key."""
     if len(results.weights.row) < 2 or results.weights.values.shape[1] == 0:
-        return SECTION.holding(nothing("Weights are drawn from the second row on."))
+        is_late = results.n_rows > 1
+        late = "Weights are recorded of rows that come with their label; in this run labels came later than their rows."
+        return SECTION.holding(nothing(late if is_late else "Weights are drawn from the second row on."))
     groups = groups_of(results, experts)
     speeds = speeds_of(groups)
     toggle = Toggle("Kernels of the experts", [Text(_largest(groups), "note"), _kernel_table(groups)])
