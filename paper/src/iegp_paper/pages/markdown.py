@@ -9,6 +9,7 @@ from iegp_paper.pages.prose import INTRODUCTION, METHOD
 
 MARKS = {"confirmed": "✓", "not confirmed": "✗", "too close to call": "≈", "not measured": "–"}
 FEW = "fewer than six seeds"
+WHERE = "Where this page was written. A package that is not installed there was used by runs that were stored before."
 
 
 def render_markdown(page: Reproduction, figures: Mapping[str, str], title: str = "The paper, reproduced") -> str:
@@ -21,7 +22,7 @@ def render_markdown(page: Reproduction, figures: Mapping[str, str], title: str =
         parts += ["## Protocol", _table(page.protocol)]
     parts += ["## How it is judged", METHOD]
     parts += [_section(section, figures.get(section.name)) for section in page.sections]
-    parts += ["## Machine", _settings(page.machine)]
+    parts += ["## Machine", WHERE, _settings(page.machine)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
