@@ -4,10 +4,11 @@
 
 Protocol: that of ``accuracy.py`` on the first rows of each stream; the first 1,000 are not scored. Every method obeys
 the delay of the stream: row t is predicted from labels of rows up to t - 1 - delay. LightGBM is fitted anew every 250
-rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns. The
-batch GP (``iegp_paper.competitors.BatchGP``, which tests compare with scikit-learn's) sees the same lags and is fitted
-anew every 250 rows on the newest 1,000 rows whose labels are known: RBF with a length scale for each column, signal and
-noise, all by evidence (from those of the fit before), columns standardised. River's models
+rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns,
+"+ seasonal lags" those that the default finds in the warm-up rows. The batch GP (``iegp_paper.competitors.BatchGP``,
+which tests compare with scikit-learn's) sees the three newest and is fitted anew every 250 rows on the newest 1,000 rows
+whose labels are known: RBF with a length scale for each column, signal and noise, all by evidence (from those of the fit
+before), columns standardised. River's models
 (``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
 distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
 those of ``accuracy.py``, such as the default without one part; streams are also its held-out ones. Models of ours are
@@ -23,7 +24,7 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import machine
 import numpy as np
@@ -32,6 +33,7 @@ from iegp_paper.competitors import BatchGP
 from lightgbm import LGBMRegressor
 from river_peers import PEERS
 
+from iegp import IEGPRegressor
 from iegp.datasets import Stream
 from iegp.evaluate.metrics import nmse
 from iegp.typing import Float
@@ -53,11 +55,13 @@ Table = dict[tuple[str, str], list[Score]]
 
 def known_labels(stream: Stream) -> Float:
     """(n, 3): the newest labels known when a row is predicted, newest first; NaN where there are none yet."""
-    lags = np.full((len(stream.y), N_LAGS), np.nan)
-    for k in range(N_LAGS):
-        offset = stream.delay + 1 + k
-        lags[offset:, k] = stream.y[:-offset]
-    return lags
+    return lagged(stream, [stream.delay + 1 + k for k in range(N_LAGS)])
+
+
+def lagged(stream: Stream, offsets: Iterable[int]) -> Float:
+    """(n, lags): the labels so many rows before each row; NaN where there are none yet."""
+    columns = [np.concatenate([np.full(offset, np.nan), stream.y])[: len(stream.y)] for offset in offsets]
+    return np.column_stack(columns)
 
 
 def last_label(stream: Stream) -> Score:
@@ -70,6 +74,12 @@ def lightgbm(stream: Stream) -> Score:
 
 def lightgbm_with_lags(stream: Stream) -> Score:
     return _refitted(stream, np.column_stack([stream.X, known_labels(stream)]))
+
+
+def lightgbm_with_lags_of_default(stream: Stream) -> Score:
+    model = IEGPRegressor(random_state=0, delay=stream.delay)
+    found = model.partial_fit(stream.X[: WARMUP + 1], stream.y[: WARMUP + 1]).lags_
+    return _refitted(stream, np.column_stack([stream.X, lagged(stream, found)]))
 
 
 def batch_gp(stream: Stream) -> Score:
@@ -125,6 +135,7 @@ SINGLE: dict[str, Callable[[Stream], Score]] = {
     "last label": last_label,
     "LightGBM": lightgbm,
     "LightGBM + lags": lightgbm_with_lags,
+    "LightGBM + seasonal lags": lightgbm_with_lags_of_default,
     "batch GP": batch_gp,
 }
 METHODS = ["default", "light", *SINGLE, *RIVER]
