@@ -4,15 +4,15 @@
 
 Protocol: that of ``accuracy.py`` on the first rows of each stream; the first 1,000 are not scored. Every method obeys
 the delay of the stream: row t is predicted from labels of rows up to t - 1 - delay. LightGBM is fitted anew every 250
-rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns,
-"+ seasonal lags" those that the default finds in the warm-up rows. The batch GP (``iegp_paper.competitors.BatchGP``,
-which tests compare with scikit-learn's) sees the three newest and is fitted anew every 250 rows on the newest 1,000 rows
-whose labels are known: RBF with a length scale for each column, signal and noise, all by evidence (from those of the fit
-before), columns standardised. River's models
-(``river_peers.py``) predict row t, then learn row t - delay. NLL and coverage are of methods that predict a
-distribution. Microseconds are processor time of one thread per row after the warm-up, refits included. Methods are also
-those of ``accuracy.py``, such as the default without one part; streams are also its held-out ones. Models of ours are
-run with several seeds: medians, and for the first method the range. Each result is printed on stderr when it is there.
+rows on all rows whose labels are known, with 200 trees; "+ lags" adds the three newest known labels as columns, "+
+seasonal lags" those that the default finds in the warm-up rows. The batch GP (``iegp_paper.competitors.BatchGP``,
+which tests compare with scikit-learn's) sees the three newest and is fitted anew every 250 rows on the newest 1,000
+rows whose labels are known: RBF with a length scale for each column, signal and noise, all by evidence (from those of
+the fit before), columns standardised. River's models (``river_peers.py``) predict row t, then learn row t - delay.
+NLL and coverage are of methods that predict a distribution. Microseconds are processor time of one thread per row
+after the warm-up, refits included. Methods are also those of ``accuracy.py``, such as the default without one part;
+streams are also its held-out ones. Models of ours are run with several seeds: medians, and for the first method the
+range. Each result is printed on stderr when it is there.
 """
 
 from __future__ import annotations

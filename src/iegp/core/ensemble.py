@@ -20,7 +20,14 @@ from iegp._compile import compiled
 from iegp.core import conformal as conf
 from iegp.core import weights
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.compute.tolerances import CHUNK_ROWS, FEW_ROWS, NEGLIGIBLE_TAIL_SHARE, SPAN_AFTER_GLITCH
+from iegp.core.compute.tolerances import (
+    CHANGES_PREVAIL,
+    CHUNK_ROWS,
+    FEW_ROWS,
+    LONGEST_SPAN,
+    NEGLIGIBLE_TAIL_SHARE,
+    SPAN_AFTER_GLITCH,
+)
 from iegp.core.expert import belief, noise
 from iegp.core.expert.belief import Ahead
 from iegp.core.expert.sweep import (
@@ -282,9 +289,11 @@ def learn_without_glitches(
 
     A chunk also ends with a label that is far out and learned, if rows see lags: later rows see those before it anew.
     Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a label
-    that is far out chunks are short for a while, so that many of them do not make all work twice.
+    that is far out, and where changes prevail, chunks are short for a while, so that many of them do not make all work
+    twice; they grow slowly, because a copy of the state is cheaper than rows that are learned again.
     """
-    (x, y, steps), start, span, n_threads = rows[:3], 0, CHUNK_ROWS, options.n_threads
+    (x, y, steps), start, n_threads = rows[:3], 0, options.n_threads
+    span = LONGEST_SPAN if state.far[0] < CHANGES_PREVAIL else SPAN_AFTER_GLITCH
     while start < max(len(x), 1):
         stop = min(start + span, len(x))
         before = state.copy()
@@ -295,7 +304,7 @@ def learn_without_glitches(
             yield completed(ensemble, chunk, experts, y[start:stop], options)
             if stop == len(x):
                 return
-            start, span = stop, min(2 * span, CHUNK_ROWS)
+            start, span = stop, min(span + span // 4, LONGEST_SPAN)
             continue
         restore(state, before)
         end, n_known = start + n_good, n_good + (0 if change.size else 1)
