@@ -137,7 +137,8 @@ MOST_SEASONS, SEASON_REPEATS, SEASON_PEAKS, SEASON_SIGNIFICANCE = 2, 3, 6, 3.0
 # The log evidence must gain this much by a season, far above what the best of a few useless ones gains by chance; and a
 # shorter season is preferred that gains this share of what the best one does.
 SEASON_GAIN, SEASON_SHARE = 10.0, 0.8
-# Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one, and at most.
+# Standard deviations of a prediction beyond which a label is a glitch; and rows learned at a time after one, and at
+# most.
 GLITCH, SPAN_AFTER_GLITCH, LONGEST_SPAN = 8.0, 64, 512
 # The first label of a kind that is far out is learned at once where changes exceed glitches by so many. A glitch counts
 # as two changes, because one that is learned costs more than the single row by which a change is followed late; the
