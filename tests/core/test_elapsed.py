@@ -284,6 +284,9 @@ def test_a_column_holds_the_time(tmp_path):
     assert_array_equal(iegp.load(tmp_path / "m").predict(later), named.predict(later))
     with pytest.raises(InputError, match="leave one of them out"):
         named.predict(later, time=TIME[:4])
+    twice = frame.set_axis(["a", "when", "when"], axis=1)
+    with pytest.raises(InputError, match="2 columns 'when'; give each a name of its own"):
+        named.partial_fit(twice, Y)
 
 
 BAD = {

@@ -69,6 +69,9 @@ def with_numbers(X: Any, column: str | int | None) -> Any:
         return X
     names = list(X.columns)
     name = names[column] if isinstance(column, int | np.integer) and column < len(names) else column
+    if names.count(name) > 1:
+        n_found = names.count(name)
+        raise InputError(f"time_column={column!r}: X has {n_found} columns {name!r}; give each a name of its own")
     if name not in names or X[name].dtype.kind in "fiub":
         return X
     return X.assign(**{str(name): as_times(X[name])})
