@@ -265,10 +265,26 @@ def real_counts(x):
 @pytest.mark.parametrize("prior_var", PRIORS)
 def test_blocks_are_the_rows_one_by_one_for_any_counts(prior_var, ratio, make):
     x, frequencies = inputs(LONG, 20)
-    arguments = ("poisson", x, make(x), frequencies, prior_var, ratio * prior_var, LINK["poisson"])
-    rows = by_rows(*arguments)
+    arguments = (make(x), frequencies, prior_var, ratio * prior_var, LINK["poisson"])
+    rows = by_rows("poisson", x, *arguments)
     assert_sound(rows)
-    assert_same(by_blocks(*arguments), rows, 1e-7)
+    rounding = max(change_of_variances(by_rows("poisson", moved, *arguments), rows) for moved in moved_by_rounding(x))
+    assert_same(by_blocks("poisson", x, *arguments), rows, max(1e-8, 4.0 * rounding))
+
+
+def moved_by_rounding(x):
+    """The rows with each number one rounding error lower, higher or as it is.
+
+    A count of 1e9 under a prior variance of 1e6 makes a belief so certain that such a change alters its variances by
+    more than 1e-7 on some processors: no two ways of computing them can agree better.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        yield np.choose(rng.integers(3, size=x.shape), [np.nextafter(x, -np.inf), x, np.nextafter(x, np.inf)])
+
+
+def change_of_variances(found, wanted):
+    return np.max(np.abs(found.variances / wanted.variances - 1.0))
 
 
 def test_a_block_of_great_leverage_is_learned_row_by_row():
