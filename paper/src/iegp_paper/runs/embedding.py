@@ -44,7 +44,7 @@ def run(task: Task) -> Outcome:
         rehearse(method)
         # The paper's warm-up; the default model has one of its own.
         share = {"warmup": round(task.options.get("warmup_share", 0.1) * len(rows))} if method in OF_PAPER else {}
-        ours = OURS[method](**share | _settings(task), random_state=task.seed)
+        ours = OURS[method](**share | map_settings(task), random_state=task.seed)
         with clock.running():
             ours.fit(rows)
         positions = ours.stitched_embedding_ if method in OF_PAPER else ours.embedding_
@@ -60,7 +60,7 @@ def run(task: Task) -> Outcome:
     return Outcome("done", scores, _map_lines(positions, labels))
 
 
-def _settings(task: Task) -> dict[str, Any]:
+def map_settings(task: Task) -> dict[str, Any]:
     """Return arguments of a map; ``length_scales`` stands for RBF kernels, which a TOML file cannot hold."""
     settings = dict(task.settings)
     if "length_scales" in settings:
