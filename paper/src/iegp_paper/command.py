@@ -118,4 +118,5 @@ def _show_verdicts(page: Reproduction) -> None:
     for section in page.sections:
         for line in section.claims:
             table.add_row(section.name, line.text, line.method, line.verdict.word)
-    Console(file=sys.stdout).print(table)
+    if table.rows:
+        Console(file=sys.stdout).print(table)
