@@ -257,6 +257,14 @@ def test_the_experiments_of_the_package_are_listed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_reason_that_fails_many_runs_is_said_once(tmp_path, capfd):
+    (tmp_path / "1-lost.toml").write_text(STREAM.replace("diabetes", "no_such_set"), "utf-8")
+    assert reproduce([], 3, 1, True, str(tmp_path / "out"), False, str(tmp_path)) == 1
+    said = capfd.readouterr().err
+    assert said.count("missing: 'no_such_set'") == 1
+    assert "missing: as above" in said
+
+
 def test_when_no_run_succeeds_the_command_fails_and_says_so(tmp_path, capfd):
     (tmp_path / "1-lost.toml").write_text(STREAM.replace("diabetes", "no_such_set"), "utf-8")
     code = reproduce([], 1, 1, True, str(tmp_path / "out"), False, str(tmp_path))
