@@ -38,13 +38,11 @@ PREDICTIONS = Section(
     "predictions",
     "Predictions",
     "Each row was predicted before its label was used; at the top, the true class had probability one.",
-    link="Predictions",
 )
 MISTAKES = Section(
     "mistakes",
     "Mistakes",
     "Recall: share of a class's rows that were predicted as such. Precision: share of its predictions that are right.",
-    link="Mistakes",
 )
 
 

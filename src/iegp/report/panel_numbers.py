@@ -23,13 +23,11 @@ PREDICTIONS = Section(
     "predictions",
     "Predictions",
     "Each row was predicted before its label was used; nearly all dots, the labels, should lie in the band.",
-    link="Predictions",
 )
 RESIDUALS = Section(
     "residuals",
     "Residuals",
     "Label minus predicted mean: it should scatter around zero without a pattern.",
-    link="Residuals",
 )
 
 
