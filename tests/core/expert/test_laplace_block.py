@@ -390,20 +390,20 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
 
 
 def test_a_sweep_shares_features_and_skips_the_inactive():
-    """Three beliefs of one kernel, each with its own drift; the middle one is asleep and keeps its bits."""
+    """Three beliefs of one kernel, each with its own drift; the middle one is inactive and keeps its bits."""
     name, priors, drifts = "ordinal-logit", [2.0, 3.0, 4.0], [0.0, 0.2, 0.1]
     x, y = ordinary(name, 60)
     _, frequencies = inputs(1, 4)
     arguments = start(name, x, y, [frequencies], priors, drifts, LINK[name])
     arguments.work.active.beliefs[1] = False
-    asleep = finished(arguments, 1).matrix.copy()
+    before = finished(arguments, 1).matrix.copy()
     sweep.sweep_kernel(*arguments, sweep.Span(0, 0, 60))
     for b in (0, 2):
         wanted = by_blocks(name, x, y, frequencies, priors[b], drifts[b], LINK[name])
         for found, expected in zip(finished(arguments, b), wanted, strict=True):
             assert_array_equal(found, expected)
     idle = finished(arguments, 1)
-    assert_array_equal(idle.matrix, asleep)
+    assert_array_equal(idle.matrix, before)
     assert np.all(idle.vector == 0.0)
     assert all(np.all(np.isnan(array)) for array in idle[:4])
 

@@ -162,7 +162,7 @@ def test_exposure_multiplies_the_rate():
 
 
 def tolerance(case, link, label, var):
-    """Of a log probability; rounding of the log factorial and of differences of close cut-points is forgiven."""
+    """Of a log probability; rounding of the log factorial and of differences of close cut-points is allowed for."""
     if case.numbers:
         wide = 1e-3 if var > 1e3 else 1e-4 if var > 30.0 else 1e-8
         return wide + 4.0 * EPS * special.gammaln(max(label, 0.0) + 1.0)
