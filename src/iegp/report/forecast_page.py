@@ -122,7 +122,7 @@ def _heading(place: int, series: SeriesForecast, target: str, is_one: bool) -> S
     """An empty section; the verdict on a single series is at the top of the page."""
     name = series.name or target
     how = "Every forecast was made from the rows before it." if is_one else series.verdict
-    return Section(f"series-{place}", name, how, link=name)
+    return Section(f"series-{place}", name, how)
 
 
 def _series(made: Section, series: SeriesForecast, target: str) -> Section:
