@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import inspect
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,7 +203,8 @@ def compare(
     >>> bool(found.values("ours", "sine", "nmse").max() < found.values("linear", "sine", "nmse").min())
     True
     """
-    numbers = range(seeds) if isinstance(seeds, int) else seeds
+    numbers = list(range(seeds) if isinstance(seeds, int) else seeds)
+    _check(models, streams, numbers)
     rows = []
     for stream, data in streams.items():
         X, y = (data.X, data.y) if hasattr(data, "X") else data
@@ -211,11 +213,38 @@ def compare(
             raise InputError(f"warmup={warmup} leaves nothing of the {len(y)} rows of stream {stream!r} to score")
         for name, model in models.items():
             for seed in numbers:
-                scores = _scores(_copy(model, seed, late), X, np.asarray(y), late, warmup)
+                with _named(f"model {name!r} on stream {stream!r} with seed {seed}"):
+                    scores = _scores(_copy(model, seed, late), X, np.asarray(y), late, warmup)
                 rows.append({"model": name, "stream": stream, "seed": seed} | scores)
                 if verbose:
                     sys.stderr.write(_line(rows[-1]) + "\n")
     return Comparison(rows)
+
+
+def _check(models: Any, streams: Any, seeds: list[int]) -> None:
+    """Refuse what is noticed before the first run."""
+    for name, value, example in (
+        ("models", models, '{"ours": IEGPRegressor()}'),
+        ("streams", streams, '{"bikes": (X, y)}'),
+    ):
+        if not isinstance(value, Mapping) or not value:
+            what = "is empty" if isinstance(value, Mapping) else f"is a {type(value).__name__}"
+            raise InputError(f"{name} {what}; name each of them, as {name}={example}")
+    if not seeds:
+        raise InputError("seeds names no seed; pass a number of at least 1, or a list such as [0, 1]")
+    for name, model in models.items():
+        if not (hasattr(model, "learn_one") or hasattr(model, "get_params") or callable(model)):
+            raise InputError(f"model {name!r} is {model!r:.80}; pass a model, or a function that makes one from a seed")
+
+
+@contextlib.contextmanager
+def _named(run: str) -> Iterator[None]:
+    """Errors of models of any package say in which run they occurred."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"iegp.compare: {run}")
+        raise
 
 
 def _delay_of(stream: str, data: Any, delay: int | Mapping[str, int] | None) -> int:

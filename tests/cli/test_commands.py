@@ -59,6 +59,22 @@ def test_predict_of_too_few_labels_says_that_there_are_no_scores(folder, tmp_pat
     assert done.err == "No scores: 2 rows with labels are too few\n"
 
 
+def test_predict_says_where_the_answers_are(folder, tmp_path):
+    (tmp_path / "m").write_bytes((folder / "out.csv.model").read_bytes())
+    records = [{name: value for name, value in record.items() if name != "y"} for record in sources.mixed(3)]
+    sources.write(tmp_path / "new.csv", records)
+    done = iegp(tmp_path, "predict", "m", "new.csv", "--out", "new.jsonl")
+    assert done.code == 0, done.err
+    assert done.err == "Answers: new.jsonl, 3 rows\n"
+
+
+def test_a_report_of_another_file_says_what_it_lacks(folder, tmp_path):
+    (tmp_path / "in.csv").write_bytes((folder / "in.csv").read_bytes())
+    done = iegp(tmp_path, "report", "in.csv")
+    assert done.code == 1
+    assert "in.csv is not a file of answers of `iegp stream`: it has no 'note'" in done.err
+
+
 def test_predict_needs_no_label_and_no_order_of_columns(folder, tmp_path):
     records = sources.mixed(300)[-1]
     one = {name: records[name] for name in ("when", "place", "b", "a")}
@@ -129,8 +145,12 @@ def test_inspect_a_run(folder):
     assert "place=north" in facts["columns"]
     assert sum(expert["weight"] for expert in facts["experts"]) == pytest.approx(1.0)
     assert facts["configuration"]["time"] == "when"
+    inputs = {row["name"]: row for row in facts["inputs"]}
+    assert {"a", "place", "when"} <= inputs.keys()
+    assert inputs["when"]["kind"] == "time"
+    assert sum(row["relevance"] for row in inputs.values()) == pytest.approx(1.0)
     text = iegp(folder, "inspect", "out.csv.model").out
-    for words in ("regression", "place=north", "RBF", "rows learned", "Missing values"):
+    for words in ("regression", "place=north", "RBF", "rows learned", "Missing values", "relevance", "█"):
         assert words in text
 
 
@@ -142,6 +162,7 @@ def test_inspect_an_estimator(tmp_path):
     assert facts["kind"] == "IEGPClassifier"
     assert facts["rows learned"] == 2
     assert facts["experts"]
+    assert facts["inputs"] == [{"name": name, "relevance": share} for name, share in model.relevance_.items()]
     assert "IEGPClassifier" in iegp(tmp_path, "inspect", "m").out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
@@ -34,7 +35,7 @@ def shown(monkeypatch, terminal, quiet=False):
 def test_plain_lines_where_there_is_no_terminal(monkeypatch):
     line = shown(monkeypatch, terminal=False)
     assert line.startswith("80 rows, ")
-    for words in ("rows/s", "nMSE", "95 % covers", "RBF"):
+    for words in ("rows/s", "nMSE", "95 % covers", "best expert", "RBF"):
         assert words in line
     assert "\x1b" not in line
     assert line.count("\n") == 1
@@ -42,6 +43,15 @@ def test_plain_lines_where_there_is_no_terminal(monkeypatch):
 
 def test_a_live_line_on_a_terminal(monkeypatch):
     assert "50 %" in shown(monkeypatch, terminal=True)
+
+
+@pytest.mark.parametrize(("rows", "words"), [(0, "fitting settings to the first rows"), (500, "reading")])
+def test_what_takes_long_before_the_first_block_is_named(rows, words):
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=80, markup=False)
+    with Watcher(Counters(rows=rows), list, False, console):
+        pass
+    assert words in text.getvalue()
 
 
 def test_nothing_if_quiet(monkeypatch):

@@ -82,6 +82,9 @@ WRONG = {
     "follow a pipe": (["stream", "-", "--target", "y", "--follow"], "--follow"),
     "prediction exists": (["predict", "m", "in.csv", "--out", "out.jsonl"], "--overwrite"),
     "prediction of unknown kind": (["predict", "m", "in.csv", "--out", "out.txt"], ".jsonl"),
+    "a report of another kind": ([*STREAM, "--report", "r.pdf"], "a report is an HTML page"),
+    "a stored report of another kind": (["report", "m", "--out", "r.PDF"], "name it r.html"),
+    "forecasts as a picture": (["forecast", "in.csv", "--target", "y", "--report", "r.png"], "name it r.html"),
     "demo": (["demo", "--rows", "3"], "100"),
 }
 

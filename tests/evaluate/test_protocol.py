@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from river import dummy, linear_model, preprocessing, tree
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -195,3 +195,24 @@ def test_a_comparison_has_a_row_for_each_run(tmp_path, capsys):
         found.values("ours", "plain", "speed")
     with pytest.raises(InputError, match="warmup=120"):
         iegp.compare(models, streams, warmup=120)
+
+
+@pytest.mark.parametrize(
+    ("models", "streams", "seeds", "message"),
+    [
+        ([SGDRegressor()], {"a": (X, Y)}, 1, "models is a list; name each of them"),
+        ({}, {"a": (X, Y)}, 1, "models is empty"),
+        ({"a": SGDRegressor()}, [(X, Y)], 1, "streams is a list"),
+        ({"a": SGDRegressor()}, {"a": (X, Y)}, 0, "seeds names no seed"),
+        ({"a": "light"}, {"a": (X, Y)}, 1, "model 'a' is 'light'"),
+    ],
+)
+def test_a_comparison_is_refused_before_its_first_run(models, streams, seeds, message):
+    with pytest.raises(InputError, match=message):
+        iegp.compare(models, streams, seeds=seeds, warmup=40)
+
+
+def test_an_error_of_a_comparison_says_in_which_run_it_occurred():
+    with pytest.raises(InputError, match="learns neither row by row") as found:
+        iegp.compare({"ridge": Ridge()}, {"plain": (X, Y)}, seeds=[7], warmup=40)
+    assert found.value.__notes__ == ["iegp.compare: model 'ridge' on stream 'plain' with seed 7"]

@@ -95,7 +95,8 @@ def test_standard_output_without_times(tmp_path, capsys):
     [
         ([["x"], ["1"]], {}, "'sales' is not a column"),
         ([["sales"], ["1"], ["2"]], {}, "no series"),
-        ([["sales", "t"], ["1", "a"], ["", "b"], ["3", "c"]], {}, "line 3"),
+        ([["sales", "t"], ["1", "a"], ["", "b"], ["3", "c"]], {}, "line 3: sales is missing; fill gaps"),
+        ([["sales"], ["north"], ["south"]], {}, "line 2: sales is 'north', which is not a number"),
         ([["sales", "t"], ["1", "soon"]], {"time": "t"}, "not a time stamp"),
         ([["sales"], ["1"]], {"level": 2.0}, "no series"),
     ],

@@ -258,8 +258,10 @@ def test_too_few_rows_or_too_far_ahead():
         forecaster().fit([1.0, 2.0, 3.0]).predict()
     with pytest.raises(InputError, match="cannot forecast 4 rows"):
         forecaster().fit(series()).predict(4)
-    with pytest.raises(InputError, match="X has shape"):
+    with pytest.raises(InputError, match=r"X has shape.*fit\(y, X\)"):
         forecaster().fit(series(), X=np.arange(90.0))
+    with pytest.raises(InputError, match="season='24' is text; pass whole numbers"):
+        forecaster(season="24").fit(series())
 
 
 def test_scores_of_a_run():

@@ -84,6 +84,7 @@ def test_a_column_that_was_text_stays_text():
     ("values", "message"),
     [
         ([1.0, "red"], r"'red' at row 1, column 0 \('c'\), which is not a number"),
+        ([DAY, np.float64(1.5)], r"X has 1.5 at row 1, column 0 \('c'\), which is not a date"),
         ([DAY, "noon"], r"'noon' at row 1, column 0 \('c'\), which is not a date"),
         (["a", 10**400], r"row 1, column 0 \('c'\), which is too large"),
         ([1, np.inf], r"infinity at row 1, column 0 \('c'\)"),

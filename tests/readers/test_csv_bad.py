@@ -93,6 +93,7 @@ def test_an_overlong_quoted_field_costs_one_line(tmp_path: Path):
 HEADERS = {
     "twice": (b"x,y,x\n1,2,3\n", "'x' more than once"),
     "empty name": (b"x,,y\n1,2,3\n", "no name for column 2"),
+    "index of pandas": (b",x,y\n0,1,2\n", "index=False"),
     "UTF-16": ("x,y\n1,2\n".encode("utf-16"), "UTF-16"),
     "UTF-16 without mark": ("x,y\n1,2\n".encode("utf-16-le"), "UTF-16"),
     "old Macintosh": (b"x,y\r1,2\r", "carriage return"),

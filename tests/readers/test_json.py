@@ -16,6 +16,7 @@ LAST = b'{"x": 3, "c": "w"}\n'
 
 FAULTS = {
     "broken": (b'{"x": 2', None, '{"x": 2', "broken JSON"),
+    "a table": (b"when,x", None, "when,x", "if this is CSV, say --format csv"),
     "not an object": (b"[1, 2]", None, "[1, 2]", "not an object"),
     "a number": (b"7", None, "7", "not an object"),
     "two objects": (b'{"x": 2} {"x": 3}', None, '{"x": 2} {"x": 3}', "broken JSON"),

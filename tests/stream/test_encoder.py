@@ -10,7 +10,7 @@ import pytest
 from stream_runs import sources
 from stream_runs.jobs import absorb, job_of
 
-from iegp.preprocessing.encoder import MOST_CATEGORIES
+from iegp.preprocessing.encoder import MOST_CATEGORIES, NUMBER, Column
 from iegp.preprocessing.time_features import read_time, time_features
 from iegp.readers import Batch
 
@@ -167,3 +167,12 @@ def test_a_record_that_cannot_be_used_leaves_no_column_behind():
     assert told == [(1, "when")]
     assert [column.name for column in job.encoder.columns if column.source != "when"] == ["a"]
     assert job.counters.learned == 2
+
+
+def test_truth_values_written_as_text_say_how_numbers_would_be_written():
+    encoder = job_of().encoder
+    encoder.add([Column(NUMBER, "a")])
+    batch = Batch({"a": np.array(["True", "north"], dtype=object)}, np.arange(2))
+    reasons = [problem.reason for problem in encoder.problems(batch, np.ones(2, dtype=bool))]
+    assert reasons[0].endswith("; write 1 for true and 0 for false")
+    assert reasons[1].endswith("when the model learned")

@@ -87,6 +87,17 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
         taken[_resolved(name)] = f"--{flag}"
 
 
+# What a report cannot be written as.
+_NOT_PAGES = (".csv", ".docx", ".jpeg", ".jpg", ".json", ".jsonl", ".md", ".parquet", ".pdf", ".png", ".svg", ".xlsx")
+
+
+def check_page(flag: str, name: str | None) -> None:
+    """Refuse a name that promises another format than that of a report, which is HTML."""
+    if name is not None and Path(name).suffix.lower() in _NOT_PAGES:
+        page = Path(name).with_suffix(".html").name
+        raise UsageError(f"--{flag} {name}: a report is an HTML page, to be printed from a browser; name it {page}")
+
+
 # Bytes of a name, of most file systems.
 _LONGEST_NAME = 255
 

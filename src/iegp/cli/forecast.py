@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iegp.cli.flags import UsageError, as_usage, check_free, check_outputs
+from iegp.cli.flags import UsageError, as_usage, check_free, check_outputs, check_page
 from iegp.cli.options import ForecastOptions
 from iegp.cli.printable import printable
 from iegp.errors import InputError
@@ -71,6 +72,7 @@ def forecast(options: ForecastOptions) -> int:
         if path is not None and path != "-":
             check_free(flag, path, options.overwrite)
     check_outputs((options.source,), out=options.out, report=options.report)
+    check_page("report", options.report)
     found = list(_forecasts(options, season))
     if not found:
         raise InputError(
@@ -130,13 +132,25 @@ def _read(options: ForecastOptions) -> _Table:
 
 def _labels(options: ForecastOptions, records: Records) -> Float:
     values = records.columns[options.target]
-    bad = np.flatnonzero(is_missing(values))
-    if values.dtype != np.float64 or len(bad):
-        line = int(records.lines[bad[0] if len(bad) else 0])
+    is_text = values.dtype != np.float64
+    bad = [place for place in np.flatnonzero(is_missing(values) | is_text) if not _is_number(values[place])]
+    if bad:
+        value = values[bad[0]]
+        what, advice = "missing", "fill gaps, for example by interpolation"
+        if isinstance(value, str):
+            what, advice = f"{value!r:.80}, which is not a number", "name a column of numbers, written as 1234.5"
         raise InputError(
-            f"{options.source}, line {line}: {options.target} is not a number; fill gaps before rows get here"
+            f"{options.source}, line {records.lines[bad[0]]}: {options.target} is {what}; {advice}, before this command"
         )
-    return values
+    return np.asarray(values, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it can be forecast: a number, or text that is one."""
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _times(options: ForecastOptions, records: Records) -> tuple[Float, Float]:

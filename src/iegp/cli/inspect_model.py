@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from iegp.cli.about import key_facts, notes, used_options
+from iegp.cli.about import input_rows, key_facts, notes, used_options
 from iegp.cli.printable import printable
 from iegp.core.model import Online
 from iegp.errors import ModelFileError
@@ -26,6 +26,8 @@ from iegp.stream import checkpoint
 from iegp.stream.job_storage import KIND
 
 _SHOWN = 12
+# Signs of the longest bar.
+_BAR = 20
 
 
 def inspect(path: str, as_json: bool) -> int:
@@ -34,30 +36,33 @@ def inspect(path: str, as_json: bool) -> int:
         header, _ = modelfile.read(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read ({error.strerror or 'is there such a file?'})") from error
+    inputs: list[dict[str, Any]] = []
     if header.get("estimator") == KIND:
-        facts, model = _of_stream(path)
+        facts, model, inputs = _of_stream(path)
     elif header.get("estimator") == fleet_file.KIND:
         facts, model = _of_fleet(path)
     elif header.get("estimator") == IEGPForecaster.__name__:
         facts, model = _of_forecaster(path, header), None
     else:
-        facts, model = _of_estimator(path, header)
+        facts, model, inputs = _of_estimator(path, header)
     facts = {"file format": header["format"], "written by iegp": header.get("iegp", "?"), **facts}
     experts = [] if model is None else [_entry(expert) for expert in experts_of(model)]
     if as_json:
-        sys.stdout.write(json.dumps({**facts, "experts": experts}, indent=1) + "\n")
+        sys.stdout.write(json.dumps({**facts, "inputs": inputs, "experts": experts}, indent=1) + "\n")
         return 0
     console = Console(soft_wrap=False, markup=False, emoji=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():
         table.add_row(printable(name), printable(_words(value)))
     console.print(table)
+    if inputs:
+        console.print(_inputs_table(inputs, model is not None and model.is_warming_up, console.options.ascii_only))
     if experts:
         console.print(_experts_table(experts, " each key starts with" if "models" in facts else ""))
     return 0
 
 
-def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
+def _of_stream(path: str) -> tuple[dict[str, Any], Online | None, list[dict[str, Any]]]:
     job, run_state = checkpoint.read(path, by_key=Fleets())
     model = None if job.learner is None else job.learner.model
     facts: dict[str, Any] = {
@@ -78,7 +83,8 @@ def _of_stream(path: str) -> tuple[dict[str, Any], Online | None]:
         facts["error" if job.plan.has_classes else "nMSE"] = round(results.loss.model, 6)
     facts |= dict(notes(job))
     facts["configuration"] = used_options(run_state)
-    return facts | _settings(model), model
+    inputs = [] if model is None else [row._asdict() for row in input_rows(job, model)]
+    return facts | _settings(model), model, inputs
 
 
 def _of_fleet(path: str) -> tuple[dict[str, Any], Online | None]:
@@ -96,17 +102,19 @@ def _of_fleet(path: str) -> tuple[dict[str, Any], Online | None]:
     return facts | _settings(model), model
 
 
-def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], Online | None]:
+def _of_estimator(path: str, header: dict[str, Any]) -> tuple[dict[str, Any], Online | None, list[dict[str, Any]]]:
     estimator = load(path)
     if isinstance(estimator, IEGPLVM):
-        return _of_latent(estimator, header), None
+        return _of_latent(estimator, header), None, []
     model: Online | None = getattr(estimator, "model_", None)
     facts: dict[str, Any] = {"kind": type(estimator).__name__, "parameters": header["parameters"]}
+    inputs = []
     if model is not None:
+        inputs = [{"name": name, "relevance": share} for name, share in estimator.relevance_.items()]
         facts["rows learned"] = model.n_seen
         names = getattr(estimator, "feature_names_in_", None)
         facts["columns"] = model.n_columns if names is None else [str(name) for name in names]
-    return facts | _settings(model), model
+    return facts | _settings(model), model, inputs
 
 
 def _of_forecaster(path: str, header: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +161,22 @@ def _entry(expert: Expert) -> dict[str, Any]:
     }
 
 
+def _inputs_table(inputs: list[dict[str, Any]], is_warming_up: bool, is_ascii: bool) -> Table:
+    """The inputs with what else is known of them, the most relevant first, and a bar for each."""
+    ranked = sorted(inputs, key=lambda row: -row["relevance"])
+    caption = f"{len(ranked) - _SHOWN} more" if len(ranked) > _SHOWN else None
+    caption = "all alike until the warm-up is over" if is_warming_up else caption
+    table = Table(title="Inputs, the most relevant first", caption=caption)
+    names = [name for name in ("name", "kind", "gaps") if name in ranked[0]]
+    for name in names:
+        table.add_column("input" if name == "name" else name, justify="right" if name == "gaps" else "left")
+    table.add_column("relevance", no_wrap=True)
+    for row in ranked[:_SHOWN]:
+        bar = ("#" if is_ascii else "█") * round(_BAR * row["relevance"])
+        table.add_row(*(printable(_words(row[name])) for name in names), f"{100 * row['relevance']:4.0f} % {bar}")
+    return table
+
+
 def _experts_table(experts: list[dict[str, Any]], heading: str) -> Table:
     ranked = sorted(experts, key=lambda expert: -expert["weight"])
     rest = sum(expert["weight"] for expert in ranked[_SHOWN:])
@@ -176,5 +200,6 @@ def _words(value: Any) -> str:
         return ", ".join(f"{name} = {entry}" for name, entry in value.items())
     if isinstance(value, list):
         shown = ", ".join(str(entry) for entry in value[:12])
+        shown = shown or "none"
         return shown if len(value) <= 12 else f"{shown}, ... ({len(value)} in all)"
     return f"{value:,}" if isinstance(value, int) else str(value)

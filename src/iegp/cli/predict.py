@@ -116,6 +116,9 @@ class _Answering:
         if self.n_new:
             rows = f"{self.n_new:,} row{'' if self.n_new == 1 else 's'}"
             _say(f"New keys: {rows} of keys that the model has not seen, answered as each key starts")
+        if self.options.out != "-":
+            n_rows = self.job.counters.rows
+            _say(f"Answers: {self.options.out}, {n_rows:,} row{'' if n_rows == 1 else 's'}")
         if n := self.job.digest.n_labelled:
             rows, found = f"{n:,} row{'' if n == 1 else 's'} with labels", scores(self.job)
             few = f"No scores: {rows} {'is' if n == 1 else 'are'} too few"

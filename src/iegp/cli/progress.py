@@ -49,7 +49,9 @@ class Watcher:
             columns = (BarColumn(bar_width=_BAR), _Share(), TimeElapsedColumn(), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=self._console, transient=True)
             self._progress.start()
-            self._progress.add_task("reading", total=None)
+            # Before the first block of a new run is answered, settings are fitted several times.
+            words = "reading" if self._first_row else "fitting settings to the first rows"
+            self._progress.add_task(words, total=None)
         return self
 
     def __exit__(self, *_: object) -> None:

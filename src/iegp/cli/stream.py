@@ -15,7 +15,7 @@ from rich.console import Console
 
 from iegp._compile_ahead import expect
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
-from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read
+from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read, check_page
 from iegp.cli.live import LivePage
 from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
@@ -121,6 +121,7 @@ def _check(options: StreamOptions) -> None:
     if options.out not in (None, "-"):
         check_name("out", options.out or "", ".run.json", ".partial")
         check_not_read(options.sources, "out", str(sidecar_of(Path(options.out or ""))))
+    check_page("report", options.report)
     if options.skips_bad and (bad := bad_records_of(options.save, options.out)) is not None:
         check_not_read(options.sources, "on-bad-row", str(bad))
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
@@ -375,8 +376,8 @@ def top_expert(job: Job) -> str:
     if fleet is not None:
         return f"{len(fleet):,} keys"
     best = max(experts_of(job.learner.model), key=lambda expert: expert.weight)
-    drift = best.speed if best.drift == 0.0 else f"drift {best.speed}"
-    return f"{best.kernel.short()} {drift} {100 * best.weight:.0f} %"
+    drift = best.speed if best.drift == 0.0 else f"{best.speed} drift"
+    return f"best expert {100 * best.weight:.0f} %: {best.kernel.short()} ({drift})"
 
 
 def print_summary(options: StreamOptions, job: Job, say: Console, was_stopped: bool) -> None:

@@ -16,7 +16,10 @@ from iegp.typing import Float
 def n_columns(X: ArrayLike) -> int:
     """Number of columns of a table."""
     if np.ndim(X) != 2:
-        raise InputError(f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1)")
+        raise InputError(
+            f"X has shape {np.shape(X)}; pass a table (n, d), for one column X.reshape(-1, 1). "
+            "The series comes first: fit(y, X)."
+        )
     return int(np.shape(X)[1])
 
 
@@ -47,6 +50,8 @@ def lengths(season: Any) -> tuple[int, ...]:
 def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     """Different whole numbers in order; a number stands for 1 up to it."""
     value = default if value is None else value
+    if isinstance(value, str):
+        raise InputError(f"{name}={value!r} is text; pass whole numbers, such as 24 or (24, 168)")
     if isinstance(value, int | np.integer):
         several = tuple(range(1, min(value, MAX_LAG + 1) + 1))
     else:

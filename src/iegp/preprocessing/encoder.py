@@ -214,9 +214,8 @@ class Encoder:
         for column in self.columns:
             values = batch.columns.get(column.source)
             if column.kind == NUMBER and values is not None and values.dtype == object:
-                reason = "text, but the column was one of numbers when the model learned"
                 places = np.flatnonzero(~is_missing(values))
-                found += [Problem(int(i), column.source, str(values[i])[:80], reason) for i in places]
+                found += [Problem(int(i), column.source, str(values[i])[:80], _why_text(values[i])) for i in places]
         return found
 
     @property
@@ -392,6 +391,12 @@ def _texts(batch: Batch, name: str) -> list[str | None]:
     if values is None or values.dtype == np.float64:
         return [None] * len(batch)
     return [_text(value) for value in values]
+
+
+def _why_text(value: Any) -> str:
+    """What is wrong with text in a column of numbers."""
+    advice = "; write 1 for true and 0 for false" if str(value).lower() in ("true", "false") else ""
+    return f"text, but the column was one of numbers when the model learned{advice}"
 
 
 def _why_no_time(text: str | None) -> str:

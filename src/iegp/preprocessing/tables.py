@@ -149,8 +149,8 @@ def _of_kind(values: NDArray[Any], kind: str | None, where: str) -> NDArray[Any]
     for row, cell in enumerate(cells):
         if cell is not None and _kind_of(cell) != kind:
             raise InputError(
-                f"X has {values[row]!r:.80} at row {row}, {where}, which is not a {kind} as the values before it are. "
-                "Write them all alike, or all as text; the model is unchanged."
+                f"X has {_value(values[row])!r:.80} at row {row}, {where}, which is not a {kind} as the values before "
+                "it are. Write them all alike, or all as text; the model is unchanged."
             )
     if kind == DATE:
         return cells

@@ -196,7 +196,10 @@ def header_names(header: str, delimiter: str, label: str) -> tuple[str, ...]:
         raise InputError(f"{label}: a quote in the header {excerpt(header)!r} is not closed on its line. Close it.")
     empty = [i for i, name in enumerate(names, start=1) if not name.strip()]
     if empty:
-        raise InputError(f"{label}: the header has no name for column {_listed(empty)}. Give every column a name.")
+        index = " pandas writes its index like that: to_csv(..., index=False)." if empty == [1] else ""
+        raise InputError(
+            f"{label}: the header has no name for column {_listed(empty)}. Give every column a name.{index}"
+        )
     doubled = [name for name, n in Counter(names).items() if n > 1]
     if doubled:
         raise InputError(f"{label}: the header has {_listed(map(excerpt, doubled))} more than once. Rename the copies.")

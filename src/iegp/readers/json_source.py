@@ -52,7 +52,9 @@ def parse_line(line: bytes) -> dict[str, Any] | Fault:
     except _BadLine as error:
         return error.fault
     except json.JSONDecodeError as error:
-        return Fault(None, excerpt(text.strip()), f"broken JSON: {error.msg} at character {error.pos + 1}")
+        is_table = error.pos == 0 and any(sign in text for sign in ",;\t") and not text.lstrip().startswith("{")
+        advice = "; if this is CSV, say --format csv" if is_table else ""
+        return Fault(None, excerpt(text.strip()), f"broken JSON: {error.msg} at character {error.pos + 1}{advice}")
     except RecursionError:
         return Fault(None, excerpt(text), "broken JSON: nested too deeply")
     except ValueError:  # Python refuses whole numbers with thousands of digits

@@ -69,7 +69,8 @@ def read_answers(path: Path, key_field: str | None = None, is_guarded: bool = Fa
             if some:
                 yield _answers(some, key_field)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is not a file of answers of `iegp stream` ({error!r})") from error
+        why = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else repr(error)
+        raise InputError(f"{path} is not a file of answers of `iegp stream`: {why}") from error
 
 
 def _sort(row: dict[str, Any]) -> tuple[Any, ...]:
