@@ -44,7 +44,8 @@ $(DOCS)/.ready: pyproject.toml
 	$(DOCS)/bin/python -m pip install --quiet --editable ".[plot,river]" --group docs
 	touch $@
 
-$(BENCH_READY): $(READY)
+# PyTorch first, of the version that the tests have: the competitors alone would take the newest, with gigabytes for GPUs.
+$(BENCH_READY): $(VENV)/.torch-ready
 	$(BIN)/python -m pip install --quiet --editable "./paper[competitors]" --group bench
 	touch $@
 

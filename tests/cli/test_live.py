@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -134,6 +135,14 @@ def test_it_follows_a_pipe_and_ends_with_it(tmp_path):
         get(found[1])
 
 
+def browsed(address, folder):
+    """Return the page as a browser has it half a minute later."""
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
+    # Its clock runs ahead of ours where nothing happens: many requests of the page, however busy the machine is.
+    command += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=30000", address]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8").stdout
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH to open the page with")
 def test_a_browser_sees_the_page_change(live, tmp_path, monkeypatch):
     monkeypatch.setattr("iegp.cli.live._LEAST_SECONDS", 0.0)
@@ -151,10 +160,27 @@ def test_a_browser_sees_the_page_change(live, tmp_path, monkeypatch):
     live.digest.add(made.part(0, 300))
     live.follow(lambda: Snapshot.of(live.digest, about()), version)
     threading.Thread(target=later).start()
-    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
-    # Its clock runs ahead of ours where nothing happens: many requests of the page, however busy the machine is.
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=30000", live.address]
-    seen = subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8").stdout
+    seen = browsed(live.address, tmp_path)
     assert re.search(r"<h3>Rows</h3>\s*<p class=.value.>900", seen)
     assert 'data-view="499.0 899.0"' in seen or 'data-view="500.0 900.0"' in seen
     assert "this page updates itself" in seen
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH to open the page with")
+def test_a_browser_sees_the_end_of_the_run(tmp_path):
+    asked = threading.Event()
+
+    def version():
+        asked.set()
+        return "1"
+
+    def later():
+        asked.wait(60.0)
+        server.close()
+
+    with contextlib.ExitStack() as server:
+        page = server.enter_context(LivePage("127.0.0.1", 0, Snapshot.of(Digest("regression"), about())))
+        page.follow(lambda: Snapshot.of(Digest("regression"), about()), version)
+        threading.Thread(target=later).start()
+        seen = browsed(page.address, tmp_path)
+    assert re.search(r'class="live-state over"[^>]*>The run is over', seen)

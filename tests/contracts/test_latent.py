@@ -142,6 +142,21 @@ def test_bad_input_changes_nothing():
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.parametrize("n_before", [0, 100])
+def test_a_value_that_overflows_is_named_by_its_row_of_the_call(n_before):
+    X = ring(700)
+    X[650, 1] = 1e160
+    model = small(warmup=60)
+    if n_before:
+        model.fit(ring(n_before))
+    with pytest.raises(ValueError, match="at row 650, column 1"):
+        model.partial_fit(X)
+
+
+def test_rows_of_the_largest_numbers_give_no_warning():
+    assert np.isfinite(small(warmup=60).fit(ring() * 1e300).embedding_).all()
+
+
 def test_missing_entries_are_allowed_everywhere():
     X = ring(300)
     gappy = X.copy()

@@ -231,3 +231,14 @@ def test_a_label_of_no_density_says_nothing_about_the_weights():
     far[300] = 1e200
     view = model().fit(X, far).model_.batch
     assert np.isfinite(view.log_weights).all()
+
+
+def test_a_large_offset_of_the_labels_moves_with_them():
+    """Weights sum to one: an offset that is 1e12 times the spread of the labels shifts the predictions, no more."""
+    plain, shifted = (
+        iegp.IEGPRegressor(KERNELS, n_frequencies=8, warmup=100, random_state=0).fit(X, labels)
+        for labels in (Y, 1e6 + 1e-6 * Y)
+    )
+    assert plain.model_.batch.log_weights.min() < -27.0
+    assert_allclose((shifted.predict(X) - 1e6) / 1e-6, plain.predict(X), atol=2e-3)
+    assert_allclose(np.exp(plain.model_.batch.log_weights).sum(), 1.0, rtol=1e-14)

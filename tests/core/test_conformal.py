@@ -125,6 +125,30 @@ def test_calibrated_intervals_stay_narrow():
     assert abs(state.track[0, 0, conf.DEBT]) < 0.002 * n
 
 
+def test_a_long_tail_that_is_missed_more_often_does_not_make_intervals_wide():
+    """Missing both ends equally often would: one end moves in by little, that of the long tail out by much."""
+    rng, n = np.random.default_rng(4), 6000
+    scores = rng.standard_normal((n, 1)) + 0.2
+    weights, loc, scale = np.tile([0.9, 0.1], (n, 1)), np.array([[0.0], [2.0]]), np.array([[0.3], [2.0]])
+    mixture = Components(weights, np.tile(loc, (n, 1, 1)), np.tile(scale, (n, 1, 1)), np.full((n, 2, 1), 4.0))
+    _, ends = conf.follow(conf.begin((0.95,), 1), scores, 0, 0)
+    plain, kept = (np.subtract(*conf.bounds(mixture, e)[::-1]) for e in (np.tile([-1.96, 1.96], (n, 1, 1)), ends))
+    assert 0.94 < np.mean(np.abs(scores) < 1.96) < 0.96
+    assert abs(np.mean((scores > ends[:, :, 0]) & (scores < ends[:, :, 1])) - 0.95) < 0.002
+    assert kept.mean() < 1.15 * plain.mean()
+
+
+def test_runs_of_misses_are_compensated_slowly():
+    """At once they would be by intervals that are wide for a while and then narrow."""
+    rng, n = np.random.default_rng(2), 8000
+    scores = rng.standard_normal((n, 1)) * np.where(np.arange(n) % 1000 < 50, 2.5, 0.93)[:, None]
+    _, ends = conf.follow(conf.begin((0.95,), 1), scores, 24, 0)
+    width = np.diff(ends[:, 0], axis=1)
+    assert 0.94 < np.mean(np.abs(scores) < 1.96) < 0.96
+    assert abs(np.mean((scores > ends[:, :, 0]) & (scores < ends[:, :, 1])) - 0.95) < 0.003
+    assert width.mean() < 1.08 * 2.0 * 1.96
+
+
 def test_levels_are_fixed_when_a_model_starts():
     kept = model(conformal_levels=(0.5, 0.9)).fit(X[:100], Y[:100])
     before = copy.deepcopy(kept.model_.conformal)

@@ -114,7 +114,7 @@ def matrix_of(ensemble, state, b):
 
 
 def dying(kind):
-    """A stream on which the first kernel is hopeless: its experts are gone after 200 rows, long before the end."""
+    """A stream on which the first kernel is useless: its experts are gone after 200 rows, long before the end."""
     ensemble = build(kind.but(shutdown=1e-10))
     x = np.random.default_rng(0).normal(size=(260, 2))
     y = np.sin(0.3 * x[:, :1] + 0.2 * x[:, 1:]) + 0.02 * np.random.default_rng(1).normal(size=(260, 1))

@@ -171,10 +171,12 @@ def test_an_ensemble_of_basis_expansions_with_stacked_weights(delay, tmp_path):
     [
         (lambda: HSGP(n_functions=0), "n_functions=0"),
         (lambda: HSGP(n_functions=2.5), "n_functions=2.5"),
+        (lambda: HSGP(n_functions=True), "n_functions=True"),
         (lambda: HSGP(boundary=0.0), "boundary=0.0"),
         (lambda: HSGP(nu=3.0), "nu=3.0"),
         (lambda: HSGP(-1.0), "length_scale=-1.0"),
         (lambda: iegp.IEGPRegressor([HSGP(n_functions=400)]).fit(X, Y), "400 functions for each of 3 columns"),
+        (lambda: iegp.IEGPRegressor([HSGP(n_functions=1)]).fit(np.zeros((9, 1001)), Y[:9]), r"columns=\[0, 5\]\)$"),
         (lambda: iegp.IEGPLVM(kernels=[HSGP()]).fit(X), "random features"),
         (lambda: iegp.RandomFourierFeatures(HSGP()).fit(X), "other than random features"),
     ],

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from iegp import IEGPClassifier, IEGPCountRegressor, IEGPOrdinalClassifier, IEGPRegressor
 from iegp._docstrings import PLACEHOLDER, entries, fill_docstrings, filled
+from iegp.core.weights import RULES
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import check_docstrings
@@ -132,3 +133,11 @@ def test_documented_defaults_are_those_of_the_signature(estimator):
     defaults = {name: ast.literal_eval(value) for names, value in documented for name in names.split(", ")}
     actual = {name: own.default for name, own in inspect.signature(estimator).parameters.items()}
     assert defaults == actual
+
+
+def test_every_weight_rule_is_among_the_documented_choices():
+    texts = {path: pydoc.getdoc(pydoc.locate(path)) for path in check_docstrings.surface()}
+    choices = {path: re.search(r"^weights : \{(.+)\}", text, re.MULTILINE) for path, text in texts.items()}
+    listed = {path: set(ast.literal_eval(f"[{found[1]}]")) for path, found in choices.items() if found}
+    assert len(listed) >= 6
+    assert {path: names for path, names in listed.items() if names != set(RULES)} == {}

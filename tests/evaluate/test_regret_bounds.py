@@ -156,7 +156,7 @@ def test_lemma_2_holds(n, m, switch_prob, size, seed):
 
 @pytest.mark.parametrize("m", [2, 3, 10])
 def test_lemma_2_is_reached_and_the_printed_one_is_exceeded_by_three_experts(m):
-    """One expert at a time is right and all others are hopeless: only the prior of the sequence is left."""
+    """One expert at a time is right and all others are far off: only the prior of the sequence is left."""
     n, s = 400, 4
     table = np.full((n, m), 1000.0)
     for j, rows in enumerate(np.array_split(np.arange(n), s + 1)):

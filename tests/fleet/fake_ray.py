@@ -76,7 +76,6 @@ class FakeRay:
         self._random = random.Random(seed)
         self._deaths, self._stale, self._lost = deaths, stale, lost
         self._n_calls = 0
-        self.n_deaths = 0
         self.most_waiting = 0
         self.actors: list[Actor] = []
 
@@ -105,7 +104,6 @@ class FakeRay:
         return call
 
     def kill(self, actor: Actor, no_restart: bool = True) -> None:
-        self.n_deaths += 1
         if no_restart:
             actor.alive = False
         else:

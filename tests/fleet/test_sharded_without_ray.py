@@ -27,8 +27,8 @@ SMALL = RayOptions(checkpoint_every=5, max_in_flight=3)
 
 
 @pytest.fixture
-def pretend(monkeypatch):
-    """A pretended Ray with these chances of trouble."""
+def simulate_ray(monkeypatch):
+    """Put a simulated Ray with these chances of failures in place of Ray."""
 
     def begin(**chances: Any) -> FakeRay:
         ray = FakeRay(**chances)
@@ -219,10 +219,10 @@ def drop(fleet: RayFleet, ray: FakeRay) -> None:
 
 
 @pytest.mark.parametrize("n_shards", [None, 1, 4])
-def test_resuming_after_the_driver_died(pretend, tmp_path, n_shards):
+def test_resuming_after_the_driver_died(simulate_ray, tmp_path, n_shards):
     stream = batches(30)
     wanted, runs = undisturbed(stream)
-    ray = pretend(seed=1, deaths=0.1)
+    ray = simulate_ray(seed=1, deaths=0.1)
     fleet = RayFleet(template(), 2, tmp_path, options=SMALL)
     done = 0
     for part in (7, 8, 23, 30):
@@ -243,8 +243,8 @@ def test_resuming_after_the_driver_died(pretend, tmp_path, n_shards):
     assert len(list(tmp_path.glob("shards-*"))) == 1
 
 
-def test_other_numbers_of_shards(pretend, tmp_path):
-    pretend()
+def test_other_numbers_of_shards(simulate_ray, tmp_path):
+    simulate_ray()
     stream = batches(16)
     wanted, runs = undisturbed(stream)
     fleet = RayFleet(template(), 1, tmp_path, options=SMALL)
@@ -256,8 +256,8 @@ def test_other_numbers_of_shards(pretend, tmp_path):
     assert_same_fleet(fleet.to_fleet(), wanted)
 
 
-def test_files_for_one_machine_and_many(pretend, tmp_path):
-    pretend()
+def test_files_for_one_machine_and_many(simulate_ray, tmp_path):
+    simulate_ray()
     stream = batches(6)
     wanted, runs = undisturbed(stream)
     with RayFleet(template(), 2, tmp_path / "one", options=SMALL) as fleet:
@@ -274,8 +274,8 @@ def test_files_for_one_machine_and_many(pretend, tmp_path):
     assert_same_fleet(Fleet.load(tmp_path / "file"), wanted)
 
 
-def test_what_is_refused(pretend, tmp_path):
-    pretend()
+def test_what_is_refused(simulate_ray, tmp_path):
+    simulate_ray()
     fleet = RayFleet(template(), 2, tmp_path / "fleet", options=SMALL)
     keys, X, y, _ = batches(1)[0]
     for bad, match in (
@@ -304,9 +304,9 @@ def test_what_is_refused(pretend, tmp_path):
         fleet.learn(keys, X, y)
 
 
-def test_a_permanent_failure(pretend, tmp_path, monkeypatch):
+def test_a_permanent_failure(simulate_ray, tmp_path, monkeypatch):
     """It is told, nothing is lost, and once its cause is gone the same fleet goes on."""
-    pretend()
+    simulate_ray()
     stream = batches(6)
     wanted, runs = undisturbed(stream)
     fleet = RayFleet(template(), 2, tmp_path, options=SMALL)
@@ -328,8 +328,8 @@ def test_a_permanent_failure(pretend, tmp_path, monkeypatch):
     assert_same_fleet(fleet.to_fleet(), wanted)
 
 
-def test_a_power_cut_that_took_the_end_of_the_journal(pretend, tmp_path):
-    pretend()
+def test_a_power_cut_that_took_the_end_of_the_journal(simulate_ray, tmp_path):
+    simulate_ray()
     fleet = RayFleet(template(), 2, tmp_path, options=SMALL)
     for batch in batches(6):
         fleet.learn(*batch)

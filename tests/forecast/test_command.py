@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -50,7 +51,10 @@ def test_many_series_and_the_report(two_shops, tmp_path, capsys):
     assert_allclose([float(row["mean"]) for row in rows[:2]], model.predict(), rtol=1e-9)
     text, messages = page.read_text(), capsys.readouterr().err
     assert text.count("<section") == 2
-    assert "Forecasts were off by" in text
+    summary = re.search(r"Better than repeating the last value or the value a season ago: (\d) of 2 series; ", text)
+    assert summary is not None
+    assert int(summary[1]) == text.count("% better than repeating")
+    assert text.count("Forecasts were off by") == 2
     assert "6 Jan 2024 01:00" in text
     assert "UTC" in text
     assert "<svg" in text

@@ -1,4 +1,4 @@
-"""Intervals that keep their level, row by row with SciPy: the formulas of docs/how-to/coverage.md, sharing no code."""
+"""Intervals that keep their level, row by row with SciPy: formulas of docs/explanation/coverage.md, no shared code."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def score_of(mixture, y):
 def intervals(mixtures, labels, level, delay):
     """(n, 2): each row answered, then the label of the row ``delay`` before it learned."""
     reach, shift, debt, n_scored = norm.ppf(0.5 + 0.5 * level), 0.0, 0.0, 0
-    gain, queue, found = 0.1 / (1.0 + delay / 25.0), [], []
+    queue, found = [], []
     for mixture, y in zip(mixtures, labels, strict=True):
+        gain = 0.1 * abs(debt) / (abs(debt) + 10.0 + 6.0 * delay)
         width = max(reach + np.clip(gain * debt, -2.0, 2.0), 0.0)
         low, high = label_at(mixture, shift - width), label_at(mixture, shift + width)
         found.append((low, high))
@@ -51,7 +52,7 @@ def intervals(mixtures, labels, level, delay):
         step = max(0.02, 0.3 / np.sqrt(n_scored + 9.0))
         above, below = score > shift + reach, score < shift - reach
         reach = np.clip(reach + step * (above + below - (1.0 - level)), 0.0, FARTHEST)
-        shift = np.clip(shift + step * (float(above) - float(below)), -FARTHEST, FARTHEST)
+        shift = shift + step * (float(above) - float(below) - 0.3 * shift)
         debt = np.clip(debt + was_missed - (1.0 - level), -100.0, 100.0)
         n_scored += 1
     return np.array(found)

@@ -191,7 +191,7 @@ def log_predictive(kind: str, y: float, mean: float, var: float, link: Array, ex
     # The logarithm of the integrand is known to a few units in its last place: no point in asking for more.
     z = mean + mode
     size = abs(top) + 0.5 * mode**2 / var + abs(z) * abs(gradient(kind, y, z, link, exposure))
-    if kind not in CLASS_KINDS:
+    if kind == "poisson":
         size += float(special.gammaln(y + 1.0))
     tolerance = max(1e-12, 20.0 * np.finfo(float).eps * size)
     area, _ = integrate.quad(

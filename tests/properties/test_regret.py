@@ -106,7 +106,7 @@ def loss_of(table, rule, transitions):
 
 
 def worst_expert_wins(n, n_experts, switch):
-    """An adversary of the weights: whoever is trusted least is right, for one row."""
+    """An adversary of the weights: in every row the expert of least weight is right."""
     log_weights, table = np.full(n_experts, -math.log(n_experts)), np.empty((n, n_experts))
     rule = WeightRule(SWITCHING, transition_matrix(switch, n_experts), 0.1, 0.0)
     for t in range(n):

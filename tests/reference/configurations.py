@@ -958,7 +958,7 @@ for _task in ("regression", "classification"):
 
 
 def embedded(*flags: Any) -> Arrays:
-    """Where the rows lie, by the expert trusted at the end and by the best of each moment."""
+    """Where the rows lie, by the expert of most weight at the end and by the best of each moment."""
     records = [{f"c{number}": float(value) for number, value in enumerate(row)} for row in folded(120)]
     found: Arrays = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -141,7 +141,7 @@ NASTY = [leaves, None, -1, 2**62, 10**30, 1e308, float("nan"), True, "", "text",
 
 @pytest.mark.parametrize("stride", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_entry_of_the_header_altered_and_signed_again(folder, stride):
-    """As a stranger could: the checksum fits. Whatever loads must have the sizes of its own arrays."""
+    """With a checksum that fits. Whatever loads must have the sizes of its own arrays."""
     header, arrays = modelfile.read(folder / "m")
     header.pop("sha256")
     paths = list(leaves(header))
@@ -150,14 +150,14 @@ def test_every_entry_of_the_header_altered_and_signed_again(folder, stride):
     for number, path in enumerate(paths):
         for value in NASTY[number % stride :: stride]:
             changed = altered(header, path, value)
-            modelfile.write(folder / "stranger", changed, arrays)
+            modelfile.write(folder / "altered", changed, arrays)
             n_tried += 1
-            told = message_of(folder / "stranger")
+            told = message_of(folder / "altered")
             if told is not None:
                 n_refused += 1
                 assert "\n" not in told
                 continue
-            job, _ = checkpoint.read(folder / "stranger")
+            job, _ = checkpoint.read(folder / "altered")
             assert job.learner is None or job.learner.model.n_columns == len(job.encoder.columns)
     assert n_refused > 0.5 * n_tried
 

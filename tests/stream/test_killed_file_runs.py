@@ -109,9 +109,9 @@ def check(case: Case, folder: Path, n_kills: int, seed: int) -> int:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _awake(tmp_path_factory):
+def _fork_server_is_up(tmp_path_factory):
     """The process that all runs are forked from is up, so that the time of a run can be measured."""
-    assert iegp(tmp_path_factory.mktemp("awake"), "--version").code == 0
+    assert iegp(tmp_path_factory.mktemp("version"), "--version").code == 0
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -102,7 +102,8 @@ def check(n: int, jobs: int, stored: str | None, experiments: str | None) -> int
 
 def _show_list(experiments: list[Experiment], scale: Scale) -> None:
     table = Table(title="Experiments")
-    for head in ("name", "what", "data sets", "methods", "runs"):
+    table.add_column("name", no_wrap=True)  # to be typed: whole in a terminal of any width
+    for head in ("what", "data sets", "methods", "runs"):
         table.add_column(head)
     for own in experiments:
         sets = ", ".join(data.name for data in own.data)
@@ -117,4 +118,5 @@ def _show_verdicts(page: Reproduction) -> None:
     for section in page.sections:
         for line in section.claims:
             table.add_row(section.name, line.text, line.method, line.verdict.word)
-    Console(file=sys.stdout).print(table)
+    if table.rows:
+        Console(file=sys.stdout).print(table)

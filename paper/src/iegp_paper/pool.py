@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from iegp._processes import environment
+from iegp._processes import ONE_THREAD, environment
+from iegp_paper.machine import same_rounding
 from iegp_paper.task import Outcome, Task
 from iegp_paper.worker import work
 
@@ -51,7 +52,7 @@ def run_all(
     waiting = list(reversed(tasks))
     workers: list[_Worker] = []
     # Runs are timed on one core: every library that would use more is limited.
-    with environment():
+    with environment({**ONE_THREAD, **same_rounding()}):
         try:
             while (waiting or any(worker.task for worker in workers)) and not stopped():
                 _hand_out(waiting, workers, jobs, started)

@@ -16,6 +16,7 @@ class Watch:
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
         self._running: list[str] = []
+        self._reasons: set[str] = set()
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._total, self._done = total, 0
@@ -37,10 +38,17 @@ class Watch:
             self._running.remove(task.title)
         self._done += 1
         scores = ", ".join(f"{name} {value:.3g}" for name, value in list(outcome.scores.items())[:2])
-        words = scores if outcome.status == "done" else f"{outcome.status}: {outcome.note}"
+        words = scores if outcome.status == "done" else f"{outcome.status}: {self._said_once(outcome.note)}"
         self._console.print(f"{self._done}/{self._total} {task.title}: {words}", markup=False, highlight=False)
         self._bar.advance(self._task)
         self._show()
+
+    def _said_once(self, reason: str) -> str:
+        """Return a reason the first time; a data set that is missing fails hundreds of runs by the same one."""
+        if reason in self._reasons:
+            return "as above"
+        self._reasons.add(reason)
+        return reason
 
     def _show(self) -> None:
         self._bar.update(self._task, description="; ".join(self._running)[:70])

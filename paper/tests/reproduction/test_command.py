@@ -163,7 +163,7 @@ def test_published_runs_are_not_made_again_and_their_figures_stay(reproduced, tm
     assert {path.name: path.read_text("utf-8") for path in (tmp_path / "paper" / "results").iterdir()} == tables
     assert figure.read_bytes() == b"\x89PNG as it was published"
     again = (tmp_path / "docs" / "results.md").read_text("utf-8")
-    assert "so these figures are of those: Thirty points." in again
+    assert "so these figures are of those: Thirty points. Methods and seeds that were added since are" in again
     assert "| two sines | IE-GP | 30 | 4 of 6 |" in again
     assert again.count("**confirmed**") == page.count("**confirmed**") > 0
     capfd.readouterr()
@@ -249,11 +249,20 @@ def test_the_experiments_of_the_package_are_listed(tmp_path):
         timeout=120,
         check=True,
         cwd=tmp_path,
-        env=os.environ | {"COLUMNS": "200"},
+        env=os.environ | {"COLUMNS": "80"},
     )
-    for name in ("datasets", "nmse", "nll", "classification", "maps", "static-regret", "switching-regret"):
+    # Whole, to be typed.
+    for name in ("datasets", "nmse", "nll", "classification-time", "maps", "static-regret", "switching-regret"):
         assert name in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reason_that_fails_many_runs_is_said_once(tmp_path, capfd):
+    (tmp_path / "1-lost.toml").write_text(STREAM.replace("diabetes", "no_such_set"), "utf-8")
+    assert reproduce([], 3, 1, True, str(tmp_path / "out"), False, str(tmp_path)) == 1
+    said = capfd.readouterr().err
+    assert said.count("missing: 'no_such_set'") == 1
+    assert "missing: as above" in said
 
 
 def test_when_no_run_succeeds_the_command_fails_and_says_so(tmp_path, capfd):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from iegp_paper.catalogue import load_experiments
+from iegp_paper.pages.content import claim_lines
+from iegp_paper.plan import Scale
+from iegp_paper.provenance import stored_runs
+from iegp_paper.results import collect
 from iegp_paper.runs.classification import METHODS as CLASSIFIERS
+from iegp_paper.runs.embedding import map_settings
 from iegp_paper.runs.gaussian_process import ensemble_loss, exact_gp
 from iegp_paper.runs.regression import INPUTS, METHODS, prepared
 from iegp_paper.runs.static_regret import regrets
 from iegp_paper.runs.support import base_name
 from iegp_paper.runs.switching_regret import regret
+from iegp_paper.task import Task
 
 from iegp.errors import InputError
 from iegp.evaluate.regret import best_function, gaussian
@@ -81,3 +89,17 @@ def test_every_method_of_a_comparison_has_a_protocol_and_every_failed_claim_a_ca
         for claim in own.claims:
             assert bool(claim.cause) == bool(claim.why), claim.text
             assert not claim.why.isupper(), claim.text
+
+
+def test_every_published_verdict_other_than_confirmed_has_a_cause_that_is_known():
+    outcomes = stored_runs(Path(__file__).parents[2] / "results")
+    for own in load_experiments().values():
+        cells = collect(own, Scale(), outcomes)
+        for line in (line for claim in own.claims for line in claim_lines(own, claim, cells)):
+            known = line.cause in ("the paper", "a competitor's setting", "ours") and bool(line.why)
+            assert known or line.verdict.word == "confirmed", (line.text, line.method, line.verdict.word)
+
+
+def test_length_scales_of_a_map_are_settings_of_a_file():
+    task = Task("embedding", "oil_flow", "IE-GPLVM", 0, settings={"length_scales": [0.5, 2.0], "init": "pca"})
+    assert map_settings(task) == {"kernels": [RBF(0.5), RBF(2.0)], "init": "pca"}

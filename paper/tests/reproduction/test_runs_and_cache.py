@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import time
 from dataclasses import replace
@@ -100,6 +101,21 @@ def test_slow_methods_have_fewer_runs_by_default():
     oil, mnist = (next(own for own in maps.data if own.name == name) for name in ("oil_flow", "mnist"))
     assert runs_of(maps, mnist, "GPLVM", Scale()) < runs_of(maps, oil, "GPLVM", Scale()) == 11
     assert runs_of(maps, oil, "varGPLVM", Scale()) < 11
+
+
+@pytest.mark.parametrize(("flags", "kernels"), [("fpu avx2 avx512f", "Haswell"), ("fpu avx", "its own")])
+def test_runs_round_alike_on_all_processors_with_avx2(monkeypatch, tmp_path, flags, kernels):
+    (tmp_path / "cpuinfo").write_text(f"flags : {flags} sse4_2\n", "utf-8")
+    monkeypatch.setattr(machine, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    seen: dict[str, str] = {}
+    monkeypatch.setattr("iegp_paper.pool._hand_out", lambda *_: seen.update(os.environ))
+    assert list(run_all([TASK], 1, stopped=lambda: bool(seen))) == []
+    assert seen.get("OPENBLAS_CORETYPE", "its own") == kernels
+    assert seen["OPENBLAS_NUM_THREADS"] == "1"
+    assert "OPENBLAS_CORETYPE" not in os.environ
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Zen")
+    assert machine.same_rounding() == {}
 
 
 def test_unknown_names_are_met_with_the_nearest():

@@ -103,13 +103,13 @@ _LONGEST_NAME = 255
 
 
 def check_name(flag: str, name: str, *endings: str) -> None:
-    """Refuse a file whose name leaves no room for the endings of those beside it."""
-    room = _LONGEST_NAME - max(len(ending) for ending in endings)
+    """Refuse a file whose name with the endings of those beside it is too long."""
+    most = _LONGEST_NAME - max(len(ending) for ending in endings)
     n_bytes = len(os.fsencode(Path(name).name))
-    if n_bytes > room:
+    if n_bytes > most:
         raise UsageError(
             f"--{flag} {name}: the name has {n_bytes} bytes, and names of files beside it are longer "
-            f"({', '.join(endings)}); choose one of at most {room} bytes"
+            f"({', '.join(endings)}); choose one of at most {most} bytes"
         )
 
 

@@ -147,7 +147,9 @@ def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
             weights = _fit_numbers(ensemble, view, parts)
         else:
             weights = _stacked(np.concatenate([part.log_scores for part in parts]))
-    log_weights = np.log(np.maximum(weights, LEAST_BATCH_WEIGHT))
+    weights = np.maximum(weights, LEAST_BATCH_WEIGHT)
+    # They sum to one to rounding: what is missing would move predictions by that share of the distance of y from zero.
+    log_weights = np.log(weights / weights.sum())
     return BatchView(view.noise_shape, view.noise_scale, log_weights, lag_weights, starts.n_steps)
 
 

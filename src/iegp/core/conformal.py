@@ -5,9 +5,10 @@ An interval is ``shift - reach`` to ``shift + reach`` on that scale, so that not
 tracked for every level and output, each when a label arrives:
 
 - ``reach``: the quantile of ``|score - shift|`` at the level, by online gradient descent on the pinball loss;
-- ``shift``: moved until the two ends are missed equally often;
-- ``debt``: misses so far beyond what the level allows. An interval reaches farther by a share of it, so that the
-  long-run coverage is the level whatever the labels do, as long as misses end sometime.
+- ``shift``: moved towards the end that is missed more often, and back by a share of itself: that both ends are missed
+  equally often is wide where one tail is long;
+- ``debt``: misses so far beyond what the level allows. An interval reaches farther by a share of it, the larger the
+  more there are, so that the long-run coverage is the level whatever the labels do, as long as misses end sometime.
 
 Far in the tails a bound is a multiple of the distance between the median and a quantile, so that it is always finite.
 """
@@ -23,8 +24,8 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core.compute.normal import normal_cdf, normal_quantile
 from iegp.core.compute.tolerances import (
-    DEBT_DELAY,
     DEBT_GAIN,
+    DEBT_PER_DELAY,
     FARTHEST_QUANTILE,
     FARTHEST_SCORE,
     LARGEST_CORRECTION,
@@ -34,6 +35,8 @@ from iegp.core.compute.tolerances import (
     NEGLIGIBLE_TAIL_SHARE,
     SCORE_STEP,
     SCORE_STEP_ROWS,
+    SHIFT_RETURN,
+    USUAL_DEBT,
 )
 from iegp.core.predictive.components import Components, gather
 from iegp.core.predictive.quantiles import quantile_of
@@ -113,8 +116,10 @@ def side_of(score: float, low: float, high: float) -> float:
 @compiled
 def ends_of(track: Float, delay: int) -> tuple[float, float]:
     """The ends of the next interval, as scores."""
-    gain = DEBT_GAIN / (1.0 + delay / DEBT_DELAY)
-    correction = min(max(gain * track[DEBT], -LARGEST_CORRECTION), LARGEST_CORRECTION)
+    # So many misses too many or too few are usual; to compensate them at once makes intervals wide and narrow in turns.
+    debt, usual = track[DEBT], USUAL_DEBT + DEBT_PER_DELAY * delay
+    gain = DEBT_GAIN * abs(debt) / (abs(debt) + usual)
+    correction = min(max(gain * debt, -LARGEST_CORRECTION), LARGEST_CORRECTION)
     reach = max(track[REACH] + correction, 0.0)
     return track[SHIFT] - reach, track[SHIFT] + reach
 
@@ -132,7 +137,7 @@ def arrive(levels: Float, track: Float, answer: Float) -> None:
             # Judged by what is known now, not by the answer: so there is no loop that a delay could make swing.
             side = side_of(score, own[SHIFT] - own[REACH], own[SHIFT] + own[REACH])
             own[REACH] = min(max(own[REACH] + step * (abs(side) - misses), 0.0), FARTHEST_SCORE)
-            own[SHIFT] = min(max(own[SHIFT] + step * side, -FARTHEST_SCORE), FARTHEST_SCORE)
+            own[SHIFT] += step * (side - SHIFT_RETURN * own[SHIFT])
             own[DEBT] = min(max(own[DEBT] + abs(answer[d, 1 + k]) - misses, -LARGEST_DEBT), LARGEST_DEBT)
             own[COUNT] += 1.0
 

@@ -157,7 +157,7 @@ def _learn_chunk(
     sweep_delayed(ensemble, state, labels, (arrived, work), queue)
     predictions = allocate_predictions(ensemble, n)
     ahead = queue.ahead if options.is_timed else np.full(n, delay + 1.0)
-    answers = Answers(ahead, after.log_scores, after.squares, after.spread)
+    answers = AnswerScores(ahead, after.log_scores, after.squares, after.spread)
     weigh_delayed(ensemble, state, labels, Works(arrived, work), answers, predictions)
     if labels is None:
         after.far[n_waiting:] = np.any(np.abs(new.y - predictions.mean) > ensemble.glitch * predictions.std, axis=1)
@@ -199,7 +199,9 @@ def _arrive_now(ensemble: Ensemble, state: State, waiting: Waiting) -> None:
     work = workspace_for(ensemble, active_experts(ensemble, state), rows, ensemble.n_classes)
     with one_blas_thread():
         sweep_blocks(ensemble, state, labels, work)
-    arrive_all(ensemble, state, labels, work, Answers(np.empty(0), waiting.log_scores, waiting.squares, waiting.spread))
+    arrive_all(
+        ensemble, state, labels, work, AnswerScores(np.empty(0), waiting.log_scores, waiting.squares, waiting.spread)
+    )
 
 
 class Works(NamedTuple):
@@ -209,7 +211,7 @@ class Works(NamedTuple):
     new: Workspace
 
 
-class Answers(NamedTuple):
+class AnswerScores(NamedTuple):
     """How well rows were predicted, those that were waiting first; see :class:`Waiting`."""
 
     ahead: Float
@@ -225,7 +227,7 @@ def weigh_delayed(
     state: State,
     labels: LabelModel | None,
     works: Works,
-    answers: Answers,
+    answers: AnswerScores,
     out: Predictions,
 ) -> None:
     """Weigh the experts for every new row, with what is known then; learn noise and weights from labels that arrive."""
@@ -259,7 +261,7 @@ def weigh_delayed(
 
 @compiled
 def arrive_all(
-    ensemble: Ensemble, state: State, labels: LabelModel | None, arrived: Workspace, answers: Answers
+    ensemble: Ensemble, state: State, labels: LabelModel | None, arrived: Workspace, answers: AnswerScores
 ) -> None:
     """Learn noise and weights from the labels of rows that were waiting."""
     if labels is not None:
@@ -270,7 +272,7 @@ def arrive_all(
 
 @compiled
 def _arrive(
-    ensemble: Ensemble, state: State, labels: LabelModel | None, arrived: Workspace, answers: Answers, s: int
+    ensemble: Ensemble, state: State, labels: LabelModel | None, arrived: Workspace, answers: AnswerScores, s: int
 ) -> None:
     """The label of row ``s`` has come: the noise is learned, and the weights move."""
     if labels is None:

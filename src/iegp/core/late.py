@@ -19,7 +19,7 @@ import numpy as np
 from iegp._compile import compiled
 from iegp.core import ensemble as ens
 from iegp.core.compute.threads import one_blas_thread
-from iegp.core.delay import Answers, arrive_all
+from iegp.core.delay import AnswerScores, arrive_all
 from iegp.core.expert import noise
 from iegp.core.expert.belief import Ahead, drifting_row, is_moving, static_row, walked
 from iegp.core.expert.delayed import look_ahead
@@ -225,11 +225,11 @@ def _learn(ensemble: Ensemble, state: State, x: Float, y: Float, label: Label) -
         likelihood_of(ensemble.likelihood).require_sound(work.belief_scores, state.vector, state.matrix)
 
 
-def answer_scores(ensemble: Ensemble, label: Label) -> Answers:
+def answer_scores(ensemble: Ensemble, label: Label) -> AnswerScores:
     """How well every expert had answered; see :class:`iegp.core.delay.Waiting`."""
     n_beliefs, n_experts, n_outputs = ensemble.n_beliefs, ensemble.n_experts, ensemble.noise_var.shape[1]
     unknown = np.full((1, n_beliefs, n_outputs), np.nan), np.full((1, n_outputs), np.nan)
-    answers = Answers(np.empty(0), np.zeros((1, n_experts)), *unknown)
+    answers = AnswerScores(np.empty(0), np.zeros((1, n_experts)), *unknown)
     asked = label.asked
     if asked is None:
         return answers

@@ -20,7 +20,7 @@ FIELDS = ("mean", "lower", "upper", "score", "y", "width")
 MEAN, LOWER, UPPER, SCORE, LABEL, WIDTH = range(len(FIELDS))
 
 
-class Answers(NamedTuple):
+class PastAnswers(NamedTuple):
     """What follows from earlier forecasts; arrays are never changed in place."""
 
     open: Float
@@ -37,11 +37,11 @@ class Answers(NamedTuple):
         return np.asarray(self.moments / np.outer(std, std))
 
 
-def no_answers(horizon: int) -> Answers:
+def no_answers(horizon: int) -> PastAnswers:
     """Before the first row; the dependence is that of a random walk."""
     ahead = np.arange(1.0, horizon + 1.0)
     walk = np.sqrt(np.minimum.outer(ahead, ahead) / np.maximum.outer(ahead, ahead))
-    return Answers(np.full((horizon, horizon, len(FIELDS)), np.nan), np.ones(horizon), walk)
+    return PastAnswers(np.full((horizon, horizon, len(FIELDS)), np.nan), np.ones(horizon), walk)
 
 
 def normal_scores(pit: Float) -> Float:
@@ -50,7 +50,7 @@ def normal_scores(pit: Float) -> Float:
     return np.asarray(ndtri(np.clip(pit, 1.0 - bound, bound)))
 
 
-def arrive(answers: Answers, new: Float, n_before: int, level: float) -> tuple[Answers, Float]:
+def arrive(answers: PastAnswers, new: Float, n_before: int, level: float) -> tuple[PastAnswers, Float]:
     """Add what the models say of rows whose labels arrive; return also the answers of the origins that are complete.
 
     ``new`` (n, horizon, fields) has, for each row that arrives and each horizon, the answer given so many rows before;
@@ -71,7 +71,7 @@ def arrive(answers: Answers, new: Float, n_before: int, level: float) -> tuple[A
             share = 1.0 / min(n_complete + horizon, DEPENDENCE_ORIGINS)
             scores = table[i, :, SCORE]
             moments = moments + share * (np.outer(scores, scores) - moments)
-    return Answers(table[n:], width, moments), table[max(0, horizon - n_before) : n]
+    return PastAnswers(table[n:], width, moments), table[max(0, horizon - n_before) : n]
 
 
 def _adapted(width: Float, given: Float, level: float) -> Float:
@@ -88,7 +88,7 @@ def widened(given: Float) -> tuple[Float, Float]:
     return mean + width * (given[..., LOWER] - mean), mean + width * (given[..., UPPER] - mean)
 
 
-def drawn(answers: Answers, n: int, horizon: int, generator: np.random.Generator) -> Float:
+def drawn(answers: PastAnswers, n: int, horizon: int, generator: np.random.Generator) -> Float:
     """(n, horizon): probabilities, uniform for each horizon, as dependent as the labels of earlier forecasts were."""
     correlation = answers.correlation[:horizon, :horizon]
     values, vectors = np.linalg.eigh(correlation)
@@ -98,7 +98,7 @@ def drawn(answers: Answers, n: int, horizon: int, generator: np.random.Generator
 
 
 def answers_schema(horizon: int, n_seen: int) -> dict[str, Field]:
-    """What :class:`Answers` must be after ``n_seen`` rows; early in a series answers may still be missing."""
+    """What :class:`PastAnswers` must be after ``n_seen`` rows; early in a series answers may still be missing."""
     origin, ahead = np.indices((horizon, horizon))
     is_known = (origin + ahead < horizon - 1)[..., None] & (np.arange(len(FIELDS)) != WIDTH)
     is_settled = n_seen > 3 * horizon

@@ -13,7 +13,7 @@ from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
 from iegp.estimators.checks import check_level
-from iegp.estimators.forecast_answers import Answers, answers_schema
+from iegp.estimators.forecast_answers import PastAnswers, answers_schema
 from iegp.estimators.forecast_checks import offsets
 from iegp.estimators.forecast_inputs import Lookback
 from iegp.estimators.regressor import IEGPRegressor
@@ -79,7 +79,7 @@ def restore(forecaster: IEGPForecaster, header: dict[str, Any], arrays: Arrays) 
         schema["clock"] = Field((2,), (-LARGEST_IN_SERIES, _LEAST_STEP), 2.0 * LARGEST_IN_SERIES)
     check_arrays(schema, arrays)
     forecaster._recent, forecaster._clock = arrays["recent"], arrays.get("clock")
-    forecaster._answers = Answers(*(arrays[name] for name in Answers._fields))
+    forecaster._answers = PastAnswers(*(arrays[name] for name in PastAnswers._fields))
     models = []
     for k, own in enumerate(header["models"]):
         model = IEGPRegressor(**parameters.from_config(own["parameters"]))

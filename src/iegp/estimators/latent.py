@@ -92,7 +92,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         Variance of the random walk of every coefficient of an expert, per row, in units of the scaled rows; above zero
         the map follows data that drift (the paper's Remark 4).
     forgetting : float, default=1.0
-        Factor per row by which earlier rows count less; below one the map follows data that drift. Not both.
+        Factor per row by which earlier rows count less, at least 0.001; below one the map follows data that drift. Not
+        both.
     weigh_warmup : bool, default=False
         Whether the weights count the warm-up rows, as the paper defines them: the probability of an expert given *all*
         rows so far. It decides for one expert at once, since the warm-up rows hold thousands of entries. Otherwise all
@@ -202,7 +203,8 @@ class IEGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator)
         """Learn more rows, in order.
 
         Splitting a stream into calls differently gives the same map to 1e-8 (a tie between two starting points, equal
-        up to rounding, may be resolved either way). The same calls give the same map, bit by bit.
+        up to rounding, may be resolved either way); with ``max_iter`` to about 1e-6 of the length scale, where a
+        position counts as converged. The same calls give the same map, bit by bit.
 
         {parameters}
 

@@ -167,7 +167,7 @@ class Panels:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with an anchor; ``link`` is its name in the menu."""
+    """A part of the page with an anchor; ``link`` is its name in the menu, if that is not the heading."""
 
     anchor: str
     heading: str

@@ -63,6 +63,11 @@ class SeriesForecast(NamedTuple):
         return found | ({"value a season ago": self.run.naive_mae(self.season)} if self.season > 1 else {})
 
     @property
+    def best_naive(self) -> tuple[float, str]:
+        """Lowest mean error of a naive forecast, and the name of that forecast."""
+        return min((float(np.mean(mae)), name) for name, mae in self.naive.items())
+
+    @property
     def verdict(self) -> str:
         """One sentence on errors and intervals of all origins."""
         run, level = self.run, f"{100 * self.run.level:g}"
@@ -70,7 +75,7 @@ class SeriesForecast(NamedTuple):
             return "The series is too short for a score: it needs more than three horizons of rows."
         error, covered = float(np.mean(run.mae)), run.coverage
         least = int(np.argmin(covered))
-        name, best = min(((name, float(np.mean(mae))) for name, mae in self.naive.items()), key=lambda pair: pair[1])
+        best, name = self.best_naive
         beside = ""
         if np.isfinite(best) and best > 0.0:
             side = "better" if error < best else "worse"
@@ -96,14 +101,28 @@ def render_forecast_report(source: str, target: str, found: Sequence[SeriesForec
     facts += [("Forecast", f"{len(found[0].mean):,} rows ahead"), ("Written", written(Timing.now()))]
     is_one = len(found) == 1
     sections = [_series(_heading(place, series, target, is_one), series, target) for place, series in enumerate(found)]
-    return document(about, Top(found[0].verdict if is_one else "", facts, []), sections)
+    return document(about, Top(found[0].verdict if is_one else _summary(found), facts, []), sections)
+
+
+def _summary(found: Sequence[SeriesForecast]) -> str:
+    """One sentence on all series: how many beat the better naive forecast, and the intervals."""
+    scored = [series for series in found if np.any(series.run.is_scored)]
+    if not scored:
+        return "The series are too short for a score: one needs more than three horizons of rows."
+    n_better = sum(float(np.mean(series.run.mae)) < series.best_naive[0] for series in scored)
+    naive = " or ".join(f"the {name}" for name in scored[0].naive)
+    inside = of_hundred(float(np.mean([np.mean(series.run.coverage) for series in scored])))
+    return (
+        f"Better than repeating {naive}: {n_better:,} of {len(scored):,} series; {inside} of 100 values fell in the "
+        f"predicted range, where {100 * scored[0].run.level:g} were promised."
+    )
 
 
 def _heading(place: int, series: SeriesForecast, target: str, is_one: bool) -> Section:
     """An empty section; the verdict on a single series is at the top of the page."""
     name = series.name or target
     how = "Every forecast was made from the rows before it." if is_one else series.verdict
-    return Section(f"series-{place}", name, how, link=name)
+    return Section(f"series-{place}", name, how)
 
 
 def _series(made: Section, series: SeriesForecast, target: str) -> Section:
@@ -153,7 +172,7 @@ def _errors(series: SeriesForecast) -> Chart:
     lines = {"forecast": series.run.mae, **series.naive}
     highest = max(float(np.nanmax(values, initial=0.0)) for values in lines.values())
     y = linear(0.0, highest, "mean absolute error", from_zero=True)
-    styles = dict(zip(lines, ("ours", "c2", "c3"), strict=False))
+    styles = dict(zip(lines, ("ours", "last", "naive"), strict=False))
     marks = [svg.line(x, y, rows, values, styles[name]) for name, values in lines.items()]
     legend = [Key("line", styles[name], name) for name in lines]
     return chart(x, y, marks, legend=legend, name="error by horizon")
@@ -163,8 +182,8 @@ def _coverage(series: SeriesForecast) -> Chart:
     rows, x = _ahead(series)
     covered = series.run.coverage
     y = percentages(min(0.8, float(covered.min())), 1.0, "inside")
-    marks = [svg.level(y, series.run.level, "c2"), svg.line(x, y, rows, covered, "ours")]
-    legend = [Key("line", "ours", "observed"), Key("line", "c2", f"promised: {percent(series.run.level, 0)}")]
+    marks = [svg.level(y, series.run.level, "ideal"), svg.line(x, y, rows, covered, "ours")]
+    legend = [Key("line", "ours", "observed"), Key("line", "ideal", f"promised: {percent(series.run.level, 0)}")]
     return chart(x, y, marks, legend=legend, name="coverage by horizon")
 
 
@@ -173,9 +192,8 @@ def _table(series: SeriesForecast) -> Table:
     heads = [Head("rows ahead", is_minor=series.time is not None)]
     heads += [] if series.time is None else [Head(f"time{series.zone_name}", is_number=False)]
     heads += [Head(text) for text in ("forecast", "lower", "upper")]
-    heads += [
-        Head(text, is_minor=True) for text in ("mean absolute error", *(f"of the {name}" for name in naive), "inside")
-    ]
+    errors = ("mean absolute error", *(f"error of the {name}" for name in naive))
+    heads += [Head(text, is_minor=True) for text in (*errors, "inside")]
     columns = [series.mean, series.lower, series.upper, series.run.mae, *naive.values()]
     lines = []
     for k in range(len(series.mean)):

@@ -4,7 +4,11 @@
   const SECONDS = 2;
   let version = null;
 
-  const say = (text) => { document.querySelector(".live-state").textContent = text; };
+  const end = () => {
+    const state = document.querySelector(".live-state");
+    state.textContent = `The run is over, or cannot be reached any more. This is how it stood at ${new Date().toLocaleTimeString()}.`;
+    state.classList.add("over");
+  };
 
   const replace = (text) => {
     const made = new DOMParser().parseFromString(text, "text/html");
@@ -22,7 +26,7 @@
         replace(await answer.text());
       }
     } catch {
-      say(`The run is over, or cannot be reached any more. This is how it stood at ${new Date().toLocaleTimeString()}.`);
+      end();
       return;
     }
     setTimeout(ask, 1000 * SECONDS);

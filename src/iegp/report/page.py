@@ -83,7 +83,7 @@ def document(about: About, top: Top, sections: list[Section], live: bool = False
             facts=top.facts,
             cards=top.cards,
             sections=sections,
-            links=[(section.anchor, section.link) for section in sections],
+            links=[(section.anchor, section.link or section.heading) for section in sections],
             live=live,
             policy=LIVE_POLICY if live else POLICY,
             style=_asset("style.css"),
@@ -135,7 +135,7 @@ def written(timing: Timing) -> str:
 
 
 def _configuration(about: About) -> Section:
-    made = Section("configuration", "Configuration", "Settings to repeat this run.", link="Configuration")
+    made = Section("configuration", "Configuration", "Settings to repeat this run.")
     command = [Text(about.command, "command")] if about.command else []
     panels = [
         Panel("", "", [Heading(heading), Settings(setting_lines(values))])

@@ -22,7 +22,6 @@ SECTION = Section(
     "calibration",
     "Calibration",
     "Calibrated predictions are right as often as they state; points inside the grey bands are within chance.",
-    link="Calibration",
 )
 
 

@@ -24,7 +24,7 @@ from iegp.report.blocks import (
     thinned,
 )
 from iegp.report.chart import N_COLOURS, stacked_chart, texts_for_script
-from iegp.report.panel_numbers import shown_rows
+from iegp.report.panel_numbers import shown_rows, too_few_rows
 from iegp.report.scales import Axis, run_axis, shares
 from iegp.report.series import Rows, Series, zoomable
 from iegp.report.text import NOTHING, percent, whole
@@ -38,21 +38,17 @@ PREDICTIONS = Section(
     "predictions",
     "Predictions",
     "Each row was predicted before its label was used; at the top, the true class had probability one.",
-    link="Predictions",
 )
 MISTAKES = Section(
     "mistakes",
     "Mistakes",
     "Recall: share of a class's rows that were predicted as such. Precision: share of its predictions that are right.",
-    link="Mistakes",
 )
 
 
 def predictions_of_classes(results: Results, target: str, changes: Sequence[Change] = ()) -> Section:
     if results.n_rows < 2:
-        return PREDICTIONS.holding(
-            nothing("No rows have arrived yet." if not results.n_rows else "One row has arrived.")
-        )
+        return PREDICTIONS.holding(nothing(too_few_rows(results.n_rows)))
     if not results.n_labelled:
         return PREDICTIONS.holding(nothing("No labels have arrived yet."), _mix(results))
     certainty = _certainty(results, target, changes)

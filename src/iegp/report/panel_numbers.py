@@ -23,19 +23,17 @@ PREDICTIONS = Section(
     "predictions",
     "Predictions",
     "Each row was predicted before its label was used; nearly all dots, the labels, should lie in the band.",
-    link="Predictions",
 )
 RESIDUALS = Section(
     "residuals",
     "Residuals",
     "Label minus predicted mean: it should scatter around zero without a pattern.",
-    link="Residuals",
 )
 
 
 def predictions_of_numbers(results: Results, target: str, changes: Sequence[Change] = ()) -> Section:
     if results.n_rows < 2:
-        return PREDICTIONS.holding(nothing(_too_few(results.n_rows)))
+        return PREDICTIONS.holding(nothing(too_few_rows(results.n_rows)))
     return PREDICTIONS.holding(zoomable(results, _series(results, target), changes), _note(results))
 
 
@@ -94,7 +92,8 @@ def shown_rows(results: Results) -> str:
     return f"Of the last {whole(n_recent)} rows every one is shown. Before them: every {whole(step)} rows one."
 
 
-def _too_few(n: int) -> str:
+def too_few_rows(n: int) -> str:
+    """What is shown in place of predictions of fewer than two rows."""
     return "No rows have arrived yet." if n == 0 else "One row has arrived; a figure needs at least two."
 
 

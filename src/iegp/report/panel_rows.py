@@ -25,7 +25,6 @@ CHANGES = Section(
     "Changes",
     "Where the level of the target, the noise, or the relation between inputs and target changed; the larger the "
     "strength, the clearer.",
-    link="Changes",
 )
 
 

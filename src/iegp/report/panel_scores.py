@@ -50,7 +50,7 @@ def _section(results: Results) -> Section:
     if results.by_key:
         where = "at earlier labels of the row's key. A key's first label has none before it, and is not scored."
     how = f"The model should stay on the better side of the naive forecasts, which only look {where}"
-    return Section("scores", "Scores", how, link="Scores")
+    return Section("scores", "Scores", how)
 
 
 def naive_names(results: Results) -> tuple[str, str]:

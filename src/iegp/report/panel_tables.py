@@ -18,7 +18,6 @@ INPUTS = Section(
     "Inputs",
     "What the predictions are made from. Relevance is how steeply the model's functions vary along an input (one over "
     "the squared length scale), averaged over the experts by weight; it is a share of all inputs, not a causal effect.",
-    link="Inputs",
 )
 
 
@@ -67,7 +66,6 @@ def keys(listed: ListedKeys) -> Section:
         "Every key has a model of its own once the rows that all share are over. "
         "Squared errors are over the variance of the key's own labels: below 1 beats the mean of that key.",
         [Panels([Panel("Most rows", most, [_table(listed.busiest)]), Panel("Worst predicted", recent, [worst])])],
-        link="Keys",
     )
 
 

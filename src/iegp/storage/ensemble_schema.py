@@ -412,7 +412,7 @@ def _is_upper(matrices: NDArray[np.floating]) -> bool:
 
 
 def _is_covariance(matrices: NDArray[np.floating]) -> bool:
-    """Symmetric, and no correlation beyond one; rounding is forgiven."""
+    """Symmetric, and no correlation beyond one, up to rounding."""
     variances = np.diagonal(matrices, axis1=-2, axis2=-1)
     largest = variances.max(axis=-1, initial=0.0)[..., None, None]
     close = np.abs(matrices - np.swapaxes(matrices, -1, -2)) <= _SLACK * largest

@@ -127,7 +127,7 @@ def smooth_labels(name, x, seed=0, scale=1.0):
     """Labels that a smooth function of the inputs explains in part; ``scale`` multiplies counts."""
     rng, case = np.random.default_rng(seed), TABLE[name]
     f = np.sin(2.0 * x[:, 0]) + x[:, 1]
-    if case.counts:
+    if case.numbers:
         return np.column_stack([rng.poisson(scale * np.exp(f)), rng.uniform(0.5, 2.0, size=len(x))]).astype(float)
     k = case.n_outcomes(LINK[name])
     return np.clip(np.floor(0.5 * k + f + rng.logistic(scale=0.3, size=len(x))), 0.0, k - 1.0)[:, None]
@@ -227,7 +227,7 @@ def repeated(name, n):
 def all_equal(name, n):
     """The last class every time (separable), or no event ever."""
     x, y = ordinary(name, n)
-    y[:, 0] = 0.0 if TABLE[name].counts else TABLE[name].n_outcomes(LINK[name]) - 1.0
+    y[:, 0] = 0.0 if TABLE[name].numbers else TABLE[name].n_outcomes(LINK[name]) - 1.0
     return x, y
 
 
@@ -385,25 +385,25 @@ def test_scores_are_the_predictive_probabilities_of_the_latent_values(name, inte
         score, outcomes = TABLE[name].predict(y[t, 0], run.means[t], run.variances[t], *given)
         assert run.log_scores[t] == score
         assert_array_equal(run.outcomes[t], outcomes)
-    if not TABLE[name].counts:
+    if not TABLE[name].numbers:
         assert_allclose(special.logsumexp(run.outcomes, axis=1), 0.0, atol=1e-8)
 
 
 def test_a_sweep_shares_features_and_skips_the_inactive():
-    """Three beliefs of one kernel, each with its own drift; the middle one is asleep and keeps its bits."""
+    """Three beliefs of one kernel, each with its own drift; the middle one is inactive and keeps its bits."""
     name, priors, drifts = "ordinal-logit", [2.0, 3.0, 4.0], [0.0, 0.2, 0.1]
     x, y = ordinary(name, 60)
     _, frequencies = inputs(1, 4)
     arguments = start(name, x, y, [frequencies], priors, drifts, LINK[name])
     arguments.work.active.beliefs[1] = False
-    asleep = finished(arguments, 1).matrix.copy()
+    before = finished(arguments, 1).matrix.copy()
     sweep.sweep_kernel(*arguments, sweep.Span(0, 0, 60))
     for b in (0, 2):
         wanted = by_blocks(name, x, y, frequencies, priors[b], drifts[b], LINK[name])
         for found, expected in zip(finished(arguments, b), wanted, strict=True):
             assert_array_equal(found, expected)
     idle = finished(arguments, 1)
-    assert_array_equal(idle.matrix, asleep)
+    assert_array_equal(idle.matrix, before)
     assert np.all(idle.vector == 0.0)
     assert all(np.all(np.isnan(array)) for array in idle[:4])
 

@@ -23,12 +23,12 @@ def workspace(ensemble, active, x, y):
 
 @pytest.mark.parametrize("drift", DRIFTS)
 def test_a_sweep_of_a_kernel_shares_features_and_skips_the_inactive(drift):
-    """Three beliefs of one kernel; the middle one is asleep and keeps its bits."""
+    """Three beliefs of one kernel; the middle one is inactive and keeps its bits."""
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
     ensemble = build(Kind(n_kernels=1, n_frequencies=4, n_outputs=2, drifts=(0.0, 0.2, drift)))
     state = ens.start(ensemble)
-    asleep = [array.copy() for array in belief_at(ensemble.layout, state, 1)]
+    before = [array.copy() for array in belief_at(ensemble.layout, state, 1)]
     work = workspace(ensemble, [True, False, True], x, y)
     work.means[:], work.variances[:] = 7.0, 7.0
     sweep.sweep_kernel(ensemble, state, None, work, sweep.Span(0, 0, 60))
@@ -39,7 +39,7 @@ def test_a_sweep_of_a_kernel_shares_features_and_skips_the_inactive(drift):
         assert_close(work.variances[b], wanted.variance, 1e-10)
     assert np.all(work.means[1] == 7.0)
     assert np.all(work.variances[1] == 7.0)
-    for array, kept in zip(belief_at(ensemble.layout, state, 1), asleep, strict=True):
+    for array, kept in zip(belief_at(ensemble.layout, state, 1), before, strict=True):
         assert_array_equal(array, kept)
 
 

@@ -87,6 +87,12 @@ def test_any_cuts_give_the_same_map(variant, cuts):
     assert (cut.memory.numbers == whole.memory.numbers).all()
 
 
+def test_the_least_forgetting_leaves_a_finite_map():
+    model = run(sheet()[0], forgetting=1e-3)
+    assert np.isfinite(model.memory.positions).all()
+    assert np.isfinite(model.experts.inverse).all()
+
+
 @pytest.mark.parametrize("variant", [{}, {"forgetting": 0.99, "weights": "switching"}], ids=str)
 def test_later_rows_do_not_affect_earlier_ones(variant):
     rows = sheet()[0]
@@ -323,6 +329,7 @@ def test_a_late_row_costs_what_an_early_row_costs():
         ({"kernels": ()}, "kernels is empty"),
         ({"kernels": (RBF("evidence"),)}, "fitted to labels"),
         ({"forgetting": 0.0}, "forgetting=0.0"),
+        ({"forgetting": 1e-5}, "forgetting=1e-05"),
         ({"latent_var": -1.0}, "latent_var=-1.0"),
         ({"max_stored": 10}, "max_stored=10"),
         ({"weights": "vote"}, "weights='vote'"),

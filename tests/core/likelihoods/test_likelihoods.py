@@ -27,7 +27,7 @@ class Case:
 
     name: str
     links: tuple[tuple[float, ...], ...]
-    counts: tuple[float, ...] = ()
+    numbers: tuple[float, ...] = ()
 
     def n_outcomes(self, link):
         if not LIKELIHOODS[self.name].has_classes:
@@ -38,7 +38,7 @@ class Case:
         return LIKELIHOODS[self.name].n_latents(self.n_outcomes(link))
 
     def labels(self, link):
-        return self.counts or tuple(float(k) for k in range(self.n_outcomes(link)))
+        return self.numbers or tuple(float(k) for k in range(self.n_outcomes(link)))
 
     def row(self, label, exposure=EXPOSURE):
         """A row of y."""
@@ -66,7 +66,7 @@ TABLE = {
     for case in (
         Case("bernoulli-logit", links=((0.3,), (-40.0,))),
         Case("bernoulli-probit", links=((0.3,), (-40.0,))),
-        Case("poisson", links=((-0.4,), (5.0,)), counts=(0.0, 1.0, 2.5, 40.0, 1e6)),
+        Case("poisson", links=((-0.4,), (5.0,)), numbers=(0.0, 1.0, 2.5, 40.0, 1e6)),
         Case("ordinal-logit", links=((-1.0, 0.2, 2.5), (-300.0, 300.0), (0.0, 0.01))),
         Case("ordinal-probit", links=((-1.0, 0.2, 2.5), (-30.0, 30.0), (0.0, 0.01))),
         Case("categorical", links=((0.5, 0.0, -0.5), (0.2, -0.4), (0.1,) * 10)),
@@ -153,7 +153,7 @@ def test_a_shift_of_the_link_is_a_shift_of_the_latent_value(case, link, shift):
 
 def test_exposure_multiplies_the_rate():
     case = TABLE["poisson"]
-    for count in case.counts:
+    for count in case.numbers:
         wanted = case.derivatives(count, 0.3 + math.log(5.0), (-0.4,), exposure=1.0)
         assert_allclose(case.derivatives(count, 0.3, (-0.4,), exposure=5.0), wanted, rtol=1e-13)
 
@@ -162,11 +162,18 @@ def test_exposure_multiplies_the_rate():
 
 
 def tolerance(case, link, label, var):
-    """Of a log probability; rounding of the log factorial and of differences of close cut-points is forgiven."""
-    if case.counts:
+    """Of a log probability; rounding of the log factorial and of differences of close cut-points is allowed for."""
+    if case.numbers:
         wide = 1e-3 if var > 1e3 else 1e-4 if var > 30.0 else 1e-8
-        return wide + 4.0 * EPS * special.gammaln(label + 1.0)
+        return wide + 4.0 * EPS * special.gammaln(max(label, 0.0) + 1.0)
     return 1e-8 + 40.0 * EPS * math.sqrt(1.0 + var) / np.min(np.diff(link), initial=1.0)
+
+
+@pytest.mark.parametrize("label", [-5.0, -2.0, -1.0, 0.0])
+def test_the_tolerance_for_negative_labels_is_small(label):
+    """The log factorial of a negative whole number is infinite."""
+    case = Case("noise", links=((0.0,),), numbers=(label,))
+    assert tolerance(case, (0.0,), label, 1.0) <= 1e-8
 
 
 @pytest.mark.parametrize(("case", "link"), SCALAR, **IDS)

@@ -140,7 +140,7 @@ def test_what_a_function_raises_is_kept_and_its_results_are_nan(kind, error, mat
     likelihood.require_sound(np.zeros(3), np.array([-np.inf]))  # nothing is wrong with these
 
 
-def test_a_trusted_likelihood_is_not_checked():
+def test_a_likelihood_that_never_fails_is_not_checked():
     named("poisson").require_sound(np.array([np.nan]))
 
 

@@ -17,7 +17,7 @@ COLOURS = {
     "IE-GP": "#12436d",
     "IE-GPLVM": "#12436d",
     "DIE-GP": "#28a197",
-    "SIE-GP": "#28a197",
+    "SIE-GP": "#5694ca",
     "iegp default": "#f46a25",
     "iegp light": "#f9b27a",
     "iegp default (exponentiated gradients)": "#f46a25",

@@ -110,9 +110,9 @@ def _earlier(titles: Sequence[str]) -> tuple[str, ...]:
     """Say which figures were not drawn again."""
     if not titles:
         return ()
-    return (
-        f"Scores alone are stored of runs that were made earlier, so these figures are of those: {'; '.join(titles)}.",
-    )
+    named = "; ".join(titles)
+    words = f"Scores alone are stored of runs that were made earlier, so these figures are of those: {named}."
+    return (f"{words} Methods and seeds that were added since are in their tables only.",)
 
 
 def _missing(experiments: Sequence[Experiment], scale: Scale, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from iegp_paper.task import Outcome, Task
 METHODS: dict[str, Callable[..., Any]] = {
     "IE-GP": partial(presets.ie_gp, "classification"),
     "SIE-GP": partial(presets.sie_gp, "classification"),
+    "DIE-GP": partial(presets.die_gp, "classification"),
     "iegp default": IEGPClassifier,
     "iegp light": partial(presets.light, "classification"),
     "DOEBE": partial(presets.doebe, "classification"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from iegp import IEGPLVM, presets
+from iegp.kernels import RBF
 from iegp.typing import Float
 from iegp_paper.competitors.maps import GPLVM, BestKernelPCA, OnGPLVM, OnlinePCA, VarGPLVM
 from iegp_paper.runs.embedding_data import nearest_neighbour_error, rows_and_labels
@@ -43,7 +44,7 @@ def run(task: Task) -> Outcome:
         rehearse(method)
         # The paper's warm-up; the default model has one of its own.
         share = {"warmup": round(task.options.get("warmup_share", 0.1) * len(rows))} if method in OF_PAPER else {}
-        ours = OURS[method](**share | dict(task.settings), random_state=task.seed)
+        ours = OURS[method](**share | map_settings(task), random_state=task.seed)
         with clock.running():
             ours.fit(rows)
         positions = ours.stitched_embedding_ if method in OF_PAPER else ours.embedding_
@@ -57,6 +58,14 @@ def run(task: Task) -> Outcome:
     scores = {"error": nearest_neighbour_error(positions, labels), "seconds": seconds}
     scores |= {f"error, {name}": nearest_neighbour_error(own, labels) for name, own in both.items()}
     return Outcome("done", scores, _map_lines(positions, labels))
+
+
+def map_settings(task: Task) -> dict[str, Any]:
+    """Return arguments of a map; ``length_scales`` stands for RBF kernels, which a TOML file cannot hold."""
+    settings = dict(task.settings)
+    if "length_scales" in settings:
+        settings["kernels"] = [RBF(scale) for scale in settings.pop("length_scales")]
+    return settings
 
 
 def _variances(task: Task) -> dict[str, Any]:

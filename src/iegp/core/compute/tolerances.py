@@ -361,9 +361,12 @@ FARTHEST_SCORE = 60.0
 # Steps of the tracked quantile: 0.3 / sqrt(rows + 9), and never below the floor. At the floor the half-width
 # of a 95 % interval moves by 0.06 standard deviations about its place, which costs 1 % of width.
 SCORE_STEP, SCORE_STEP_ROWS, LEAST_SCORE_STEP = 0.3, 9.0, 0.02
-# How much wider an interval is for every miss beyond what its level allows, and at most. With a delay misses are known
-# late, and a gain that is not smaller then makes the width swing.
-DEBT_GAIN, DEBT_DELAY, LARGEST_CORRECTION = 0.1, 25.0, 2.0
+# The share of itself by which the shift of an interval moves back. Without it both ends are missed equally often, which
+# is wide where one tail is long.
+SHIFT_RETURN = 0.3
+# How much wider an interval is for every miss beyond what its level allows, if these are many, and at most. It is half
+# as much if they are the usual ones: more where labels come late, because misses are then known late and come in runs.
+DEBT_GAIN, USUAL_DEBT, DEBT_PER_DELAY, LARGEST_CORRECTION = 0.1, 10.0, 6.0, 2.0
 # No more misses than this are remembered: an outage of the sensor is not paid back for weeks.
 LARGEST_DEBT = 100.0
 # Levels of intervals that can be kept.

@@ -67,10 +67,7 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> bo
     phi, y, _ = block
     means, variances = ahead
     n = phi.shape[0]
-    whitened_phi = phi.copy()
-    solve_from_right(factor, whitened_phi)
-    lower = np.empty((n, n))
-    gram_of_rows(whitened_phi, lower)
+    whitened_phi, lower = whitened_rows(factor, phi)
     leverage = 0.0
     for t in range(n):
         leverage = max(leverage, lower[t, t])
@@ -94,6 +91,16 @@ def static_block(belief: Belief, block: Block, ahead: Ahead, trail: Trail) -> bo
     solve_upper_transposed(growth, vector)
     multiply_uppers(growth, factor)
     return True
+
+
+@compiled
+def whitened_rows(factor: Float, phi: Float) -> tuple[Float, Float]:
+    """Rows ``U = Phi inv(R)`` (B, F), and the lower triangle of ``U U'`` (B, B)."""
+    whitened = phi.copy()
+    solve_from_right(factor, whitened)
+    gram = np.empty((phi.shape[0], phi.shape[0]))
+    gram_of_rows(whitened, gram)
+    return whitened, gram
 
 
 @compiled

@@ -19,16 +19,14 @@ import numpy as np
 from iegp._compile import compiled, compiled_fast_sums
 from iegp.core.compute.linalg import (
     add_transposed_matmul,
-    gram_of_rows,
     matmul,
     multiply_upper,
-    solve_from_right,
     solve_lower,
     solve_upper_transposed,
 )
 from iegp.core.compute.tolerances import MAX_BLOCK_LEVERAGE
 from iegp.core.expert.belief import Ahead, Belief, Block, Trail, subtract_square, walked
-from iegp.core.expert.gaussian_block import growth_by, latent_covariance, walk_and_subtract
+from iegp.core.expert.gaussian_block import growth_by, latent_covariance, walk_and_subtract, whitened_rows
 from iegp.core.likelihoods.sites import LabelModel, log_predictive, site
 from iegp.typing import Float
 
@@ -79,10 +77,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead,
     phi, y, _ = block
     means, variances = ahead
     n = phi.shape[0]
-    whitened = phi.copy()
-    solve_from_right(factor, whitened)
-    joint = np.empty((n, n))
-    gram_of_rows(whitened, joint)
+    whitened, joint = whitened_rows(factor, phi)
     prior = np.empty(n)
     for t in range(n):
         prior[t] = joint[t, t]

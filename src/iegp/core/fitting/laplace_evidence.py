@@ -137,7 +137,7 @@ class Search:
         """Log probability, slope and curvature of every row: (3, n)."""
         likelihood = self.link.likelihood
         rows = derivative_rows(likelihood.derivatives_address, self.y, z, link)
-        if not likelihood.is_trusted:
+        if not likelihood.never_fails:
             likelihood.require_sound(rows, np.where(rows[2] < 0.0, np.nan, 0.0))
         return rows
 

@@ -68,7 +68,8 @@ class HSGP(Stationary):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_functions is not None:
-            if not isinstance(self.n_functions, int | np.integer) or not 1 <= self.n_functions <= MAX_LINEAR_COLUMNS:
+            is_whole = isinstance(self.n_functions, int | np.integer) and not isinstance(self.n_functions, bool)
+            if not is_whole or not 1 <= self.n_functions <= MAX_LINEAR_COLUMNS:
                 raise InputError(f"n_functions={self.n_functions!r} must be a whole number, 1 to {MAX_LINEAR_COLUMNS}")
             self._set("n_functions", int(self.n_functions))
         is_number = isinstance(self.boundary, int | float | np.number) and not isinstance(self.boundary, bool)
@@ -131,10 +132,11 @@ class HSGP(Stationary):
     def n_features(self, n_frequencies: int, n_columns: int) -> tuple[int, int]:
         n_functions = self.n_functions or max(1, 2 * n_frequencies // n_columns)
         if n_functions * n_columns > MAX_LINEAR_COLUMNS:
+            fewer = ", or lower n_functions" if n_functions > 1 else ""
             raise InputError(
                 f"HSGP has {n_functions} functions for each of {n_columns} columns, more than "
                 f"{MAX_LINEAR_COLUMNS} features: experts would not fit into memory; name the columns that matter, as "
-                "in HSGP(columns=[0, 5]), or lower n_functions"
+                f"in HSGP(columns=[0, 5]){fewer}"
             )
         return 0, n_functions * n_columns
 

@@ -94,11 +94,14 @@ def begin(settings: LatentSettings, rows: Float, initial_map: InitialMap) -> tup
     return embedder, EmbeddedRows(positions, stitched, np.full(n, np.nan))
 
 
-def learn(model: Embedder, rows: Float) -> EmbeddedRows:
-    """Embed and learn rows (n, D) in order; the model changes in place. Rows are checked before anything changes."""
+def learn(model: Embedder, rows: Float, first: int = 0) -> EmbeddedRows:
+    """Embed and learn rows (n, D) in order; the model changes in place. Rows are checked before anything changes.
+
+    ``first`` is the number that errors give the first row.
+    """
     n, d = len(rows), model.settings.n_components
     for piece in _pieces(n):
-        model.scaling.check(rows[piece])
+        model.scaling.check(rows[piece], first + piece.start)
     learned = EmbeddedRows(np.empty((model.n_experts, n, d)), np.empty((n, d)), np.empty(n))
     with one_blas_thread():
         # In pieces: scaled copies of a long stream would not fit into the processor's caches, nor always into memory.

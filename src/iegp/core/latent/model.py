@@ -55,7 +55,7 @@ def learn(model: LatentOnline, rows: Float, initial_map: InitialMap) -> Embedded
         return None
     embedder, first = latent.begin(model.settings, kept, initial_map)
     # Nothing of the model has changed until all rows are known to be usable.
-    later = latent.learn(embedder, rows[n_missing:])
+    later = latent.learn(embedder, rows[n_missing:], n_missing)
     model.embedder, model.provisional, model.kept = embedder, None, np.empty((0, model.n_columns))
     return EmbeddedRows(
         np.concatenate([first.positions, later.positions], axis=1),

@@ -25,17 +25,18 @@ class RowScaling(NamedTuple):
         self.check(rows)
         return np.ascontiguousarray((rows - self.mean) / self.scale[0])
 
-    def check(self, rows: Float) -> None:
-        """Raise for values with squares that would overflow."""
-        largest = FARTHEST_IN_FLOAT32 * self.scale[0]
+    def check(self, rows: Float, first: int = 0) -> None:
+        """Raise for values with squares that would overflow; ``first`` is the number of the first row in the error."""
         with np.errstate(over="ignore", invalid="ignore"):
+            largest = FARTHEST_IN_FLOAT32 * self.scale[0]
             # Written so that a NaN, which marks a gap, passes.
             is_far = np.abs(rows - self.mean) > largest
         if is_far.any():
             row, column = (int(i) for i in np.argwhere(is_far)[0])
             raise InputError(
-                f"X has {rows[row, column]:g} at row {row}, column {column}: its square, in units of the spread of the "
-                f"first rows ({self.scale[0]:g}), overflows. Remove or clip such values; the model is unchanged."
+                f"X has {rows[row, column]:g} at row {first + row}, column {column}: its square, in units of the "
+                f"spread of the first rows ({self.scale[0]:g}), overflows. Remove or clip such values; the model "
+                "is unchanged."
             )
 
 

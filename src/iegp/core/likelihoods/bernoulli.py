@@ -66,7 +66,7 @@ def _both(smaller: float, centre: float, label: Float, outcomes: Float) -> float
 class Bernoulli(Likelihood):
     """Two classes; subclasses say which function turns the latent value into a probability."""
 
-    is_trusted = True
+    never_fails = True
     has_classes = True
     max_curvature = 1.0
     link_low = link_high = 0.0

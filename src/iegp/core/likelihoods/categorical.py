@@ -327,7 +327,7 @@ class Categorical(Likelihood):
     """K classes with a latent function each."""
 
     name = "categorical"
-    is_trusted = True
+    never_fails = True
     has_classes = True
     max_curvature = 1.0
     link_low = link_high = 0.0

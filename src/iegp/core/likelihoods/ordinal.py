@@ -139,7 +139,7 @@ class OrdinalLogit(Ordinal):
     """Cumulative logit."""
 
     name = "ordinal-logit"
-    is_trusted = True
+    never_fails = True
     noise_var = math.pi**2 / 3.0
     noise_quantile = staticmethod(special.logit)
     derivatives = staticmethod(logit_derivatives)
@@ -152,7 +152,7 @@ class OrdinalProbit(Ordinal):
     """Cumulative probit."""
 
     name = "ordinal-probit"
-    is_trusted = True
+    never_fails = True
     noise_var = 1.0
     noise_quantile = staticmethod(special.ndtri)
     derivatives = staticmethod(probit_derivatives)

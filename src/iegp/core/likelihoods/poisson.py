@@ -76,7 +76,7 @@ class Poisson(Likelihood):
     """Counts; ``link`` is log rate, overdispersion, and the prior variance of the log rate."""
 
     name = "poisson"
-    is_trusted = True
+    never_fails = True
     has_free_link = True
     max_prior_var = MAX_LOG_RATE_VAR
     link_low, link_high = (-800.0, 0.0, 1e-13), (800.0, 100.0, 1.1e12)

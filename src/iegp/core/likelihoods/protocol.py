@@ -27,9 +27,11 @@ n_outcomes : int
     Number of classes; 1 where labels are numbers.
 y : ndarray (n, columns)
     First labels; n may be 0.
+n_classes : int
+    Number of classes; 0 where labels are numbers.
 overdispersion : float or None
     Of counts; other likelihoods ignore it.
-""")
+""") | {"any_labels": "y : ndarray (n, columns)\n    Labels."}
 
 
 @fill_docstrings(DOCS)
@@ -61,7 +63,7 @@ class Likelihood:
     label_high: ClassVar[float] = LARGEST_FLOAT
     has_free_link: ClassVar[bool] = False
     # -- for this package's own --
-    is_trusted: ClassVar[bool] = False
+    never_fails: ClassVar[bool] = False
     """Whether functions never fail and their results are always numbers; they are not checked then."""
     is_ordinal: ClassVar[bool] = False
     """Whether the order of the classes means something."""
@@ -177,12 +179,7 @@ class Likelihood:
     def check(self, y: Float, n_classes: int) -> None:
         """Refuse labels that are not possible: compiled code does not check them.
 
-        Parameters
-        ----------
-        y : ndarray (n, columns)
-            Labels.
-        n_classes : int
-            Number of classes; 0 where labels are numbers.
+        {parameters: any_labels}
         """
         if self.has_classes:
             fine = (y[:, 0] >= 0.0) & (y[:, 0] < n_classes) & (y[:, 0] == np.floor(y[:, 0]))
@@ -244,12 +241,7 @@ class Likelihood:
     def targets(self, y: Float, n_outcomes: int) -> Float:
         """Numbers in place of labels, for fitting length scales: a regression on them shows which columns matter.
 
-        Parameters
-        ----------
-        y : ndarray (n, columns)
-            Labels.
-        n_outcomes : int
-            Number of classes; 1 where labels are numbers.
+        {parameters: any_labels}
 
         Returns
         -------
@@ -313,7 +305,7 @@ class Likelihood:
         *arrays : ndarray
             What was found with its help; a NaN shows that it failed.
         """
-        if self.is_trusted or not any(np.isnan(array).any() for array in arrays):
+        if self.never_fails or not any(np.isnan(array).any() for array in arrays):
             return
         error = self.failures.pop() if self.failures else None
         if error is not None and not isinstance(error, Exception):

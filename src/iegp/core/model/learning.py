@@ -134,7 +134,7 @@ def _is_quick(model: Online, n_rows: int) -> bool:
 
 def _cannot_fail(model: Online) -> bool:
     """Whether rows that passed the checks are always learned to the end; a user's likelihood may raise an error."""
-    return model.settings.likelihood == "gaussian" or named(model.settings.likelihood).is_trusted
+    return model.settings.likelihood == "gaussian" or named(model.settings.likelihood).never_fails
 
 
 def _pass(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from iegp._compile import compiled
+from iegp._docstrings import entries, fill_docstrings
 from iegp.core.compute.tolerances import (
     FARTHEST_LOG_MEAN,
     HUGE_COUNT,
@@ -23,6 +24,7 @@ from iegp.core.compute.tolerances import (
     MAX_LOG_RATE,
     WEIGHT_SUM_SLACK,
 )
+from iegp.core.predictive import distribution
 from iegp.core.predictive.count_cdf import cdf
 from iegp.core.predictive.count_quantiles import count_quantiles
 from iegp.core.predictive.distribution import Distribution, central_levels, log_total
@@ -32,7 +34,15 @@ from iegp.typing import Float, Int
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
+DOCS = distribution.DOCS | entries("""
+weights, log_mean, log_var : ndarray (n, M)
+    As in the constructor.
+k : float or array-like (n,)
+    One number, or one per row.
+""")
 
+
+@fill_docstrings(DOCS)
 @dataclass(frozen=True, repr=False, eq=False)
 class CountMixture(Distribution):
     """Predictive distribution of n counts: M experts, each ``Poisson(exp(z))`` with ``z ~ N(log_mean, log_var)``.
@@ -69,9 +79,7 @@ class CountMixture(Distribution):
     log_var: Float
     _arrays = ("weights", "log_mean", "log_var")
 
-    def __post_init__(self) -> None:
-        for name in self._arrays:
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+    def _check(self) -> None:
         _check_shapes(self)
         _check_values(self)
 
@@ -79,20 +87,11 @@ class CountMixture(Distribution):
     def unchecked(cls, weights: Float, log_mean: Float, log_var: Float) -> CountMixture:
         """Make a mixture without copies and checks, from contiguous float64 arrays that are valid by construction.
 
-        Parameters
-        ----------
-        weights, log_mean, log_var : ndarray (n, M)
-            As in the constructor.
+        {parameters}
 
-        Returns
-        -------
-        CountMixture
-            Mixture that shares memory with the arrays.
+        {returns_shared}
         """
-        mixture = object.__new__(cls)
-        for name, value in zip(cls._arrays, (weights, log_mean, log_var), strict=True):
-            object.__setattr__(mixture, name, value)
-        return mixture
+        return cls._sharing(weights, log_mean, log_var)
 
     def __repr__(self) -> str:
         n, n_experts = self.weights.shape
@@ -121,10 +120,7 @@ class CountMixture(Distribution):
     def pmf(self, k: ArrayLike) -> Float:
         """Compute the probability of the count ``k``, the exponential of :meth:`logpmf`.
 
-        Parameters
-        ----------
-        k : float or array-like (n,)
-            One count, or one per row.
+        {parameters}
 
         Returns
         -------
@@ -152,10 +148,7 @@ class CountMixture(Distribution):
     def cdf(self, k: ArrayLike) -> Float:
         """Compute the probability of a count up to ``k``, to 1e-9 (2e-7 from ``k = 1e12``). O(n M).
 
-        Parameters
-        ----------
-        k : float or array-like (n,)
-            One number, or one per row.
+        {parameters}
 
         Returns
         -------

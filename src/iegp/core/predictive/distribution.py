@@ -16,6 +16,8 @@ from iegp.core.weights import log_sum_exp
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
+DOCS = {"returns_shared": "Returns\n-------\nmixture\n    Mixture that shares memory with the arrays."}
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Distribution:
@@ -25,6 +27,19 @@ class Distribution:
     """(n, M)"""
     _arrays: ClassVar[tuple[str, ...]]
     """Names of the arrays, which have an entry for every row."""
+
+    def __post_init__(self) -> None:
+        for name in self._arrays:
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        self._check()
+
+    @classmethod
+    def _sharing(cls, *arrays: Float) -> Self:
+        """A distribution of these arrays, which are neither copied nor checked."""
+        made = object.__new__(cls)
+        for name, values in zip(cls._arrays, arrays, strict=True):
+            object.__setattr__(made, name, values)
+        return made
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -127,6 +142,10 @@ class Distribution:
             raise InputError(f"level={level!r} is not a number between 0 and 1. For a 95 % interval pass level=0.95.")
         lower, upper = self.quantile(central_levels(level))
         return lower, upper
+
+    def _check(self) -> None:
+        """Refuse arrays that are no mixture."""
+        raise NotImplementedError
 
     def _quantiles(self, levels: Float) -> Float:
         """Quantiles of all rows at checked probabilities, (k, n) or (k, n, D)."""

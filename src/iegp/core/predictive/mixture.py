@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from iegp._compile import compiled
 from iegp._docstrings import entries, fill_docstrings
 from iegp.core.compute.tolerances import WEIGHT_SUM_SLACK
+from iegp.core.predictive import distribution
 from iegp.core.predictive.components import cdf_pdf_slope, gather, inflation
 from iegp.core.predictive.crps import crps_rows
 from iegp.core.predictive.distribution import Distribution, log_total
@@ -25,7 +26,7 @@ from iegp.core.predictive.student import student_log_kernel, student_log_normali
 from iegp.errors import InputError
 from iegp.typing import Float, Int
 
-DOCS = entries("""
+DOCS = distribution.DOCS | entries("""
 y : float or array-like (n,) or (n, D)
     One number, or one value per row (and output). A NaN gives a NaN.
 """)
@@ -76,9 +77,7 @@ class Mixture(Distribution):
     single_output: bool = True
     _arrays = ("weights", "loc", "scale", "dof")
 
-    def __post_init__(self) -> None:
-        for name in self._arrays:
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+    def _check(self) -> None:
         _check_shapes(self)
         _check_values(self)
 
@@ -93,14 +92,9 @@ class Mixture(Distribution):
         single_output : bool
             As in the constructor.
 
-        Returns
-        -------
-        Mixture
-            Mixture that shares memory with the arrays.
+        {returns_shared}
         """
-        mixture = object.__new__(cls)
-        for name, value in (("weights", weights), ("loc", loc), ("scale", scale), ("dof", dof)):
-            object.__setattr__(mixture, name, value)
+        mixture = cls._sharing(weights, loc, scale, dof)
         object.__setattr__(mixture, "single_output", single_output)
         return mixture
 

@@ -22,8 +22,8 @@ from iegp.core.compute.tolerances import (
     STUDENT_MAX_TERMS,
 )
 
-_HALF_LOG_PI = 0.5 * math.log(math.pi)
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+HALF_LOG_PI = 0.5 * math.log(math.pi)
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _SQRT_HALF = math.sqrt(0.5)
 
 # Taylor coefficients of sqrt((s/2) / sinh(s/2)) in powers of s².
@@ -52,14 +52,14 @@ def student_log_normaliser(dof: float) -> float:
     -0.918939
     """
     if dof > GAUSSIAN_DOF:
-        return -_HALF_LOG_2PI
+        return -HALF_LOG_2PI
     if dof < MANY_DOF:
-        return math.lgamma(0.5 * (dof + 1.0)) - math.lgamma(0.5 * dof) - 0.5 * math.log(dof) - _HALF_LOG_PI
+        return math.lgamma(0.5 * (dof + 1.0)) - math.lgamma(0.5 * dof) - 0.5 * math.log(dof) - HALF_LOG_PI
     # Stirling's series of log G(x + 1/2) - log G(x) - log(x) / 2 at x = dof / 2.
     v = 2.0 / dof
     v2 = v * v
     series = -1.0 / 8 + v2 * (1.0 / 192 + v2 * (-1.0 / 640 + v2 * (17.0 / 14336 - v2 * (31.0 / 18432))))
-    return v * series - _HALF_LOG_2PI
+    return v * series - HALF_LOG_2PI
 
 
 @compiled
@@ -117,7 +117,7 @@ def _cdf_many_dof(r: float, dof: float, log1p_t2: float) -> float:
         correction += factor * poly
         if abs(factor * poly) < ROUNDING * abs(correction):
             break
-    density = math.exp(-0.5 * z2 - _HALF_LOG_2PI)
+    density = math.exp(-0.5 * z2 - HALF_LOG_2PI)
     return max(_gaussian_cdf(z) - density * correction / mass, 0.0)
 
 
@@ -187,7 +187,7 @@ def student_cdf_pdf(r: float, dof: float, log_normaliser: float) -> tuple[float,
     if abs(r) > LARGEST_ROOT:
         return (0.0 if r < 0.0 else 1.0), 0.0
     if dof > GAUSSIAN_DOF:
-        return _gaussian_cdf(r), math.exp(-0.5 * r * r - _HALF_LOG_2PI)
+        return _gaussian_cdf(r), math.exp(-0.5 * r * r - HALF_LOG_2PI)
     if dof < MANY_DOF and r * r <= CLOSED_FORM_SQUARE and dof == math.floor(dof):
         return _whole_cdf_pdf(r, dof, log_normaliser)
     log1p_t2 = _log1p_square(abs(r) / math.sqrt(dof))

@@ -1,8 +1,8 @@
 """Online Bayesian stacking by exponentiated gradients: like stacking, the weights follow the best fixed mixture.
 
 A row moves the weights by the gradient of the mixture's log score, ``w_i <- w_i exp(rate p_i / sum_j w_j p_j)``, and
-they are normalised (Waxman, Llorente, Djurić 2025). Steps have no limit: an expert of little weight that alone foresaw
-a row takes nearly all of it, where soft-Bayes moves by at most the rate. The floor is that of stacking.
+they are normalised (Waxman, Llorente, Djurić 2025). Steps have no limit: an expert of little weight that alone
+predicted a row well takes nearly all of it, where soft-Bayes moves by at most the rate. The floor is that of stacking.
 """
 
 from __future__ import annotations

@@ -43,9 +43,11 @@ n_frequencies : int
     Number of random frequencies n_RF of every expert.
 curvature : float
     Largest second derivative c of the loss in the latent value (as1).
-""")
+""") | {"returns_bound": "Returns\n-------\nfloat\n    Bound in nats."}
 # Of lemmas as they are printed.
-PRINTED = DOCS | entries("""
+PRINTED = (
+    DOCS
+    | entries("""
 theta_norms_squared : array-like (M,)
     Squared norm of the parameter of each *expert*.
 alpha_norm : float
@@ -53,6 +55,8 @@ alpha_norm : float
 prior_vars : array-like (M,)
     Prior variance of each expert.
 """)
+    | {"returns_bound": "Returns\n-------\nfloat\n    Printed bound in nats."}
+)
 
 
 @fill_docstrings(DOCS)
@@ -77,10 +81,7 @@ def lemma1(
 
     {parameters}
 
-    Returns
-    -------
-    float
-        Bound in nats.
+    {returns_bound}
 
     Examples
     --------
@@ -161,10 +162,7 @@ def lemma2_tuned(*, n_rows: int, n_experts: int, n_switches: int) -> float:
     n_switches : int
         Number of switches S, at most ``(T - 1) (M - 1) / M``; more raise ``InputError``.
 
-    Returns
-    -------
-    float
-        Bound in nats.
+    {returns_bound}
     """
     _check_switches(n_rows, n_experts, n_switches)
     if n_switches == 0:
@@ -259,10 +257,7 @@ def theorem1(
         of ``(1 + epsilon) C²/(2 prior_var)``, because ``|theta*|² = prior_var² alpha' Phi Phi' alpha <= prior_var |f|²
         + epsilon C²``.
 
-    Returns
-    -------
-    float
-        Bound in nats.
+    {returns_bound}
     """
     norm_squared = (1.0 + epsilon) * alpha_norm**2
     if function_norm_squared is not None:
@@ -360,10 +355,7 @@ def theorem2(
     {n_frequencies}
     {curvature}
 
-    Returns
-    -------
-    float
-        Bound in nats.
+    {returns_bound}
     """
     norms = np.asarray(alpha_norms, dtype=np.float64)
     n_switches = len(norms) - 1
@@ -390,10 +382,7 @@ def printed_lemma1(
 
     {parameters}
 
-    Returns
-    -------
-    float
-        Printed bound in nats.
+    {returns_bound}
     """
     return lemma1(
         theta_norm_squared=theta_norm_squared,
@@ -413,10 +402,7 @@ def printed_lemma2(*, n_rows: int, n_experts: int, n_switches: int) -> float:
 
     {parameters}
 
-    Returns
-    -------
-    float
-        Printed bound in nats.
+    {returns_bound}
     """
     s = n_switches
     return math.log(n_experts) + (s * (math.log(n_rows) - math.log(s) + 1.0) if s else 0.0)
@@ -432,10 +418,7 @@ def printed_lemma3(
 
     {parameters}
 
-    Returns
-    -------
-    float
-        Printed bound in nats.
+    {returns_bound}
     """
     norms, priors = np.asarray(theta_norms_squared, dtype=np.float64), np.asarray(prior_vars, dtype=np.float64)
     per_expert = n_frequencies * len(norms)
@@ -459,10 +442,7 @@ def printed_theorem2(
 
     {parameters}
 
-    Returns
-    -------
-    float
-        Printed bound in nats.
+    {returns_bound}
     """
     priors = np.asarray(prior_vars, dtype=np.float64)
     segments = printed_lemma3(

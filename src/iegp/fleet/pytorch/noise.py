@@ -21,11 +21,8 @@ from iegp.core.compute.tolerances import (
     MANY_DOF,
     NOISE_FLOOR,
 )
-from iegp.core.predictive.student import student_log_normaliser
+from iegp.core.predictive.student import HALF_LOG_2PI, HALF_LOG_PI, student_log_normaliser
 from iegp.fleet.pytorch import fused
-
-_HALF_LOG_PI = 0.5 * math.log(math.pi)
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class NoiseModel(NamedTuple):
@@ -103,7 +100,7 @@ def log_density(residuals: Tensor, scales: Tensor, dof: Tensor | float) -> Tenso
     r = residuals.abs() / scales
     if not isinstance(dof, Tensor):
         if dof > GAUSSIAN_DOF:
-            return torch.where(r < LARGEST_ROOT, -0.5 * r.square(), -math.inf) - scales.log() - _HALF_LOG_2PI
+            return torch.where(r < LARGEST_ROOT, -0.5 * r.square(), -math.inf) - scales.log() - HALF_LOG_2PI
         return student_log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / math.sqrt(dof)) - scales.log()
     return _log_normaliser(dof) - 0.5 * (dof + 1.0) * _log1p_square(r / dof.sqrt()) - scales.log()
 
@@ -115,8 +112,8 @@ def _log1p_square(t: Tensor) -> Tensor:
 
 def _log_normaliser(dof: Tensor) -> Tensor:
     """As ``core.predictive.student.student_log_normaliser``: Stirling's series from 30 degrees of freedom on."""
-    few = torch.lgamma(0.5 * (dof + 1.0)) - torch.lgamma(0.5 * dof) - 0.5 * dof.log() - _HALF_LOG_PI
+    few = torch.lgamma(0.5 * (dof + 1.0)) - torch.lgamma(0.5 * dof) - 0.5 * dof.log() - HALF_LOG_PI
     v = 2.0 / dof
     v2 = v * v
     series = -1.0 / 8 + v2 * (1.0 / 192 + v2 * (-1.0 / 640 + v2 * (17.0 / 14336 - v2 * (31.0 / 18432))))
-    return torch.where(dof < MANY_DOF, few, v * series - _HALF_LOG_2PI)
+    return torch.where(dof < MANY_DOF, few, v * series - HALF_LOG_2PI)
