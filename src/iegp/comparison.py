@@ -292,7 +292,7 @@ def _after(run: AnyRun, n: int) -> AnyRun:
 
 def _paired(differences: Any) -> dict[str, float]:
     n, mean = len(differences), float(np.mean(differences))
-    spread = float(np.std(differences, ddof=1)) / np.sqrt(n) if n > 1 else np.nan
+    spread = float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
     if not spread > 0.0:
         return {"difference": mean, "lower": np.nan, "upper": np.nan, "p_value": np.nan}
     special = on_demand("scipy.special")

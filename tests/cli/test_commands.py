@@ -243,6 +243,12 @@ def test_help_shows_an_example(tmp_path, command):
     assert command in iegp(tmp_path, "--help").out
 
 
+@pytest.mark.parametrize("command", [[], ["stream"]])
+def test_h_is_help(tmp_path, command):
+    short, long = iegp(tmp_path, *command, "-h"), iegp(tmp_path, *command, "--help")
+    assert (short.code, short.out) == (0, long.out)
+
+
 def test_as_a_command_of_its_own():
     """A process from the shell, not a fork: warnings are errors there too, but for old names that typer 0.16 uses."""
     strictly = ("-W", "error", "-W", "ignore::DeprecationWarning:typer")

@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
 WRONG = {
     "no target": (["stream", "in.csv"], "--target"),
     "unknown target": (["stream", "in.csv", "--target", "z"], "Columns: a, b, y"),
+    "target in capitals": (["stream", "in.csv", "--target", "Y"], "column. Did you mean 'y'? Columns: "),
     "unknown feature": ([*STREAM, "--features", "a,z"], "--features z"),
     "unknown column to ignore": ([*STREAM, "--ignore", "z"], "--ignore z"),
     "unknown time": ([*STREAM, "--time", "z"], "--time z"),

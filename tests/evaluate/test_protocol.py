@@ -187,6 +187,7 @@ def test_a_comparison_has_a_row_for_each_run(tmp_path, capsys):
     assert found.values("ours", "late", "nmse")[1] == pytest.approx(error)
     pair = found.paired("ours", "tree", "rmse")[0]
     assert pair["lower"] < pair["difference"] < pair["upper"]
+    assert {type(value) for value in pair.values()} == {str, float}
     found.to_csv(tmp_path / "scores.csv")
     assert len(pd.read_csv(tmp_path / "scores.csv")) == len(found.to_frame()) == 24
     assert "plain" in repr(found)

@@ -248,7 +248,7 @@ def test_bad_input_changes_nothing(keys, X, y, message):
 
 def test_what_cannot_be_a_template():
     X, y = stream(40)
-    with pytest.raises(InputError, match="warm it up first"):
+    with pytest.raises(InputError, match="of class IEGPRegressor, has learned nothing; warm it up first"):
         Fleet(IEGPRegressor())
     with pytest.raises(InputError, match=r"warm-up is not over \(40 of 64 rows\)"):
         Fleet(IEGPRegressor(**template().get_params()).fit(X, y))

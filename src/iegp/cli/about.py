@@ -190,8 +190,9 @@ def notes(job: Job) -> list[tuple[str, str]]:
     if counters.unknown_ids:
         found.append(("Unknown ids", f"{counters.unknown_ids:,} labels belong to no row that waits: not learned"))
     if counters.unnamed:
-        words = "rows had neither a label nor an id: they can never be learned; --id COLUMN says what names the rows"
-        found.append(("Without a label", f"{counters.unnamed:,} {words}"))
+        rows, they = ("row", "it") if counters.unnamed == 1 else ("rows", "they")
+        words = f"had neither a label nor an id: {they} can never be learned; --id COLUMN says what names the rows"
+        found.append(("Without a label", f"{counters.unnamed:,} {rows} {words}"))
     if job.pending.rows:
         found.append(("Waiting", f"{len(job.pending.rows):,} rows wait for their labels"))
     if job.pending.n_dropped:

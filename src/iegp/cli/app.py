@@ -34,6 +34,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     help="Gaussian processes that learn from a stream: every row predicted before its label is used.",
 )
 

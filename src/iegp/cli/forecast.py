@@ -136,12 +136,10 @@ def _labels(options: ForecastOptions, records: Records) -> Float:
     bad = [place for place in np.flatnonzero(is_missing(values) | is_text) if not _is_number(values[place])]
     if bad:
         value = values[bad[0]]
-        what, advice = "missing", "fill gaps, for example by interpolation"
+        what, advice = "missing", "fill gaps before this command, for example by interpolation"
         if isinstance(value, str):
             what, advice = f"{value!r:.80}, which is not a number", "name a column of numbers, written as 1234.5"
-        raise InputError(
-            f"{options.source}, line {records.lines[bad[0]]}: {options.target} is {what}; {advice}, before this command"
-        )
+        raise InputError(f"{options.source}, line {records.lines[bad[0]]}: {options.target} is {what}; {advice}")
     return np.asarray(values, dtype=np.float64)
 
 

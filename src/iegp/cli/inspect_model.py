@@ -166,7 +166,7 @@ def _inputs_table(inputs: list[dict[str, Any]], is_warming_up: bool, is_ascii: b
     ranked = sorted(inputs, key=lambda row: -row["relevance"])
     caption = f"{len(ranked) - _SHOWN} more" if len(ranked) > _SHOWN else None
     caption = "all alike until the warm-up is over" if is_warming_up else caption
-    table = Table(title="Inputs, the most relevant first", caption=caption)
+    table = Table(title="Inputs by relevance", caption=caption)
     names = [name for name in ("name", "kind", "gaps") if name in ranked[0]]
     for name in names:
         table.add_column("input" if name == "name" else name, justify="right" if name == "gaps" else "left")

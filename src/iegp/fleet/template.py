@@ -33,7 +33,8 @@ def take(template: Template, what: str, instead: str, is_plain: bool = True) -> 
     ``is_plain`` refuses what only some engines have: a delay, and intervals that keep their level.
     """
     if not hasattr(template, "model_"):
-        raise InputError(f"template={template!r:.60} has learned nothing; warm it up first with warm_up(X, y)")
+        name = type(template).__name__
+        raise InputError(f"template, of class {name}, has learned nothing; warm it up first with warm_up(X, y)")
     model = template.model_
     if model.experts.ensemble.likelihood != GAUSSIAN or not hasattr(template, "single_output_"):
         raise InputError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from iegp.core.likelihoods import named
 from iegp.errors import InputError
+from iegp.name_suggestions import closest
 from iegp.readers import Batch, NumberStyle, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
 from iegp.typing import Float
@@ -133,7 +134,9 @@ class Plan:
         for flag, columns in wanted.items():
             for name in columns or ():
                 if name is not None and name not in names:
-                    raise InputError(f"{flag} {name}: there is no such column. Columns: {_listed(names)}")
+                    like = closest(name, names)
+                    advice = f"{like} " if like.startswith("Did you mean") else ""
+                    raise InputError(f"{flag} {name}: there is no such column. {advice}Columns: {_listed(names)}")
 
     def features_of(self, batch: Batch) -> Batch:
         """The columns that the model may use, and the time."""
@@ -342,7 +345,8 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:20])
+    # Spaces around a name, as of "a, b" in a header, would not be seen.
+    shown = ", ".join(name if name == name.strip() else repr(name) for name in names[:20])
     return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
 
 
