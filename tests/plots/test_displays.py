@@ -533,3 +533,21 @@ def test_without_matplotlib_a_figure_says_what_to_install():
     script = "import sys\nsys.modules['matplotlib'] = None\nimport iegp\niegp.plots.plot_run"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert "needs matplotlib, which is not installed; pip install matplotlib" in done.stderr
+
+
+@pytest.mark.parametrize(("step", "n_lines"), [("1h", 2), ("1D", 1)])
+def test_rows_with_times_have_them_at_the_ticks(step, n_lines):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = stream(N)
+    index = pd.date_range("2025-03-01", periods=N, freq=step, tz="Europe/Berlin")
+    run = small().prequential(pd.DataFrame(X, index=index), pd.Series(y, index=index))
+    display = run.plot(zoom=(100, 200), first_row=50)
+    display.figure_.canvas.draw()
+    ticks = display.lower_ax_.get_xticks()
+    texts = [label.get_text() for label in display.lower_ax_.get_xticklabels()]
+    shown = [(int(row), text) for row, text in zip(ticks, texts, strict=True) if 100 <= row < 200]
+    assert len(shown) > 2
+    for row, text in shown:
+        assert text == index[row - 50].strftime("%Y-%m-%d\n%H:%M" if n_lines == 2 else "%Y-%m-%d")
+    assert display.lower_ax_.get_xlabel() == "time of the row"
+    pyplot.close(display.figure_)

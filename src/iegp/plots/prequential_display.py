@@ -14,7 +14,7 @@ from iegp.evaluate.classification import running_error
 from iegp.evaluate.metrics import running_nmse
 from iegp.evaluate.runs import ClassificationRun, PrequentialRun
 from iegp.plots.display import DOCS, Panels, Run, RunDisplay, output_column
-from iegp.plots.stream import BAND, INK, dot_style, draw_band, finish_rows, visible
+from iegp.plots.stream import BAND, INK, dot_style, draw_band, finish_rows, label_times, visible
 from iegp.typing import Float, Int
 
 _NAMES = {"nmse": "nMSE", "pnll": "−log score (nats)", "log_loss": "log loss (nats)"}
@@ -26,6 +26,7 @@ class PrequentialDisplay(RunDisplay):
 
     For numbers and counts the upper panel shows labels, predicted means and intervals. For classes it shows the share
     of wrong predictions so far, over faint dots: the probability that the prediction gave to each row's true class.
+    Rows of a data frame with a ``DatetimeIndex`` have their times at the ticks.
 
     Parameters
     ----------
@@ -85,6 +86,7 @@ class PrequentialDisplay(RunDisplay):
             finish_rows(self._panels, rows, _noticed(self.run, first_row), title, "change noticed")
         else:
             finish_rows(self._panels, rows, changes, title)
+        label_times(self._panels[-1], rows, self.run.index, first_row)
         for panel in self._panels:
             self._legend(panel, "upper right")
         return self

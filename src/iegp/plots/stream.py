@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from iegp.errors import InputError
 from iegp.evaluate.label_range import label_range, outside
@@ -21,6 +23,8 @@ SIZE = (10, 5.6)
 FEW, MANY = 300, 1000
 # Sum of the widths of all passages of a line from bottom to top, in points, of the 500 or so that a panel has.
 MOST_INK = 40.0
+# Over longer stretches the time of day is not written at the ticks.
+_MANY_DAYS = timedelta(days=30)
 # Static experts grey, then warmer the faster they drift.
 DRIFT_COLOURS = ("#b8bec4", "#7fb3d5", "#f5b041", "#cb4335", "#76448a", "#1e8449")
 
@@ -199,6 +203,24 @@ def finish_rows(
             panel.set_xlim(rows[0], rows[-1])
     panels[0].set_title(title, loc="left", fontsize=11)
     panels[-1].set_xlabel("row of the stream")
+
+
+def label_times(axes: Axes, rows: Int, index: Any, first_row: int) -> None:
+    """Label the ticks with the times of their rows, where the index of a run has times; rows keep equal distances."""
+    if not hasattr(index, "strftime"):
+        return
+    times = index[rows - first_row]
+    # Dates alone where the day says enough; a PeriodIndex counts by its starts.
+    starts = times.to_timestamp() if hasattr(times, "to_timestamp") else times
+    texts = times.strftime("%Y-%m-%d" if abs(starts[-1] - starts[0]) > _MANY_DAYS else "%Y-%m-%d\n%H:%M")
+
+    def text_of(row: float, _: Any) -> str:
+        place = round(row) - int(rows[0])
+        return str(texts[place]) if 0 <= place < len(texts) and row == round(row) else ""
+
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(text_of))
+    axes.set_xlabel("time of the row")
 
 
 def legend(axes: Axes, title: str | None = None, upside_down: bool = False, inside: str | None = None) -> None:
