@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
+import tempfile
+from contextlib import chdir
 from importlib.metadata import version as installed_version
 from itertools import accumulate
 from pathlib import Path
@@ -128,6 +132,41 @@ def as_snippet(lines: re.Match[str]) -> str:
     return f"```sh\n{commands}\n```\n\n"
 
 
+# -- notebook ---------------------------------------------------------------------------------------------------------
+
+
+def write_notebook(app: Sphinx) -> None:
+    """Run the notebook of the tutorials, and write its cells and what they show for its page to include."""
+    del app
+    folder = DOCS / "reference" / "generated"
+    folder.mkdir(exist_ok=True)
+    cells = json.loads((DOCS / "tutorials" / "bike_rentals.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    parts: list[str] = []
+    with tempfile.TemporaryDirectory() as place, chdir(place):
+        # The page has a title and an introduction of its own.
+        for number, cell in enumerate(cells[1:]):
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code":
+                source = f"```python\n{source}\n```\n\n{run_cell(source, names, folder / f'notebook-{number}.png')}"
+            parts.append(source)
+    (folder / "notebook.txt").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def run_cell(source: str, names: dict[str, Any], figure: Path) -> str:
+    """Run a cell; return the value of its last line as Markdown, "" if there is none."""
+    lines = ast.parse(source).body
+    last = lines.pop() if isinstance(lines[-1], ast.Expr) else None
+    exec(compile(ast.Module(lines, []), figure.stem, "exec"), names)
+    if not isinstance(last, ast.Expr):
+        return ""
+    value = eval(compile(ast.Expression(last.value), figure.stem, "eval"), names)
+    if not isinstance(value, Figure):
+        return f"```none\n{value}\n```"
+    value.savefig(figure, dpi=110)
+    return f"![Figure of the cell above](/reference/generated/{figure.name})"
+
+
 # -- gallery ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,5 +208,6 @@ sphinx_gallery_conf = {
 def setup(app: Sphinx) -> None:
     """Register what Sphinx calls while it builds."""
     app.connect("builder-inited", write_command_line, priority=100)
+    app.connect("builder-inited", write_notebook, priority=100)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-docstring", link_pages, priority=900)
