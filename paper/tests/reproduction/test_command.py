@@ -114,7 +114,7 @@ def test_the_summary_counts_claims_of_the_paper_and_default_models_have_their_ow
     before, _, after = markdown.partition("## All claims")
     assert "3 claims of the paper, counted once for each method that they name" in before
     assert "| Thirty points |  | 1 | – | 1 | – |" in before
-    assert "**Models of this library that the paper does not have**" not in after
+    assert "**Models and settings that the paper does not have**" not in after
     assert "| Thirty points | IE-GP | hyperparameters only | as drawn | interval |" in after
 
 

@@ -14,7 +14,7 @@ from iegp_paper.results import Cells
 from iegp_paper.rules import Verdict, Word, judge
 
 WORDS: tuple[Word, ...] = ("confirmed", "too close to call", "not confirmed", "not measured")
-PAPER, OWN = "Methods of the paper", "Models of this library that the paper does not have"
+PAPER, OWN = "Methods of the paper", "Models and settings that the paper does not have"
 OF_PAPER, SENSITIVITY, OF_LIBRARY = GROUPS = ("the paper's claims", "the same with other choices", "not in the paper")
 
 
