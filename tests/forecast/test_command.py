@@ -58,6 +58,7 @@ def test_many_series_and_the_report(two_shops, tmp_path, capsys):
     assert "6 Jan 2024 01:00" in text
     assert "UTC" in text
     assert "<svg" in text
+    assert "rows per second" in text
     assert "Left out: new" in messages
     assert "a: Forecasts were off by" in messages
     assert "Report:" in messages
@@ -97,7 +98,11 @@ def test_standard_output_without_times(tmp_path, capsys):
         ([["sales"], ["1"], ["2"]], {}, "no series"),
         ([["sales", "t"], ["1", "a"], ["", "b"], ["3", "c"]], {}, "line 3: sales is missing; fill gaps"),
         ([["sales"], ["north"], ["south"]], {}, "line 2: sales is 'north', which is not a number"),
-        ([["sales", "t"], ["1", "soon"]], {"time": "t"}, "not a time stamp"),
+        ([["sales", "t"], ["1", "soon"]], {"time": "t"}, "'soon' is not read as a time; write it as 2024"),
+        ([["sales", "t"], ["1", "31.12.2024"]], {"time": "t"}, re.escape("--time-format '%d.%m.%Y' reads it")),
+        ([["sales", "t"], ["1", "soon"]], {"time": "t", "time_format": "%d.%m.%Y"}, "says how all of them are written"),
+        ([["sales"], ["1,5"], ["2,5"]], {}, "line 2: sales is '1,5', which is not a number; --decimal , reads it"),
+        ([["sales"], ["1,5"], ["2"], ["-"]], {"decimal": ","}, "line 4: sales is '-', which is not a number"),
         ([["sales"], ["1"]], {"level": 2.0}, "no series"),
     ],
 )
@@ -106,6 +111,27 @@ def test_messages(tmp_path, lines, more, message):
         forecast(options(write(tmp_path / "y.csv", lines), **more))
     with pytest.raises(UsageError, match="whole numbers"):
         forecast(ForecastOptions(source="y.csv", target="y", season="day"))
+
+
+def test_numbers_and_times_that_are_written_otherwise(tmp_path, capsys):
+    lines, otherwise = [["when", "sales"]], [["when", "sales"]]
+    for hour, value in enumerate(1000.0 + series(48)):
+        lines.append([f"2024-02-{1 + hour // 24:02d}T{hour % 24:02d}:00", f"{value:.2f}"])
+        number = f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+        otherwise.append([f"{1 + hour // 24}.2.2024 {hour % 24}h", number])
+    forecast(options(write(tmp_path / "a.csv", lines), time="when"))
+    plain = capsys.readouterr().out
+    form = {"time_format": "%d.%m.%Y %Hh", "decimal": ",", "thousands": "."}
+    forecast(options(write(tmp_path / "b.csv", otherwise), time="when", **form))
+    assert capsys.readouterr().out == plain
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"time_format": "%d"}, {"time": "t", "time_format": "%!"}, {"decimal": ",", "thousands": ","}]
+)
+def test_ways_of_writing_that_are_none(tmp_path, wrong):
+    with pytest.raises(UsageError):
+        forecast(options(write(tmp_path / "y.csv", [["sales", "t"], ["1", "2024-01-01"]]), **wrong))
 
 
 @pytest.mark.parametrize("flag", ["key", "time"])

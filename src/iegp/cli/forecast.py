@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
@@ -18,10 +18,11 @@ from iegp.cli.options import ForecastOptions
 from iegp.cli.printable import printable
 from iegp.errors import InputError
 from iegp.estimators import IEGPForecaster
-from iegp.preprocessing.time_features import read_time, seconds_since_1970
-from iegp.readers import Records, is_missing, open_source
+from iegp.preprocessing.time_features import as_iso, check_time_format, how_to_write, read_time, seconds_since_1970
+from iegp.readers import NumberStyle, Records, open_source
 from iegp.report.forecast_page import SeriesForecast, write_forecast_report
 from iegp.storage.model_file import replace_atomically
+from iegp.stream.plan import in_style, style_hint
 from iegp.typing import Float
 
 _BLOCK = 65_536
@@ -68,12 +69,17 @@ def forecast(options: ForecastOptions) -> int:
     for flag, name in (("time", options.time), ("key", options.key)):
         if name == options.target:
             raise UsageError(f"--target and --{flag} both name {name!r}; the series is a column of its own")
+    style = NumberStyle((), options.decimal, options.thousands)
+    as_usage(style.check)
+    as_usage(lambda: check_time_format(options.time_format, options.time))
     for flag, path in (("out", options.out), ("report", options.report)):
         if path is not None and path != "-":
             check_free(flag, path, options.overwrite)
     check_outputs((options.source,), out=options.out, report=options.report)
     check_page("report", options.report)
-    found = list(_forecasts(options, season))
+    began = time.monotonic()
+    found = list(_forecasts(options, _read(options, style), season))
+    seconds = time.monotonic() - began
     if not found:
         raise InputError(
             f"no series of {options.source} is longer than --horizon {options.horizon}; ask for fewer rows"
@@ -84,14 +90,17 @@ def forecast(options: ForecastOptions) -> int:
     else:
         replace_atomically(Path(options.out), text.encode())
     if options.report is not None:
-        write_forecast_report(options.report, options.source, options.target, [series for series, _ in found])
+        series = [own for own, _ in found]
+        write_forecast_report(options.report, options.source, options.target, series, seconds)
         sys.stderr.write(f"Report: {options.report}\n")
     return 0
 
 
-def _forecasts(options: ForecastOptions, season: tuple[int, ...]) -> Iterator[tuple[SeriesForecast, list[str]]]:
+def _forecasts(
+    options: ForecastOptions, series: _Table, season: tuple[int, ...]
+) -> Iterator[tuple[SeriesForecast, list[str]]]:
     """Each series that is long enough, and the names of its coming rows."""
-    for name, table in _read(options).by_key():
+    for name, table in series.by_key():
         if len(table.y) <= options.horizon:
             sys.stderr.write(f"Left out: {printable(name or options.target)} has {len(table.y)} rows, too few\n")
             continue
@@ -102,18 +111,18 @@ def _forecasts(options: ForecastOptions, season: tuple[int, ...]) -> Iterator[tu
             raise InputError(f"series {name!r}: {error}" if name else str(error)) from error
         lower, upper = model.predict_interval()
         coming = table.coming(options.horizon)
-        series = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1))
+        own = SeriesForecast(name, table.y, model.predict(), lower, upper, run, min(season, default=1))
         if coming is not None and table.time is not None:
-            series = series._replace(time=np.concatenate([table.time, coming]), zone=table.zone)
+            own = own._replace(time=np.concatenate([table.time, coming]), zone=table.zone)
         if not options.quiet:
-            sys.stderr.write(f"{printable(name)}{': ' if name else ''}{series.verdict}\n")
-        yield series, _names(table, coming, options.horizon)
+            sys.stderr.write(f"{printable(name)}{': ' if name else ''}{own.verdict}\n")
+        yield own, _names(table, coming, options.horizon)
 
 
-def _read(options: ForecastOptions) -> _Table:
+def _read(options: ForecastOptions, style: NumberStyle) -> _Table:
     text = [name for name in (options.time, options.key) if name is not None]
     parts: list[Records] = []
-    with open_source(options.source, format=options.format, keep_text=text) as source:
+    with open_source(options.source, format=options.format, keep_text=text, style=style) as source:
         while (batch := source.read(_BLOCK)) is not None:
             if batch.bad:
                 bad = batch.bad[0]
@@ -127,40 +136,43 @@ def _read(options: ForecastOptions) -> _Table:
             raise UsageError(f"{name!r} is not a column of {options.source}; it has {', '.join(records.columns)}")
     time, offset = (None, None) if options.time is None else _times(options, records)
     key = None if options.key is None else records.columns[options.key]
-    return _Table(_labels(options, records), time, key, offset)
+    return _Table(_labels(options, records, style), time, key, offset)
 
 
-def _labels(options: ForecastOptions, records: Records) -> Float:
+def _labels(options: ForecastOptions, records: Records, style: NumberStyle) -> Float:
     values = records.columns[options.target]
-    is_text = values.dtype != np.float64
-    bad = [place for place in np.flatnonzero(is_missing(values) | is_text) if not _is_number(values[place])]
-    if bad:
+    numbers = values if values.dtype == np.float64 else in_style(values, style)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
         value = values[bad[0]]
         what, advice = "missing", "fill gaps before this command, for example by interpolation"
         if isinstance(value, str):
-            what, advice = f"{value!r:.80}, which is not a number", "name a column of numbers, written as 1234.5"
+            flags = style_hint(text for text in values if isinstance(text, str))
+            advice = f"{flags} reads it" if flags else "name a column of numbers, written as 1234.5"
+            what = f"{value!r:.80}, which is not a number"
         raise InputError(f"{options.source}, line {records.lines[bad[0]]}: {options.target} is {what}; {advice}")
-    return np.asarray(values, dtype=np.float64)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it can be forecast: a number, or text that is one."""
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
+    return numbers
 
 
 def _times(options: ForecastOptions, records: Records) -> tuple[Float, Float]:
     """Times and offsets of the rows; see :class:`_Table`."""
     found, offsets = np.empty(len(records)), np.empty(len(records))
     for i, text in enumerate(records.columns[str(options.time)]):
-        time = None if text is None else read_time(str(text))
+        written = text if options.time_format is None else as_iso(text, options.time_format)
+        time = None if written is None else read_time(str(written))
         if time is None:
-            raise InputError(f"{options.source}, line {records.lines[i]}: {text!r:.80} is not a time stamp (ISO 8601)")
+            where = f"{options.source}, line {records.lines[i]}"
+            raise InputError(f"{where}: {text!r:.80} is not read as a time; {_way_of(options, text)}")
         found[i], offset = seconds_since_1970(time), time.utcoffset()
         offsets[i] = np.nan if offset is None else offset.total_seconds()
     return found, offsets
+
+
+def _way_of(options: ForecastOptions, text: str | None) -> str:
+    """What to do about text that is no time."""
+    if options.time_format is not None:
+        return f"--time-format {options.time_format} says how all of them are written"
+    return how_to_write(text)
 
 
 def _names(table: _Table, coming: Float | None, horizon: int) -> list[str]:

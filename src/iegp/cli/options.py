@@ -23,6 +23,7 @@ GuardFormulas = Annotated[
 ]
 NaValues = Annotated[NAMES, Option(help="More words for missing values: -,n/a,-999.")]
 Decimal = Annotated[str, Option(help="The decimal point of numbers in text: . or ,")]
+TimeFormat = Annotated[str | None, Option(help="How it is written, as '%d.%m.%Y %H:%M'.")]
 Thousands = Annotated[str, Option(help="The sign between thousands in text, as , in 1,234.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Start anew even if files exist."), FREE]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, errors only."), FREE]
@@ -68,7 +69,7 @@ class StreamOptions(RunOptions):
     id: Annotated[str | None, Option(help="The column that names a row. [dim]\\[id, if there is one][/dim]")] = None
     key: Annotated[str | None, Option(help="One model per value of this column: a sensor, a customer.")] = None
     time: Annotated[str | None, Option(help="A column of time stamps: time of day, day of week, trend.")] = None
-    time_format: Annotated[str | None, Option(help="How it is written, as '%d.%m.%Y %H:%M'.")] = None
+    time_format: TimeFormat = None
     na_values: NaValues = ()
     decimal: Decimal = "."
     thousands: Thousands = ""
@@ -152,6 +153,9 @@ class ForecastOptions(Options):
     horizon: Annotated[int, Option(help="How many rows ahead.")] = 24
     season: Annotated[str | None, Option(help="Rows per season: 24, or 24,168.")] = None
     time: Annotated[str | None, Option(help="A column of time stamps: time of day and day of week.")] = None
+    time_format: TimeFormat = None
+    decimal: Decimal = "."
+    thousands: Thousands = ""
     key: Annotated[str | None, Option(help="One series per value of this column.")] = None
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     out: Annotated[str, Option("--out", "-o", help="The forecasts as CSV, or -.")] = "-"

@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iegp.preprocessing.time_features import DAY, PARTS, TREND, forms_of, read_time, seconds_since_1970, time_columns
+from iegp.preprocessing.time_features import (
+    DAY,
+    PARTS,
+    TREND,
+    how_to_write,
+    read_time,
+    seconds_since_1970,
+    time_columns,
+)
 from iegp.readers import Batch, is_missing
 from iegp.storage.schema import LARGEST_COUNT, Field, check_arrays, under
 from iegp.typing import Bool, Float, Int
@@ -200,7 +208,7 @@ class Encoder:
         if self.time is not None:
             for index, text in enumerate(_texts(batch, self.time)):
                 if is_row[index] and (text is None or read_time(text) is None):
-                    found.append(Problem(index, self.time, text or "", _why_no_time(text)))
+                    found.append(Problem(index, self.time, text or "", f"no time: {how_to_write(text)}"))
         found += self._not_numbers(batch)
         if self.refuses_gaps:
             for name, values in self._features(batch).items():
@@ -397,12 +405,6 @@ def _why_text(value: Any) -> str:
     """What is wrong with text in a column of numbers."""
     advice = "; write 1 for true and 0 for false" if str(value).lower() in ("true", "false") else ""
     return f"text, but the column was one of numbers when the model learned{advice}"
-
-
-def _why_no_time(text: str | None) -> str:
-    forms = forms_of([text] if text else [])
-    way = f"--time-format '{forms[0]}' reads it" if forms else "--time-format says how times are written"
-    return f"no time: write it as 2024-03-01T12:00:00 or as seconds since 1970; {way}"
 
 
 def _first_date(values: NDArray[Any]) -> int | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
+from iegp.errors import InputError
 from iegp.typing import Float
 
 PARTS = ("time of day, sine", "time of day, cosine", "day of week, sine", "day of week, cosine", "days since the start")
@@ -61,6 +63,39 @@ def _reads(form: str, text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def how_to_write(text: str | None) -> str:
+    """Advice for text that is not read as a time.
+
+    >>> how_to_write("31.12.2024 07:30")
+    "write it as 2024-03-01T12:00:00 or as seconds since 1970; --time-format '%d.%m.%Y %H:%M' reads it"
+    """
+    forms = forms_of([text] if text else [])
+    way = f"--time-format '{forms[0]}' reads it" if forms else "--time-format says how times are written"
+    return f"write it as 2024-03-01T12:00:00 or as seconds since 1970; {way}"
+
+
+def check_time_format(form: str | None, time: str | None) -> None:
+    """Refuse a format without a column of times, and one that ``strptime`` does not understand."""
+    if form is None:
+        return
+    if time is None:
+        raise InputError(f"--time-format {form}: there is no column of times; name it with --time")
+    try:
+        datetime.strptime(datetime(2001, 2, 3).strftime(form), form)
+    except ValueError as error:
+        raise InputError(f"--time-format {form} is not understood ({error}); write it as %d.%m.%Y %H:%M") from error
+
+
+def as_iso(value: Any, form: str) -> str | None:
+    """A time in ISO 8601; text that is not written in the format is none, whatever else it may be."""
+    if value is None:
+        return None
+    try:
+        return datetime.strptime(str(value).strip(), form).isoformat()
+    except ValueError:
+        return f"{value} is not {form}"
 
 
 def seconds_since_1970(time: datetime) -> float:

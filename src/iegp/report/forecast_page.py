@@ -18,7 +18,7 @@ from iegp.report.about import About, Timing
 from iegp.report.blocks import Cell, Chart, Head, Key, Panel, Panels, Section, Table
 from iegp.report.chart import chart
 from iegp.report.clock import Clock, date_and_time
-from iegp.report.page import Top, document, written
+from iegp.report.page import Top, document, facts_of
 from iegp.report.scales import Axis, fitted, linear, percentages, with_times
 from iegp.report.text import number, percent
 from iegp.report.verdict import of_hundred
@@ -88,17 +88,18 @@ class SeriesForecast(NamedTuple):
 
 
 def write_forecast_report(
-    path: str | os.PathLike[str], source: str, target: str, found: Sequence[SeriesForecast]
+    path: str | os.PathLike[str], source: str, target: str, found: Sequence[SeriesForecast], seconds: float
 ) -> None:
-    """Write the page to ``path``, replacing it atomically."""
-    replace_atomically(Path(path), render_forecast_report(source, target, found).encode())
+    """Write the page to ``path``, replacing it atomically; ``seconds`` is what the forecasts took."""
+    timing = Timing.now(seconds, sum(len(series.y) for series in found))
+    replace_atomically(Path(path), render_forecast_report(source, target, found, timing).encode())
 
 
-def render_forecast_report(source: str, target: str, found: Sequence[SeriesForecast]) -> str:
+def render_forecast_report(source: str, target: str, found: Sequence[SeriesForecast], timing: Timing) -> str:
     """Render the page as the text of an HTML file."""
     about = About(f"Forecast of {target}", source, target, "forecast", "", 0, versions={"iegp": version("iegp")})
     facts = [("Source", source), ("Target", target), ("Series", f"{len(found):,}")]
-    facts += [("Forecast", f"{len(found[0].mean):,} rows ahead"), ("Written", written(Timing.now()))]
+    facts += [("Forecast", f"{len(found[0].mean):,} rows ahead"), *facts_of(timing)]
     is_one = len(found) == 1
     sections = [_series(_heading(place, series, target, is_one), series, target) for place, series in enumerate(found)]
     return document(about, Top(found[0].verdict if is_one else _summary(found), facts, []), sections)

@@ -121,17 +121,17 @@ def _facts(results: Results, about: About) -> list[tuple[str, str]]:
     if clock is not None:
         span = f"{date_and_time(clock.time[0])} to {date_and_time(clock.time[-1])}"
         facts.append(("Period", span))
-    if timing is not None and timing.seconds is not None:
-        speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
-        facts.append(("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
-    if timing is not None:
-        facts.append(("Written", written(timing)))
+    facts += [] if timing is None else facts_of(timing)
     return [(name, text) for name, text in facts if text]
 
 
-def written(timing: Timing) -> str:
-    """When a page was written, in words."""
-    return f"{date_and_time(timing.written)} UTC"
+def facts_of(timing: Timing) -> list[tuple[str, str]]:
+    """How long the run took, if that is known, and when its page was written."""
+    facts = [("Written", f"{date_and_time(timing.written)} UTC")]
+    if timing.seconds is not None:
+        speed = whole(timing.n_rows / max(timing.seconds, 1e-3))
+        facts.insert(0, ("Duration", f"{duration(timing.seconds)}, {speed} rows per second"))
+    return facts
 
 
 def _configuration(about: About) -> Section:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from iegp.core.likelihoods import named
 from iegp.errors import InputError
 from iegp.name_suggestions import closest
+from iegp.preprocessing.time_features import as_iso, check_time_format
 from iegp.readers import Batch, NumberStyle, is_missing, object_array
 from iegp.stream.answers import TASKS, column_kinds
 from iegp.typing import Float
@@ -69,8 +69,7 @@ class Plan:
         self.style.check()
         if self.classes_limit < 2:
             raise InputError(f"--classes-limit {self.classes_limit} must be at least 2")
-        if self.time_format is not None:
-            self._check_time_format(self.time_format)
+        check_time_format(self.time_format, self.time)
         if self.max_pending < 1:
             raise InputError(f"--max-pending {self.max_pending} must be at least 1")
         if self.order is not None and (self.task != "ordinal" or len(set(self.order)) < 2):
@@ -85,14 +84,6 @@ class Plan:
             raise InputError(f"--ignore {name}: the column is needed as target, id, time or key; name it once only")
         if self.key is not None:
             self._check_key()
-
-    def _check_time_format(self, form: str) -> None:
-        if self.time is None:
-            raise InputError(f"--time-format {form}: there is no column of times; name it with --time")
-        try:
-            datetime.strptime(datetime(2001, 2, 3).strftime(form), form)
-        except ValueError as error:
-            raise InputError(f"--time-format {form} is not understood ({error}); write it as %d.%m.%Y %H:%M") from error
 
     def _check_key(self) -> None:
         if self.task != "regression":
@@ -147,7 +138,7 @@ class Plan:
             if name == self.time or (name not in apart and (self.features is None or name in self.features))
         }
         if self.time_format is not None and self.time in columns:
-            columns[self.time] = object_array([_as_iso(value, self.time_format) for value in columns[self.time]])
+            columns[self.time] = object_array([as_iso(value, self.time_format) for value in columns[self.time]])
         return Batch(columns, batch.lines)
 
     def labels_of(self, batch: Batch) -> NDArray[Any]:
@@ -317,16 +308,6 @@ def key_name(value: Any) -> str | None:
     if whole is not None:
         name = whole[1]
     return "0" if name == "-0" else name
-
-
-def _as_iso(value: Any, form: str) -> Any:
-    """A time in ISO 8601; text that is not written in the format is none, whatever else it may be."""
-    if value is None:
-        return None
-    try:
-        return datetime.strptime(str(value).strip(), form).isoformat()
-    except ValueError:
-        return f"{value} is not {form}"
 
 
 def _number(text: Any) -> float:
