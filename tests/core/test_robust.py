@@ -165,6 +165,20 @@ def test_a_glitch_in_the_warm_up(size):
     assert errors[1] < 1.5 * errors[0] + 0.1 * NOISE
 
 
+@pytest.mark.plain_cases(0)
+@pytest.mark.parametrize("row", [70, 120, 180])
+@pytest.mark.parametrize("size", [1e1, 1e6])
+def test_a_glitch_in_the_warm_up_is_as_if_its_label_were_unknown(row, size):
+    x, y = stream()
+    glitch, weights = y.copy(), np.ones(len(y))
+    glitch[row] += size
+    weights[row] = 0.0
+    one, two = model().prequential(x, y, sample_weight=weights), model().prequential(x, glitch)
+    assert np.abs(two.mean - one.mean)[row + 1 :].max() < 0.1 * NOISE
+    wide = (two.upper - two.lower) > 1.5 * (one.upper - one.lower)
+    assert wide[row + 1 :].sum() <= 5
+
+
 def test_a_change_is_followed():
     """Back to the error of a model that learns everything within three rows."""
     x, y = stream()

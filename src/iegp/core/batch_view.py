@@ -35,10 +35,8 @@ from iegp.core.compute.tolerances import (
     LEAST_BATCH,
     LEAST_BATCH_WEIGHT,
     LEAST_LAG_GAIN,
-    MEDIAN_SQUARE,
     MOST_BATCH_ERROR,
     MOST_BATCH_ROWS,
-    MOST_UNUSUAL,
     NOISE_FLOOR,
     PARTS_AHEAD,
     STARTS_IN_PART,
@@ -53,6 +51,7 @@ from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import of_belief
 from iegp.core.predictive.student import student_log_normaliser
 from iegp.core.state import Ensemble, State, active_experts
+from iegp.core.unusual import usual_rows
 from iegp.core.weights import STACKING
 from iegp.typing import Bool, Float, Int
 
@@ -238,7 +237,7 @@ def _part_rows(ensemble: Ensemble, parts: list[Workspace]) -> PartRows:
     errors = np.concatenate([part.y - part.means for part in parts], axis=1)
     variances = np.concatenate([part.variances for part in parts], axis=1)
     errors = np.clip(errors, -LARGEST_ROOT, LARGEST_ROOT)
-    counts *= _usual_rows(errors, variances, ensemble.glitch)
+    counts *= usual_rows(errors, variances, ensemble.glitch)
     return PartRows(errors, variances, counts / counts.sum())
 
 
@@ -253,17 +252,6 @@ def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Flo
     rows = _part_rows(ensemble, parts)
     _fit_levels(ensemble, view, rows)
     return _mix_noise(ensemble, view, rows, _least_squares(rows))
-
-
-def _usual_rows(errors: Float, variances: Float, limit: float) -> Bool:
-    """(n,): rows whose labels some belief predicts within so many robust standard deviations of its errors.
-
-    All rows, if others are more than a few.
-    """
-    squares = np.minimum(errors**2 / variances[:, :, None], LARGEST_SQUARE)
-    typical = np.median(squares, axis=1, keepdims=True) / MEDIAN_SQUARE
-    usual = np.any(np.all(squares <= limit**2 * typical, axis=2), axis=0)
-    return np.asarray(usual if usual.mean() >= 1.0 - MOST_UNUSUAL else np.ones(len(usual), dtype=bool))
 
 
 def _least_squares(rows: PartRows, allowed: Bool | None = None) -> Float:

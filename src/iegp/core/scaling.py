@@ -14,9 +14,9 @@ from iegp.core.compute.tolerances import (
     FARTHEST_USUAL,
     FARTHEST_VALUE,
     MANY_ROWS,
-    MOST_UNUSUAL,
     QUARTILES,
 )
+from iegp.core.unusual import are_few
 from iegp.errors import InputError
 from iegp.typing import Float
 
@@ -103,7 +103,7 @@ def _without_glitches(values: Float) -> Float:
     low, middle, high = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)
     spread = (high - low) / QUARTILES
     far = np.abs(values - middle) > FARTHEST_USUAL * spread
-    far &= (spread > 0.0) & (far.mean(axis=0) <= MOST_UNUSUAL)
+    far &= (spread > 0.0) & are_few(far.sum(axis=0), len(values))
     return np.where(far, np.nan, values) if far.any() else values
 
 

@@ -94,6 +94,10 @@ CHUNK_ROWS = 2048
 # Values of a warm-up farther from the median than this many robust standard deviations (quartiles) are left out of its
 # scaling, if they are few; labels as far from the mean are left out of the fit of hyperparameters.
 FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
+# Labels of a warm-up farther from their prediction by the other rows than this many robust standard deviations are
+# glitches, which no hyperparameters are fitted to, if they are few. Half as far, or more of them, are found on many
+# streams that have no glitches; leaving them out makes as many streams worse as better (docs/default-model.md).
+FARTHEST_PREDICTED, MOST_GLITCHES = 16.0, 0.005
 # Distance of the quartiles of a standard normal distribution.
 QUARTILES = 1.3489795003921634
 # Rows that wait for their labels are kept in memory, with the scores of every expert.

@@ -25,17 +25,18 @@ from iegp.core.compute.tolerances import (
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
-    MOST_UNUSUAL,
     REPLAY_ROWS,
 )
-from iegp.core.fitting.experts import default_experts, fit_experts
+from iegp.core.fitting.experts import Experts, default_experts, fit_experts
 from iegp.core.fitting.seasonal import with_seasons
+from iegp.core.fitting.usual_labels import usual_labels
 from iegp.core.glitches import is_far, is_left_out
 from iegp.core.kernels import Inputs
 from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_known_lags, with_lags, with_lags_seen
 from iegp.core.model.online import Online, begin, move_clock, standardised_rows
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
+from iegp.core.unusual import are_few
 from iegp.core.weighted import Weighted, learn_labelled
 from iegp.typing import Bool, Float, Int
 
@@ -142,10 +143,8 @@ def refit(model: Online, x: Float, y: Float, fit: bool, is_last: bool) -> Online
         offsets = with_seasons(settings.lags, settings.delay, x, label_numbers(lags, y))
         lags = lags._replace(offsets=np.array(offsets, dtype=np.int64))
     inputs = Inputs.of(model.column_keys, scaling.x_scale, lags)
-    used = _rows_to_fit(model, y)
-    if fit and used.any():
-        rows = x if model.rows_bring_lags else _lagged(model, inputs, x, y)
-        experts = fit_experts(settings, inputs, rows[used], y[used], n_outputs)
+    if fit and _rows_to_fit(model, y).any():
+        experts = _fitted(model, inputs, x, y)
     else:
         experts = default_experts(settings, inputs, n_outputs, y)
     state = ens.start(experts.ensemble)
@@ -213,6 +212,26 @@ def _replay_late_row(
     remember(ensemble.lags, state.recent, own.mean if is_glitch else labels.y)
 
 
+def _fitted(model: Online, inputs: Inputs, x: Float, y: Float) -> Experts:
+    """Experts fitted to standardised rows; if some labels are glitches, to the others."""
+    settings, used = model.settings, _rows_to_fit(model, y)
+    rows = x if model.rows_bring_lags else _lagged(model, inputs, x, y)
+    experts = fit_experts(settings, inputs, rows[used], y[used], model.n_outputs)
+    if not settings.robust or settings.likelihood != "gaussian":
+        return experts
+    is_usual, means = usual_labels(experts.ensemble, rows[used], y[used])
+    if is_usual.all():
+        return experts
+    glitches = np.flatnonzero(used)[~is_usual]
+    used[glitches] = False
+    if not model.rows_bring_lags:
+        # Later rows see in place of a glitch what was expected, as after the warm-up.
+        y = y.copy()
+        y[glitches] = means[~is_usual]
+        rows = _lagged(model, inputs, x, y)
+    return fit_experts(settings, inputs, rows[used], y[used], model.n_outputs)
+
+
 def _lagged(model: Online, inputs: Inputs, x: Float, y: Float) -> Float:
     """The first rows of a stream with their lags, for fitting: a glitch counts as the farthest usual label."""
     lags, settings = inputs.lags, model.settings
@@ -238,4 +257,4 @@ def _usual_rows(settings: Settings, y: Float) -> Bool:
     if not settings.robust or settings.likelihood != "gaussian":
         return np.ones(len(y), dtype=bool)
     usual = np.all(np.abs(y) <= FARTHEST_USUAL, axis=1)
-    return np.asarray(usual if usual.mean() >= 1.0 - MOST_UNUSUAL else np.ones(len(y), dtype=bool))
+    return usual if are_few((~usual).sum(), len(y)) else np.ones(len(y), dtype=bool)
