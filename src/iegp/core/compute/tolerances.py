@@ -474,4 +474,6 @@ CALIBRATED_ROWS = 0.1 * USUAL_ROWS
 # it is known how much scores are alike; rows of the shortest block.
 FIRST_BLOCKS, USUAL_BLOCKS, LEAST_BLOCK = 4.0, 100.0, 4
 LEAST_SCORE_VARIANCE = 1e-4
+# A label with a smaller score was predicted exactly; of usual labels these are fewer than one in ten thousand.
+NEGLIGIBLE_SCORE = 1e-4
 LEAST_SPREAD = 1e-12
