@@ -189,6 +189,15 @@ def test_files(tmp_path, more):
         iegp.load(tmp_path / "a.model")
 
 
+def test_lags_and_seasons_may_be_arrays_in_files_too(tmp_path):
+    model = forecaster(lags=np.array([1, 4]), season=np.array([SEASON, 12])).fit(series())
+    model.save(tmp_path / "a.model")
+    assert IEGPForecaster.load(tmp_path / "a.model").lags == (1, 4)
+    single = iegp.IEGPRegressor(lags=np.array([1, 4]), n_frequencies=4, warmup=16, random_state=0)
+    single.fit(np.ones((20, 1)), series()[:20]).save(tmp_path / "b.model")
+    assert iegp.load(tmp_path / "b.model").lags == (1, 4)
+
+
 def test_files_of_others(tmp_path):
     IEGPForecaster().save(tmp_path / "new.model")
     assert IEGPForecaster.load(tmp_path / "new.model").get_params() == IEGPForecaster().get_params()

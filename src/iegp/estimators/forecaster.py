@@ -298,6 +298,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         if self.regressor is not None:
             own["regressor"] = parameters.to_config(self.regressor.get_params(deep=False))
         own["random_state"] = self.random_state if isinstance(self.random_state, int) else None
+        own |= {name: value.tolist() for name, value in own.items() if isinstance(value, np.ndarray)}
         header: dict[str, Any] = {"estimator": type(self).__name__, "iegp": version("iegp"), "parameters": own}
         header["forecast"], arrays = forecast_storage.to_parts(self) if self.__sklearn_is_fitted__() else (None, {})
         model_file.write(path, header, arrays)
