@@ -247,6 +247,8 @@ def test_times_increase():
         {"season": 12.0},
         {"lags": 2.5},
         {"lags": (0,)},
+        {"lags": -1},
+        {"lags": True},
         {"level": 1.0},
         {"regressor": 3},
         {"lags": (10**9,)},
