@@ -231,8 +231,12 @@ def test_bad_rows_change_nothing(y, more, message):
 
 def test_times_increase():
     model = forecaster().fit(series(), time=np.arange(90.0))
-    with pytest.raises(InputError, match="row 1 is not after"):
+    with pytest.raises(InputError, match=r"row 1 is 90\.0, not after 90\.0 of the row before"):
         model.update([1.0, 2.0], time=[90.0, 90.0])
+    with pytest.raises(InputError, match=r"row 0 is 80\.0, not after 89\.0 of the row before"):
+        model.update([1.0, 2.0], time=[80.0, 90.0])
+    with pytest.raises(InputError, match="row 1 is inf, which is no time"):
+        model.update([1.0, 2.0], time=[90.0, np.inf])
     with pytest.raises(InputError, match="shape"):
         model.update([1.0, 2.0], time=[90.0])
     with pytest.raises(InputError, match="row 1 is missing"):

@@ -71,6 +71,7 @@ def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     if isinstance(value, str):
         raise InputError(f"{name}={value!r} is text; pass whole numbers, such as 24 or (24, 168)")
     if isinstance(value, int | np.integer):
+        check_whole(name, value, 0)
         several = tuple(range(1, min(value, MAX_LAG + 1) + 1))
     else:
         several = tuple(value) if np.iterable(value) else (value,)
