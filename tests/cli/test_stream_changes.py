@@ -51,6 +51,13 @@ def test_a_resumed_run_gives_the_same_answers_and_reports_changes_at_least_once(
     assert len((shifted.parent / "alarms.jsonl").read_text().splitlines()) >= 1
 
 
+def test_an_alarm_command_that_does_not_exist_is_refused_before_a_row_is_read(shifted):
+    done = run(shifted, "--out", "a.jsonl", "--alarm-command", "no-such-program,argument")
+    assert done.code == 2
+    assert "--alarm-command: 'no-such-program' is no program" in done.err
+    assert not (shifted.parent / "a.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from contracts.models import small, state_bytes, stream
+from numpy.testing import assert_array_equal
 
 from iegp.core.compute.tolerances import FEW_ROWS
 from iegp.errors import IegpError, InputError
@@ -32,6 +33,7 @@ BAD_ROWS = {
     "infinity in X": (broken(X, (0, 1), np.inf), Y, "X contains infinity at row 0, column 1"),
     "minus infinity in X": (broken(X, (19, 0), -np.inf), Y, "X contains infinity at row 19, column 0"),
     "NaN in y": (X, broken(Y, 11, np.nan), "y contains NaN at row 11"),
+    "a masked label in y": (X, np.ma.array(Y, mask=np.arange(20) == 7), "y contains NaN at row 7"),
     "infinity in y": (X, broken(Y, 3, -np.inf), "y contains infinity at row 3"),
     "opposite infinities in X": (broken(broken(X, (4, 0), np.inf), (5, 0), -np.inf), Y, "infinity at row 4, column 0"),
     "text in X": (as_text(X, (4, 1), "red"), Y, "'red' at row 4, column 1"),
@@ -110,6 +112,19 @@ def test_a_bad_row_in_the_middle_of_a_chunk_undoes_the_whole_chunk(n_seen):
     model.partial_fit(rows[n_seen:], labels[n_seen:])
     whole = small().fit(rows, labels).predict(rows, horizon=1)
     np.testing.assert_allclose(model.predict(rows), whole, rtol=1e-8, atol=1e-10)
+
+
+def test_masked_values_of_x_are_missing_and_a_masked_weight_is_refused():
+    gappy, masked = np.array(X), np.ma.array(X, mask=False)
+    gappy[3, 1], masked[3, 1] = np.nan, np.ma.masked
+    as_nan, as_masked = small().fit(gappy, Y), small().fit(masked, Y)
+    assert state_bytes(as_masked) == state_bytes(as_nan)
+    assert_array_equal(as_masked.predict(masked), as_nan.predict(gappy))
+    with pytest.raises(InputError, match="sample_weight is masked at row 2"):
+        as_nan.partial_fit(X[:3], Y[:3], sample_weight=np.ma.array(np.ones(3), mask=[0, 0, 1]))
+    words = np.ma.array([["a"], ["b"], ["a"], ["b"]], mask=[[0], [0], [0], [1]])
+    as_none = np.array([["a"], ["b"], ["a"], [None]], dtype=object)
+    assert_array_equal(small().fit(words, Y[:4]).predict(words), small().fit(as_none, Y[:4]).predict(as_none))
 
 
 def test_bad_cells_of_two_outputs_are_named():

@@ -87,6 +87,18 @@ def test_no_change_and_a_single_glitch_are_no_change():
     assert model().fit(X, y).changes_ == []
 
 
+@pytest.mark.parametrize("delay", [0, 5])
+def test_labels_that_stay_the_same_are_no_change(delay):
+    """Of a sensor that is stuck it is said once that its noise is gone, not every hundred rows."""
+    x = np.random.default_rng(5).uniform(-2.0, 2.0, size=(2500, 1))
+    x[:N] = X
+    assert model(delay=delay).prequential(x, np.full(2500, 3.7)).changes == ()
+    stuck = np.full(2500, 0.3)
+    stuck[:N] = F + E
+    run = model(delay=delay, kernels=None, lags=None).prequential(x, stuck)
+    assert [change.kind for change in run.changes] == ["relation", "noise"]
+
+
 def late_stream(noise, seed, n_rows):
     """Inputs and labels whose noise is a stationary autoregression with this coefficient, of variance one."""
     rng = np.random.default_rng(seed)

@@ -149,6 +149,16 @@ def test_runs_of_misses_are_compensated_slowly():
     assert width.mean() < 1.08 * 2.0 * 1.96
 
 
+def test_misses_that_are_as_many_as_rows_wait_are_compensated():
+    """Errors of predictions far ahead go together: most labels that are waited for lie outside at once."""
+    rng, n, delay = np.random.default_rng(6), 20_000, 200
+    walk = np.cumsum(rng.standard_normal(n + delay))
+    scores = (walk[delay:] - walk[:n])[:, None] / np.sqrt(delay)
+    state, ends = conf.follow(conf.begin((0.95,), 1), scores, delay, 0)
+    assert abs(np.mean((scores > ends[:, :, 0]) & (scores < ends[:, :, 1])) - 0.95) < 0.01
+    assert abs(state.track[0, 0, conf.DEBT]) <= conf.largest_debt(delay)
+
+
 def test_levels_are_fixed_when_a_model_starts():
     kept = model(conformal_levels=(0.5, 0.9)).fit(X[:100], Y[:100])
     before = copy.deepcopy(kept.model_.conformal)

@@ -104,6 +104,12 @@ def test_standard_output_without_times(tmp_path, capsys):
         ([["sales"], ["1,5"], ["2,5"]], {}, "line 2: sales is '1,5', which is not a number; --decimal , reads it"),
         ([["sales"], ["1,5"], ["2"], ["-"]], {"decimal": ","}, "line 4: sales is '-', which is not a number"),
         ([["sales"], ["1"]], {"level": 2.0}, "no series"),
+        ([["sales", "k"], ["1", "a"], ["2", ""], ["3", "a"]], {"key": "k"}, "line 3: k is missing; fill it in"),
+        (
+            [["sales", "t"], ["1", "2024"], ["2", "2025"], ["3", "2025"]],
+            {"time": "t"},
+            "line 4: t is not after .* line 3",
+        ),
     ],
 )
 def test_messages(tmp_path, lines, more, message):

@@ -189,6 +189,15 @@ def test_files(tmp_path, more):
         iegp.load(tmp_path / "a.model")
 
 
+def test_lags_and_seasons_may_be_arrays_in_files_too(tmp_path):
+    model = forecaster(lags=np.array([1, 4]), season=np.array([SEASON, 12])).fit(series())
+    model.save(tmp_path / "a.model")
+    assert IEGPForecaster.load(tmp_path / "a.model").lags == (1, 4)
+    single = iegp.IEGPRegressor(lags=np.array([1, 4]), n_frequencies=4, warmup=16, random_state=0)
+    single.fit(np.ones((20, 1)), series()[:20]).save(tmp_path / "b.model")
+    assert iegp.load(tmp_path / "b.model").lags == (1, 4)
+
+
 def test_files_of_others(tmp_path):
     IEGPForecaster().save(tmp_path / "new.model")
     assert IEGPForecaster.load(tmp_path / "new.model").get_params() == IEGPForecaster().get_params()
@@ -222,8 +231,12 @@ def test_bad_rows_change_nothing(y, more, message):
 
 def test_times_increase():
     model = forecaster().fit(series(), time=np.arange(90.0))
-    with pytest.raises(InputError, match="row 1 is not after"):
+    with pytest.raises(InputError, match=r"row 1 is 90\.0, not after 90\.0 of the row before"):
         model.update([1.0, 2.0], time=[90.0, 90.0])
+    with pytest.raises(InputError, match=r"row 0 is 80\.0, not after 89\.0 of the row before"):
+        model.update([1.0, 2.0], time=[80.0, 90.0])
+    with pytest.raises(InputError, match="row 1 is inf, which is no time"):
+        model.update([1.0, 2.0], time=[90.0, np.inf])
     with pytest.raises(InputError, match="shape"):
         model.update([1.0, 2.0], time=[90.0])
     with pytest.raises(InputError, match="row 1 is missing"):
@@ -238,6 +251,8 @@ def test_times_increase():
         {"season": 12.0},
         {"lags": 2.5},
         {"lags": (0,)},
+        {"lags": -1},
+        {"lags": True},
         {"level": 1.0},
         {"regressor": 3},
         {"lags": (10**9,)},

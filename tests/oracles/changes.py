@@ -43,6 +43,8 @@ def changes(scores, predictions, delay):
             # Rows that are as good as one: four blocks of rows that are all alike come before the first.
             alike = max((4 * size_of_block + n_blocks * squares) / (4 + n_blocks), 1.0) if delay else 1.0
             for kind, size, ratio in sums:
+                if kind == "noise" and ratio < 1.0 and abs(score) < 1e-4:
+                    continue  # predicted exactly
                 expected = size * u if kind == "relation" else size
                 gain = log_density(z, expected, ratio) - log_density(z, 0.0, 1.0)
                 sums[kind, size, ratio] = max(0.0, sums[kind, size, ratio] + gain / alike)

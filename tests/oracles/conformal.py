@@ -53,6 +53,6 @@ def intervals(mixtures, labels, level, delay):
         above, below = score > shift + reach, score < shift - reach
         reach = np.clip(reach + step * (above + below - (1.0 - level)), 0.0, FARTHEST)
         shift = shift + step * (float(above) - float(below) - 0.3 * shift)
-        debt = np.clip(debt + was_missed - (1.0 - level), -100.0, 100.0)
+        debt = np.clip(debt + was_missed - (1.0 - level), -100.0 - 6.0 * delay, 100.0 + 6.0 * delay)
         n_scored += 1
     return np.array(found)

@@ -32,6 +32,8 @@ class _Table(NamedTuple):
     """The columns of the file that are used."""
 
     y: Float
+    lines: Any
+    """(n,): where each row stands in the file."""
     time: Float | None
     """(n,): seconds since 1970."""
     key: Any
@@ -60,7 +62,17 @@ class _Table(NamedTuple):
         for name in dict.fromkeys(self.key):
             rows = self.key == name
             time, offset = (None if values is None else values[rows] for values in (self.time, self.offset))
-            yield str(name), _Table(self.y[rows], time, None, offset)
+            yield str(name), _Table(self.y[rows], self.lines[rows], time, None, offset)
+
+    def check_order(self, source: str, column: str | None) -> None:
+        """Times must increase; an error names the line."""
+        bad = np.flatnonzero(np.diff(self.time) <= 0.0) if self.time is not None else np.empty(0, dtype=np.int64)
+        if len(bad):
+            before, line = self.lines[bad[0]], self.lines[bad[0] + 1]
+            raise InputError(
+                f"{source}, line {line}: {column} is not after that of line {before}, the row before it; sort the rows "
+                "by time, and drop copies"
+            )
 
 
 def forecast(options: ForecastOptions) -> int:
@@ -106,6 +118,7 @@ def _forecasts(
             continue
         model = IEGPForecaster(options.horizon, season=season, level=options.level, random_state=options.seed)
         try:
+            table.check_order(options.source, options.time)
             run = model.prequential(table.y, time=table.time)
         except InputError as error:
             raise InputError(f"series {name!r}: {error}" if name else str(error)) from error
@@ -135,8 +148,17 @@ def _read(options: ForecastOptions, style: NumberStyle) -> _Table:
         if name not in records.columns:
             raise UsageError(f"{name!r} is not a column of {options.source}; it has {', '.join(records.columns)}")
     time, offset = (None, None) if options.time is None else _times(options, records)
-    key = None if options.key is None else records.columns[options.key]
-    return _Table(_labels(options, records, style), time, key, offset)
+    key = None if options.key is None else _keys(options, records)
+    return _Table(_labels(options, records, style), np.asarray(records.lines), time, key, offset)
+
+
+def _keys(options: ForecastOptions, records: Records) -> Any:
+    """(n,): which series each row belongs to."""
+    keys = records.columns[str(options.key)]
+    for line, key in zip(records.lines, keys, strict=True):
+        if key is None:
+            raise InputError(f"{options.source}, line {line}: {options.key} is missing; fill it in, or drop the row")
+    return keys
 
 
 def _labels(options: ForecastOptions, records: Records, style: NumberStyle) -> Float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -116,8 +117,18 @@ def _is_empty(job: Job, runner: Runner) -> bool:
 # -- before ------------------------------------------------------------------------------------------------------------
 
 
+def _check_program(command: tuple[str, ...]) -> None:
+    """A program that is not there would be missed at the first change only, perhaps after days."""
+    if command and shutil.which(command[0]) is None:
+        raise UsageError(
+            f"--alarm-command: {command[0]!r} is no program that can be started; give its path, and its arguments "
+            "after commas"
+        )
+
+
 def _check(options: StreamOptions) -> None:
     check_options(options, options.sources, out=options.out, report=options.report, alarm=options.alarm)
+    _check_program(options.alarm_command)
     if options.out not in (None, "-"):
         check_name("out", options.out or "", ".run.json", ".partial")
         check_not_read(options.sources, "out", str(sidecar_of(Path(options.out or ""))))

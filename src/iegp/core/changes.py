@@ -42,6 +42,7 @@ from iegp.core.compute.tolerances import (
     LEAST_SPREAD,
     LEVEL_SIZES,
     MOST_CHANGES,
+    NEGLIGIBLE_SCORE,
     NOISE_SIZES,
     RELATION_SIZES,
     ROWS_AFTER_CHANGE,
@@ -227,7 +228,7 @@ def _add(sums: Float, usual: Float, score: float, prediction: float) -> None:
             # Rows in which the ensemble adapted are not usual: the moments are those of the rows from here on.
             usual[COUNT] = -CALIBRATED_ROWS
     else:
-        _accumulate(sums, z, u, 1.0)
+        _accumulate(sums, z, u, 1.0, abs(score) < NEGLIGIBLE_SCORE)
     _learn_usual(usual, score, prediction)
 
 
@@ -251,7 +252,7 @@ def _add_overlapping(
             # So few blocks follow before changes are noticed again that the moments before still count.
             usual[COUNT] = -CALIBRATED_ROWS / block
     else:
-        _accumulate(sums, z, u, 1.0 / _rows_as_one(blocks, block))
+        _accumulate(sums, z, u, 1.0 / _rows_as_one(blocks, block), abs(score) < NEGLIGIBLE_SCORE)
     blocks[SUM] += z
     blocks[ROWS] += 1.0
     if is_last:
@@ -275,14 +276,19 @@ def _end_block(blocks: Float) -> None:
 
 
 @compiled
-def _accumulate(sums: Float, z: float, u: float, share: float) -> None:
-    """Log likelihood ratios of every size of change, of which a share counts."""
+def _accumulate(sums: Float, z: float, u: float, share: float, is_exact: bool) -> None:
+    """Log likelihood ratios of every size of change, of which a share counts.
+
+    Labels that are predicted exactly, as those of a constant stream are, do not say again and again that there is less
+    noise.
+    """
     k = 0
     for size in LEVEL_SIZES:
         sums[k] = max(0.0, sums[k] + share * (size * z - 0.5 * size * size))
         k += 1
     for ratio in NOISE_SIZES:
-        sums[k] = max(0.0, sums[k] + share * (0.5 * z * z * (1.0 - 1.0 / ratio) - 0.5 * math.log(ratio)))
+        if ratio > 1.0 or not is_exact:
+            sums[k] = max(0.0, sums[k] + share * (0.5 * z * z * (1.0 - 1.0 / ratio) - 0.5 * math.log(ratio)))
         k += 1
     for slope, ratio in RELATION_SIZES:
         gap = z - slope * u

@@ -104,7 +104,7 @@ def _follow(levels: Float, track: Float, rows: Float, ends: Float, delay: int, p
                 if k == place:
                     ends[t, d, 0], ends[t, d, 1] = low, high
         if n_waiting + t >= delay:
-            arrive(levels, track, rows[n_waiting + t - delay])
+            arrive(levels, track, rows[n_waiting + t - delay], delay)
 
 
 @compiled
@@ -125,8 +125,15 @@ def ends_of(track: Float, delay: int) -> tuple[float, float]:
 
 
 @compiled
-def arrive(levels: Float, track: Float, answer: Float) -> None:
+def largest_debt(delay: int) -> float:
+    """The most misses that are remembered: where labels come late, misses of one cause are as many as rows wait."""
+    return LARGEST_DEBT + DEBT_PER_DELAY * delay
+
+
+@compiled
+def arrive(levels: Float, track: Float, answer: Float, delay: int) -> None:
     """Learn from the answer (D, 1 + L) to a row whose label has arrived."""
+    most = largest_debt(delay)
     for d in range(track.shape[1]):
         score = answer[d, 0]
         if score != score:
@@ -138,21 +145,21 @@ def arrive(levels: Float, track: Float, answer: Float) -> None:
             side = side_of(score, own[SHIFT] - own[REACH], own[SHIFT] + own[REACH])
             own[REACH] = min(max(own[REACH] + step * (abs(side) - misses), 0.0), FARTHEST_SCORE)
             own[SHIFT] += step * (side - SHIFT_RETURN * own[SHIFT])
-            own[DEBT] = min(max(own[DEBT] + abs(answer[d, 1 + k]) - misses, -LARGEST_DEBT), LARGEST_DEBT)
+            own[DEBT] = min(max(own[DEBT] + abs(answer[d, 1 + k]) - misses, -most), most)
             own[COUNT] += 1.0
 
 
-def latest(conformal: Conformal) -> Conformal:
+def latest(conformal: Conformal, delay: int) -> Conformal:
     """The same when all labels that are waited for have arrived."""
     track = conformal.track.copy()
     for answer in conformal.waiting:
-        arrive(conformal.levels, track, answer)
+        arrive(conformal.levels, track, answer, delay)
     return conformal._replace(track=track, waiting=conformal.waiting[:0])
 
 
 def next_interval(conformal: Conformal, components: Components, level: float, delay: int) -> tuple[Float, Float]:
     """Ends (n, D) of the intervals of rows that come next."""
-    track = latest(conformal).track[conformal.number_of(level)]
+    track = latest(conformal, delay).track[conformal.number_of(level)]
     ends = np.array([ends_of(own, delay) for own in track])
     lower, upper = bounds(components, np.tile(ends, (len(components.loc), 1, 1)))
     return lower, upper
@@ -161,7 +168,7 @@ def next_interval(conformal: Conformal, components: Components, level: float, de
 def learn_late(conformal: Conformal, score: float, interval: tuple[float, float], y: float) -> Conformal:
     """Learn from the label of a row that was asked, for one output, and the interval that was given."""
     track = conformal.track.copy()
-    arrive(conformal.levels, track, np.array([[score, *[side_of(y, *interval)] * len(conformal.levels)]]))
+    arrive(conformal.levels, track, np.array([[score, *[side_of(y, *interval)] * len(conformal.levels)]]), 0)
     return conformal._replace(track=track)
 
 

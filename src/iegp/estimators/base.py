@@ -30,7 +30,7 @@ from iegp.core.settings import Settings
 from iegp.core.weighted import Weighted
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import parameters
-from iegp.estimators.checks import check_x, require_y, unchanged_on_error
+from iegp.estimators.checks import check_x, require_y, unchanged_on_error, unmasked
 from iegp.estimators.defaults import Default, EnsembleArguments
 from iegp.estimators.experts_table import ExpertTable, experts_of
 from iegp.estimators.shared_docs import METHODS
@@ -417,7 +417,7 @@ class StreamEstimator(ModelEstimator, EnsembleArguments):
         """Rows (n, d) and as many labels; the codec checks the values of the labels."""
         require_y(self, y, self._label)
         rows = self._check_rows(X, reset)
-        labels = self._read(y, extra, reset)
+        labels = self._read(unmasked(y), extra, reset)
         if len(rows) != len(labels):
             check_consistent_length(rows, labels)
         return rows, labels
@@ -433,7 +433,7 @@ class StreamEstimator(ModelEstimator, EnsembleArguments):
 
     def _check_rows(self, X: ArrayLike, reset: bool = False) -> Float | Batch:
         """Rows (n, d), or records where there is an encoder."""
-        X = with_numbers(X, self.time_column)
+        X = unmasked(with_numbers(X, self.time_column))
         if self._encoder is None:
             return check_x(self, X, reset, gaps=True)
         return check_records(self, X, self._encoder.kinds, reset)

@@ -57,6 +57,19 @@ def _has_known_columns(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
+def unmasked(values: Any) -> Any:
+    """Of a masked array, what is masked as a missing value: NaN, or None beside text; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    is_missing = np.ma.getmaskarray(values)
+    if not is_missing.any():
+        return values.data
+    is_number = values.dtype.kind in "fiub"
+    plain = values.data.astype(np.float64 if is_number else object)
+    plain[is_missing] = np.nan if is_number else None
+    return plain
+
+
 def is_float_array(values: Any) -> bool:
     """Whether these are entries of a plain array of float64 numbers, finite or not."""
     return type(values) is np.ndarray and values.dtype == np.float64 and values.size > 0
@@ -80,6 +93,7 @@ def check_x_with_gaps(estimator: BaseEstimator, X: Any, reset: bool = False) -> 
 
 def _as_floats(estimator: BaseEstimator, X: Any, reset: bool) -> Float:
     """Rows (n, d) of float64, NaN where a value is missing."""
+    X = unmasked(X)
     with named_cells(X, "X"):
         try:
             rows = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)

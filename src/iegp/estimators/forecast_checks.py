@@ -42,6 +42,24 @@ def numbers(name: str, values: ArrayLike) -> Float:
     return array
 
 
+def check_order(times: Float, before: float) -> None:
+    """Times must increase, from the one ``before`` on; an error names the row."""
+    far = np.flatnonzero(~(np.abs(times) <= LARGEST_IN_SERIES))
+    if len(far):
+        raise InputError(
+            f"time of row {far[0]} is {times[far[0]]}, which is no time; drop the row, or fill it in. "
+            "The forecaster is unchanged."
+        )
+    bad = np.flatnonzero(~(np.diff(times, prepend=before) > 0.0))
+    if len(bad):
+        row = int(bad[0])
+        last = float(times[row - 1]) if row else before
+        raise InputError(
+            f"time of row {row} is {float(times[row])!r}, not after {last!r} of the row before it; sort rows, drop "
+            "copies. The forecaster is unchanged."
+        )
+
+
 def lengths(season: Any) -> tuple[int, ...]:
     """Lengths of the seasons, in rows, in order."""
     return offsets("season", (season,) if isinstance(season, int | np.integer) else season, 0, 2)
@@ -53,6 +71,7 @@ def offsets(name: str, value: Any, default: int, least: int) -> tuple[int, ...]:
     if isinstance(value, str):
         raise InputError(f"{name}={value!r} is text; pass whole numbers, such as 24 or (24, 168)")
     if isinstance(value, int | np.integer):
+        check_whole(name, value, 0)
         several = tuple(range(1, min(value, MAX_LAG + 1) + 1))
     else:
         several = tuple(value) if np.iterable(value) else (value,)

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from iegp._docstrings import entries, fill_docstrings
 from iegp._writers import one_writer
-from iegp.core.compute.tolerances import LARGEST_IN_SERIES
 from iegp.core.settings import check_whole
 from iegp.errors import InputError, ModelFileError
 from iegp.estimators import forecast_checks as checks
@@ -298,6 +297,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
         if self.regressor is not None:
             own["regressor"] = parameters.to_config(self.regressor.get_params(deep=False))
         own["random_state"] = self.random_state if isinstance(self.random_state, int) else None
+        own |= {name: value.tolist() for name, value in own.items() if isinstance(value, np.ndarray)}
         header: dict[str, Any] = {"estimator": type(self).__name__, "iegp": version("iegp"), "parameters": own}
         header["forecast"], arrays = forecast_storage.to_parts(self) if self.__sklearn_is_fitted__() else (None, {})
         model_file.write(path, header, arrays)
@@ -450,9 +450,7 @@ class IEGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"time has shape {times.shape}; pass one time for each of the {n} rows")
         if np.isnan(times).any():
             raise InputError(f"time of row {np.flatnonzero(np.isnan(times))[0]} is missing; fill it in")
-        bad = np.flatnonzero(~(np.diff(times, prepend=self._clock[0]) > 0.0) | ~(np.abs(times) <= LARGEST_IN_SERIES))
-        if len(bad):
-            raise InputError(f"time of row {bad[0]} is not after that of the row before it; sort rows, drop copies")
+        checks.check_order(times, float(self._clock[0]))
         return times
 
     def _note_time(self, times: Float | None) -> None:

@@ -221,7 +221,7 @@ def to_config(parameters: dict[str, Any]) -> dict[str, Any]:
     config = dict(parameters)
     kernels = config["kernels"]
     config["kernels"] = None if kernels is None else [kernel.to_config() for kernel in _kernels(kernels)]
-    for name in ("drift_var", "noise_forgetting", "sharpness", "order", "conformal_levels"):
+    for name in ("drift_var", "noise_forgetting", "sharpness", "order", "conformal_levels", "lags"):
         if name in config:
             config[name] = _plain(config[name])
     if not all(isinstance(label, bool | int | float | str) for label in config.get("order") or ()):

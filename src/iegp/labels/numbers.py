@@ -177,6 +177,9 @@ def weighted(columns: Float, sample_weight: ArrayLike | None, name: str = "sampl
 
 def _one_per_row(given: ArrayLike, n: int, name: str, wanted: str) -> Float:
     """Numbers (n,); one number stands for all rows."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        row = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
+        raise InputError(f"{name} is masked at row {row}; give one {wanted} per row, or drop the row")
     values = np.asarray(given)
     if values.dtype.kind not in NUMBER_KINDS:
         wrong = next((value for value in values.ravel().tolist() if as_float(value) is None), given)

@@ -23,7 +23,6 @@ from iegp.core.compute.tolerances import (
     FARTHEST_SCORE,
     FARTHEST_WATCHED,
     LARGEST_BALANCE,
-    LARGEST_DEBT,
     LARGEST_FREQUENCY,
     LARGEST_ROOT,
     LARGEST_SPREAD,
@@ -35,6 +34,7 @@ from iegp.core.compute.tolerances import (
     N_DRAWS,
     USUAL_BLOCKS,
 )
+from iegp.core.conformal import largest_debt
 from iegp.core.editing.new_key import first_ratio
 from iegp.core.expert import noise
 from iegp.core.features import Basis
@@ -448,8 +448,8 @@ def waiting_schema(settings: Settings, own: Sizes, n_waiting: int, fills_gaps: b
 def conformal_schema(settings: Settings, n_outputs: int, n_waiting: int, n_keys: int | None = None) -> dict[str, Field]:
     """What intervals that keep their level remember (:class:`iegp.core.conformal.Conformal`); or that of keys."""
     n_levels, front = len(settings.conformal), () if n_keys is None else (n_keys,)
-    low = (0.0, -FARTHEST_SCORE, -LARGEST_DEBT, 0.0)
-    high = (FARTHEST_SCORE, FARTHEST_SCORE, LARGEST_DEBT, schema.LARGEST_COUNT)
+    most = largest_debt(settings.delay)
+    low, high = (0.0, -FARTHEST_SCORE, -most, 0.0), (FARTHEST_SCORE, FARTHEST_SCORE, most, schema.LARGEST_COUNT)
     answers = np.array([FARTHEST_SCORE, *np.ones(n_levels)])
     sides = Rule("be -1, 0 or 1 beside the score", lambda a: np.isin(a, (-1.0, 0.0, 1.0)) | (answers > 1.0))
     return {

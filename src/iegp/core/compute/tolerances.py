@@ -371,7 +371,8 @@ SHIFT_RETURN = 0.3
 # How much wider an interval is for every miss beyond what its level allows, if these are many, and at most. It is half
 # as much if they are the usual ones: more where labels come late, because misses are then known late and come in runs.
 DEBT_GAIN, USUAL_DEBT, DEBT_PER_DELAY, LARGEST_CORRECTION = 0.1, 10.0, 6.0, 2.0
-# No more misses than this are remembered: an outage of the sensor is not paid back for weeks.
+# No more misses than this are remembered, and DEBT_PER_DELAY more for every row by which labels come late: an outage of
+# the sensor is not paid back for weeks.
 LARGEST_DEBT = 100.0
 # Levels of intervals that can be kept.
 LEAST_LEVEL, LARGEST_LEVEL = 0.1, 0.999
@@ -477,4 +478,6 @@ CALIBRATED_ROWS = 0.1 * USUAL_ROWS
 # it is known how much scores are alike; rows of the shortest block.
 FIRST_BLOCKS, USUAL_BLOCKS, LEAST_BLOCK = 4.0, 100.0, 4
 LEAST_SCORE_VARIANCE = 1e-4
+# A label with a smaller score was predicted exactly; of usual labels these are fewer than one in ten thousand.
+NEGLIGIBLE_SCORE = 1e-4
 LEAST_SPREAD = 1e-12
