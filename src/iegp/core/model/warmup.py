@@ -25,6 +25,7 @@ from iegp.core.compute.tolerances import (
     FIRST_FIT,
     FIRST_STEP,
     MANY_ROWS,
+    MOST_UNUSUAL,
     REPLAY_ROWS,
 )
 from iegp.core.fitting.experts import Experts, default_experts, fit_experts
@@ -36,7 +37,6 @@ from iegp.core.lags import NO_LAGS, label_numbers, lags_from, remember, with_kno
 from iegp.core.model.online import Online, begin, move_clock, standardised_rows
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
-from iegp.core.unusual import are_few
 from iegp.core.weighted import Weighted, learn_labelled
 from iegp.typing import Bool, Float, Int
 
@@ -257,4 +257,4 @@ def _usual_rows(settings: Settings, y: Float) -> Bool:
     if not settings.robust or settings.likelihood != "gaussian":
         return np.ones(len(y), dtype=bool)
     usual = np.all(np.abs(y) <= FARTHEST_USUAL, axis=1)
-    return usual if are_few((~usual).sum(), len(y)) else np.ones(len(y), dtype=bool)
+    return np.asarray(usual if usual.mean() >= 1.0 - MOST_UNUSUAL else np.ones(len(y), dtype=bool))
