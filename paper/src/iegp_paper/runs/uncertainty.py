@@ -17,7 +17,8 @@ NOISE_VAR = 0.01
 
 def fitted_in_two_steps(x: Float, y: Float, **settings: Any) -> IEGPRegressor:
     """Return IE-GP after the points: the paper does not say how it found hyperparameters, here from the points too."""
-    return presets.ie_gp(**settings).warm_up(x, y).partial_fit(x, y)
+    model: IEGPRegressor = presets.ie_gp(**settings).warm_up(x, y).partial_fit(x, y)
+    return model
 
 
 def fitted(x: Float, y: Float, **settings: Any) -> IEGPRegressor:
