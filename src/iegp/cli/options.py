@@ -160,6 +160,7 @@ class ForecastOptions(Options):
     level: Annotated[float, Option(help="Of the intervals.")] = 0.95
     out: Annotated[str, Option("--out", "-o", help="The forecasts as CSV, or -.")] = "-"
     report: Annotated[str | None, Option(help="An HTML page: forecasts, scores by horizon.")] = None
+    guard_formulas: GuardFormulas = False
     format: Format = None
     seed: Seed = 0
     overwrite: Annotated[bool, Option("--overwrite", help="Replace --out and --report if they exist.")] = False

@@ -13,6 +13,7 @@ import numpy as np
 
 from iegp.cli.about import about_run, from_config, versions
 from iegp.cli.flags import check_page
+from iegp.cli.printable import printable
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.readers import is_missing
@@ -37,7 +38,7 @@ def report(run: str, out: str | None) -> int:
     is_answers = path.suffix.lower() in SUFFIXES
     digest, about = _from_answers(path) if is_answers else _from_model(path)
     write_report(page, digest, replace(about, timing=Timing.now()))
-    sys.stderr.write(f"Report: {page}\n")
+    sys.stderr.write(f"Report: {printable(str(page))}\n")
     return 0
 
 

@@ -126,8 +126,15 @@ def _check_program(command: tuple[str, ...]) -> None:
         )
 
 
+def _check_alarm(name: str | None) -> None:
+    """A pipe without a reader would be waited for, and neither it nor a device can be flushed to disk."""
+    if name is not None and Path(name).exists() and not Path(name).is_file():
+        raise UsageError(f"--alarm {name} is a device or a pipe; name a file, or let --alarm-command start a program")
+
+
 def _check(options: StreamOptions) -> None:
     check_options(options, options.sources, out=options.out, report=options.report, alarm=options.alarm)
+    _check_alarm(options.alarm)
     _check_program(options.alarm_command)
     if options.out not in (None, "-"):
         check_name("out", options.out or "", ".run.json", ".partial")

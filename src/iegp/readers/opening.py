@@ -144,6 +144,7 @@ def open_source(
         return _open_file(path, file_format, request, follow, wakeup)
 
     if len(files) == 1 and "files" not in (schema or {}):
+        _refuse_found_pipe(path, files[0])
         return open_one(files[0], position, schema)
     if follow or "-" in files or not all(_is_regular(Path(file)) for file in files):
         raise InputError(f"{len(files)} files are read to their ends; a pipe or a growing file must be the only one.")
@@ -203,7 +204,8 @@ def _feed_opener(path: str, file_format: Format, follow: bool, wakeup: int | Non
     if not _is_regular(file):
         if file_format.is_gzip:
             raise InputError(f"{path!r} is a pipe, and compressed data is read from files only. Put gunzip before it.")
-        descriptor = os.open(path, os.O_RDONLY)
+        # Without waiting for the program that writes to it: reading does that, and a signal ends it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         return lambda _: feeds.Pipe(descriptor, wakeup, owned=True)
     if file_format.is_gzip:
         if follow:
@@ -217,6 +219,13 @@ def _feed_opener(path: str, file_format: Format, follow: bool, wakeup: int | Non
 def _refuse_live(path: str, follow: bool) -> None:
     if path == "-" or not _is_regular(Path(path)) or follow:
         raise InputError(f"Parquet is read from its end, so {path!r} must be a whole file. Pipe JSON lines instead.")
+
+
+def _refuse_found_pipe(source: str | Path | Sequence[str], file: str) -> None:
+    """What a folder or a pattern finds is read again when a run goes on, which a pipe cannot be."""
+    named = (source,) if isinstance(source, str | Path) else source
+    if file not in map(str, named) and not _is_regular(Path(file)):
+        raise InputError(f"{file!r} is a pipe, which cannot be read again like the files of a folder. Name it itself.")
 
 
 def _is_regular(path: Path) -> bool:
