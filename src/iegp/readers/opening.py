@@ -20,7 +20,6 @@ from iegp.readers.parquet_source import ParquetSource
 from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -29,6 +28,7 @@ _SUFFIXES = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 _STDIN = 0
 
