@@ -118,9 +118,14 @@ def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
 
     for source in sources:
         if would_be_read(source, name):
-            same = _resolved(source) == _resolved(name)
+            same = is_same_name(source, name)
             place = "what is read as well" if same else f"among the files of {source}, which are read"
             raise UsageError(f"--{flag}: {name} is {place}; choose another {'name' if same else 'folder or name'}")
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Whether two names lead to one file, which need not exist."""
+    return _resolved(one) == _resolved(other)
 
 
 def _resolved(name: str) -> str:

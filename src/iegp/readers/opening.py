@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import os
@@ -93,8 +94,17 @@ def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
 
 def would_be_read(source: str, file: str) -> bool:
     """Whether a file is one of a source, or would be if it were there: in its folder, or matched by its pattern."""
-    if source == "-":
-        return False
+    return source != "-" and (_would_be_found(source, file) or _is_linked(source, file))
+
+
+def _is_linked(source: str, file: str) -> bool:
+    """Whether a file of a source is the same by another name, a hard link."""
+    with contextlib.suppress(OSError, InputError):
+        return any(os.path.samefile(found, file) for found in source_files(source))
+    return False
+
+
+def _would_be_found(source: str, file: str) -> bool:
     folder, name = os.path.split(os.path.realpath(file))
     if os.path.isdir(source):
         return folder == os.path.realpath(source) and _has_known_suffix(name) and not name.startswith(".")
