@@ -16,6 +16,8 @@ MEASURE = 4
 # The same for this library's own models, the methods whose names begin with OWN: raised when their predictions change.
 OWN_MEASURE = 5
 OWN = "iegp "
+# Added to both for kinds of runs that alone measure something else than before.
+MEASURE_OF = {"uncertainty": 1}
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Task:
         own = asdict(self)
         del own["seconds"]
         measure = OWN_MEASURE if self.method.startswith(OWN) else MEASURE
-        return own | {"iegp": version("iegp"), "measure": measure}
+        return own | {"iegp": version("iegp"), "measure": measure + MEASURE_OF.get(self.kind, 0)}
 
     @property
     def digest(self) -> str:

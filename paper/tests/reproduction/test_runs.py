@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from iegp_paper.catalogue import load_experiments
 from iegp_paper.pages.content import claim_lines
-from iegp_paper.plan import Scale
+from iegp_paper.plan import Scale, methods_of
 from iegp_paper.provenance import stored_runs
 from iegp_paper.results import collect
 from iegp_paper.runs.classification import METHODS as CLASSIFIERS
@@ -18,7 +18,9 @@ from iegp_paper.runs.regression import INPUTS, METHODS, prepared
 from iegp_paper.runs.static_regret import regrets
 from iegp_paper.runs.support import base_name
 from iegp_paper.runs.switching_regret import regret
+from iegp_paper.runs.uncertainty import METHODS as LEARNERS
 from iegp_paper.task import Task
+from iegp_paper.worker import perform
 
 from iegp.errors import InputError
 from iegp.evaluate.regret import best_function, gaussian
@@ -98,6 +100,27 @@ def test_every_published_verdict_other_than_confirmed_has_a_cause_that_is_known(
         for line in (line for claim in own.claims for line in claim_lines(own, claim, cells)):
             known = line.cause in ("the paper", "a competitor's setting", "ours") and bool(line.why)
             assert known or line.verdict.word == "confirmed", (line.text, line.method, line.verdict.word)
+
+
+def test_a_claim_about_every_method_of_the_paper_compares_with_all_that_have_the_score():
+    outcomes, found = stored_runs(Path(__file__).parents[2] / "results"), 0
+    for own in load_experiments().values():
+        cells = collect(own, Scale(), outcomes)
+        for claim in (claim for claim in own.claims if "every method of the paper" in claim.text):
+            sets = [data for data in own.data if data.name in claim.rule.data]
+            on_all = set.intersection(*(set(methods_of(own, data, Scale())) for data in sets)) - set(own.extra)
+            scored = {method for method in on_all if claim.rule.metric in cells[sets[0].name, method].scores}
+            assert set(claim.rule.others) == scored, claim.text
+            found += 1
+    assert found == 6
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_bands_on_thirty_points_are_narrow_where_there_are_points(method):
+    # The noise alone has a band that is 0.39 wide.
+    scores = perform(Task("uncertainty", "sines", method, 0, rows=30)).scores
+    assert 0.35 < scores["width near points"] < 1.0
+    assert scores["covered"] > 0.9
 
 
 def test_length_scales_of_a_map_are_settings_of_a_file():
