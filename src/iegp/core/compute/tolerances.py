@@ -220,8 +220,8 @@ STIRLING_FROM = 100.0
 
 # --- Laplace's approximation and its evidence -----------------------------------------------------
 
-# Newton's method on the mode of one row: the most steps, where it starts at the farthest, and the share of the last
-# step that a step must not exceed, else the bracket is halved.
+# Newton's method on the mode of one row: the most steps; where it starts at the farthest, and half the widest bracket
+# that is cut in the middle; and the share of the last step that a step must not exceed, else the bracket is cut.
 MODE_MAX_STEPS = 200
 FARTHEST_MODE = 1.0e6
 SHRINKING_STEP = 0.9
