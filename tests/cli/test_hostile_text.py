@@ -102,3 +102,25 @@ def test_formulas_are_text_if_asked_for(tmp_path):
         with open(tmp_path / "p.csv", newline="") as file:
             assert [row["id"] for row in csv.DictReader(file)] == [change(record["id"]) for record in records]
     assert pages[0] == pages[1]
+
+
+def test_formulas_in_names_of_series_are_text_if_asked_for(tmp_path):
+    rows = [f"{name},{i % 3}" for i in range(40) for name in ("=up", "plain")]
+    (tmp_path / "in.csv").write_text("\n".join(["k,y", *rows]) + "\n")
+    base = ("forecast", "in.csv", "--target", "y", "--key", "k", "--horizon", "1", "--quiet")
+    for flag, name in (((), "=up"), (("--guard-formulas",), "'=up")):
+        done = iegp(tmp_path, *base, *flag)
+        assert done.code == 0, done.err
+        assert [row["k"] for row in csv.DictReader(done.out.splitlines())] == [name, "plain"]
+
+
+def test_no_escape_of_a_file_name_reaches_the_terminal(tmp_path):
+    write_config(tmp_path)
+    sources.write(tmp_path / "in.csv", sources.numbers(40))
+    name = f"{ESCAPE}.jsonl"
+    base = ("stream", "in.csv", "--target", "y", "--task", "regression", "--config", "small.toml")
+    runs = [iegp(tmp_path, *base, "--out", name), iegp(tmp_path, "report", name)]
+    for run in runs:
+        assert run.code == 0, run.err
+        assert "\x1b" not in run.out + run.err
+        assert "\\x1b]0;owned\\x07" in run.err

@@ -56,7 +56,8 @@ def test_long_names(folder):
     done = iegp(folder, *STREAM, "--save", name)
     assert done.code == 0, done.err
     assert (folder / name).is_file()
-    for flags in (["--save", "m" * 246], ["--out", "o" * 241 + ".jsonl"]):
+    longest = ["--report", "r" * 256]
+    for flags in (["--save", "m" * 246], ["--out", "o" * 241 + ".jsonl"], longest, ["--alarm", "a" * 256]):
         refused = iegp(folder, *STREAM, *flags)
         assert refused.code == 2
         assert "bytes" in refused.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 
 import numpy as np
 import pytest
@@ -55,6 +56,15 @@ def test_an_alarm_command_that_does_not_exist_is_refused_before_a_row_is_read(sh
     done = run(shifted, "--out", "a.jsonl", "--alarm-command", "no-such-program,argument")
     assert done.code == 2
     assert "--alarm-command: 'no-such-program' is no program" in done.err
+    assert not (shifted.parent / "a.jsonl").exists()
+
+
+def test_alarms_into_a_pipe_are_refused_before_a_row_is_read(shifted):
+    """It would be waited for at the first change only, perhaps after days."""
+    os.mkfifo(shifted.parent / "alarms")
+    done = run(shifted, "--out", "a.jsonl", "--alarm", "alarms")
+    assert done.code == 2
+    assert "--alarm alarms is a device or a pipe" in done.err
     assert not (shifted.parent / "a.jsonl").exists()
 
 

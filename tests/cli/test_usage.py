@@ -19,6 +19,7 @@ def folder(tmp_path_factory):
     write_config(folder)
     sources.write(folder / "in.csv", sources.numbers(60))
     sources.write(folder / "other.csv", sources.numbers(60, seed=1))
+    (folder / "hard.csv").hardlink_to(folder / "in.csv")
     done = iegp(folder, *STREAM, "--save", "m", "--out", "out.jsonl")
     assert done.code == 0, done.err
     return folder
@@ -56,6 +57,23 @@ WRONG = {
         ["stream", "o.bad.jsonl", "--target", "y", "--save", "o", "--on-bad-row", "skip"],
         "o.bad.jsonl is what is read",
     ),
+    "a report over the configuration": ([*STREAM, "--report", "./small.toml"], "what is read"),
+    "a model over the one it starts from": (
+        ["stream", "in.csv", "--target", "y", "--start-from", "m", "--save", "./m", "--overwrite"],
+        "what is read",
+    ),
+    "answers in the place of bad rows": (
+        [*STREAM, "--out", "o.bad.jsonl", "--save", "o", "--on-bad-row", "skip"],
+        "--out o.bad.jsonl is written for --on-bad-row",
+    ),
+    "alarms into the journal": ([*STREAM, "--alarm", "o.journal", "--save", "o"], "is written for --save"),
+    "a report over the lock": ([*STREAM, "--report", ".o.lock", "--save", "o"], "is written for --save"),
+    "a model in the place of collected answers": (
+        [*STREAM, "--out", "o.parquet", "--save", "o.parquet.partial"],
+        "is written for --out",
+    ),
+    "answers over the source by another name": ([*STREAM, "--out", "hard.csv", "--overwrite"], "which are read"),
+    "a report over its model": (["report", "m", "--out", "./m"], "what is read"),
     "predictions over a second source": (
         ["predict", "m", "in.csv", "other.csv", "--out", "other.csv", "--overwrite"],
         "what is read",

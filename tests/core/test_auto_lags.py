@@ -61,6 +61,17 @@ def test_after_the_choice_it_is_the_model_with_these_lags():
         assert explicit.lags_ == found.lags_
 
 
+@pytest.mark.parametrize("delay", [60, WARMUP - PERIOD - 1, WARMUP - 1, 2 * WARMUP])
+def test_seasons_beyond_the_warm_up_are_not_looked_for(delay):
+    found = model(lags="auto", delay=delay)
+    run = found.prequential(X, Y)
+    assert found.lags_[:3] == (delay + 1, delay + 2, delay + 3)
+    assert max(found.lags_[3:], default=0) <= WARMUP - 32
+    explicit = model(lags=found.lags_, delay=delay)
+    first = WARMUP + delay
+    assert_array_equal(answers_of(run)[first:], answers_of(explicit.prequential(X, Y))[first:])
+
+
 def test_noise_has_no_season():
     found = model(lags="auto")
     assert found.prequential(X[:WARMUP], NOISE[:WARMUP]) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -96,3 +97,12 @@ def test_files_that_cannot_be_read_as_one_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no file ends in"):
         open_source(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("pattern", ["{}", "{}/*.csv"])
+def test_a_pipe_that_a_folder_or_a_pattern_finds_is_refused(tmp_path, pattern):
+    """Also where it is the only one: it would be waited for, and could not be read again."""
+    (tmp_path / "f").mkdir()
+    os.mkfifo(tmp_path / "f" / "part-0.csv")
+    with pytest.raises(InputError, match="Name it itself"):
+        open_source(pattern.format(tmp_path / "f"))

@@ -94,6 +94,24 @@ def test_a_pipe_wakes_up(wires: Wires):
         assert x(source.read(10)) == [2]
 
 
+def test_a_named_pipe_that_no_program_writes_to_yet_wakes_up(tmp_path: Path):
+    """A signal ends the waiting for the first writer, too, and a later writer is read to its end."""
+    path = tmp_path / "pipe.jsonl"
+    os.mkfifo(path)
+    wakeup, alarm = os.pipe()
+    with open_source(path, wakeup=wakeup) as source:
+        later(lambda: os.write(alarm, b"!"))
+        found = source.read(10)
+        assert found is not None
+        assert len(found) == 0
+        os.read(wakeup, 1)
+        later(lambda: path.write_bytes(b'{"x": 1}\n{"x": 2}\n'))
+        assert x(source.read(10)) == [1.0, 2.0]
+        assert source.read(10) is None
+    os.close(wakeup)
+    os.close(alarm)
+
+
 def test_blank_lines_on_a_pipe_are_waited_through(wires: Wires):
     with opened(wires) as source:
         wires.writer.write(b"\n \n")

@@ -31,7 +31,7 @@ def fleet_of(job: Job) -> Fleet | None:
 
 
 def _size_of(fleet: Fleet) -> str:
-    """Of one key's model, which is both in memory and in the checkpoint."""
+    """Size of one key's model, which is both in memory and in the checkpoint."""
     return _mebibytes(fleet.bytes_per_key)
 
 
@@ -56,7 +56,7 @@ def _key_notes(job: Job) -> list[tuple[str, str]]:
 
 
 def key_facts(job: Job) -> dict[str, Any]:
-    """The same for `iegp inspect`, as numbers."""
+    """Facts about the keys for `iegp inspect`, as numbers."""
     if job.plan.key is None:
         return {}
     fleet, seen = fleet_of(job), job.digest.keys
@@ -149,7 +149,7 @@ def used_options(run_state: RunState) -> dict[str, Any]:
 
 
 def _in_order(config: dict[str, Any]) -> dict[str, Any]:
-    """As a model file gives it back, so that a report from there is the same."""
+    """A value as a model file gives it back, so that a report from there is the same."""
     ordered: dict[str, Any] = json.loads(json.dumps(config, sort_keys=True))
     return ordered
 

@@ -77,6 +77,7 @@ def check_outputs(sources: Sequence[str], **files: str | None) -> None:
         if name is None or name == "-":
             continue
         path = Path(name)
+        check_name(flag, name)
         if not path.absolute().parent.is_dir():
             raise UsageError(f"--{flag} {name}: the folder {path.parent} does not exist; make it first")
         if path.is_dir():
@@ -103,14 +104,12 @@ _LONGEST_NAME = 255
 
 
 def check_name(flag: str, name: str, *endings: str) -> None:
-    """Refuse a file whose name with the endings of those beside it is too long."""
-    most = _LONGEST_NAME - max(len(ending) for ending in endings)
+    """Refuse a file whose name, with the endings of those beside it if there are any, is too long."""
+    most = _LONGEST_NAME - max((len(ending) for ending in endings), default=0)
     n_bytes = len(os.fsencode(Path(name).name))
     if n_bytes > most:
-        raise UsageError(
-            f"--{flag} {name}: the name has {n_bytes} bytes, and names of files beside it are longer "
-            f"({', '.join(endings)}); choose one of at most {most} bytes"
-        )
+        others = f", and names of files beside it are longer ({', '.join(endings)})" if endings else ""
+        raise UsageError(f"--{flag} {name}: the name has {n_bytes} bytes{others}; choose one of at most {most} bytes")
 
 
 def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
@@ -119,9 +118,14 @@ def check_not_read(sources: Sequence[str], flag: str, name: str) -> None:
 
     for source in sources:
         if would_be_read(source, name):
-            same = _resolved(source) == _resolved(name)
+            same = is_same_name(source, name)
             place = "what is read as well" if same else f"among the files of {source}, which are read"
             raise UsageError(f"--{flag}: {name} is {place}; choose another {'name' if same else 'folder or name'}")
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Whether two names lead to one file, which need not exist."""
+    return _resolved(one) == _resolved(other)
 
 
 def _resolved(name: str) -> str:
@@ -136,7 +140,7 @@ class _Flag:
 
     @property
     def kind(self) -> Any:
-        """Its type, without None."""
+        """Type of the field, without None."""
         kind = get_args(self.hint)[0] if get_origin(self.hint) is Annotated else self.hint
         return get_args(kind)[0] if get_origin(kind) is UnionType else kind
 

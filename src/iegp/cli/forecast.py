@@ -22,6 +22,7 @@ from iegp.preprocessing.time_features import as_iso, check_time_format, how_to_w
 from iegp.readers import NumberStyle, Records, open_source
 from iegp.report.forecast_page import SeriesForecast, write_forecast_report
 from iegp.storage.model_file import replace_atomically
+from iegp.stream.answer_text import guarded
 from iegp.stream.plan import in_style, style_hint
 from iegp.typing import Float
 
@@ -43,7 +44,7 @@ class _Table(NamedTuple):
 
     @property
     def zone(self) -> tzinfo | None:
-        """That of the last time; None if it has none."""
+        """Time zone of the last row; None if it has none."""
         if self.offset is None or np.isnan(self.offset[-1]):
             return None
         return timezone(timedelta(seconds=float(self.offset[-1]))) if self.offset[-1] else UTC
@@ -104,7 +105,7 @@ def forecast(options: ForecastOptions) -> int:
     if options.report is not None:
         series = [own for own, _ in found]
         write_forecast_report(options.report, options.source, options.target, series, seconds)
-        sys.stderr.write(f"Report: {options.report}\n")
+        sys.stderr.write(f"Report: {printable(options.report)}\n")
     return 0
 
 
@@ -211,10 +212,11 @@ def _csv(options: ForecastOptions, found: list[tuple[SeriesForecast, list[str]]]
     writer = csv.writer(text, lineterminator="\n")
     key = [] if options.key is None else [options.key]
     writer.writerow([*key, options.time or "row", "ahead", "mean", "lower", "upper"])
+    shown = guarded if options.guard_formulas else str
     for series, names in found:
         for k, name in enumerate(names):
             numbers = [repr(float(values[k])) for values in (series.mean, series.lower, series.upper)]
-            writer.writerow([*([series.name] if key else []), name, k + 1, *numbers])
+            writer.writerow([*([shown(series.name)] if key else []), name, k + 1, *numbers])
     return text.getvalue()
 
 

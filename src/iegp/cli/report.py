@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from iegp.cli.about import about_run, from_config, versions
-from iegp.cli.flags import check_page
+from iegp.cli.flags import check_outputs, check_page
+from iegp.cli.printable import printable
 from iegp.errors import InputError
 from iegp.fleet.keyed_learner import Fleets
 from iegp.readers import is_missing
@@ -32,12 +33,13 @@ def report(run: str, out: str | None) -> int:
     path = Path(run)
     page = Path(out) if out is not None else path.with_name(path.name + ".html")
     check_page("out", out)
+    check_outputs((run,), out=str(page))
     if not path.is_file():
         raise InputError(f"{run} is not a file; name the answers of a run (--out) or its model (--save)")
     is_answers = path.suffix.lower() in SUFFIXES
     digest, about = _from_answers(path) if is_answers else _from_model(path)
     write_report(page, digest, replace(about, timing=Timing.now()))
-    sys.stderr.write(f"Report: {page}\n")
+    sys.stderr.write(f"Report: {printable(str(page))}\n")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from rich.console import Console
 
 from iegp._compile_ahead import expect
 from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
-from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read, check_page
+from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read, check_page, is_same_name
 from iegp.cli.live import LivePage
 from iegp.cli.models import keyed_parameters, settings_of
 from iegp.cli.options import StreamOptions
@@ -33,7 +33,7 @@ from iegp.cli.running import (
 )
 from iegp.cli.start_model import StartModel, read_start
 from iegp.cli.stream_files import (
-    bad_records_of,
+    files_beside,
     identifier_columns,
     is_live,
     is_pipe,
@@ -50,7 +50,7 @@ from iegp.readers import Source, object_array, source_files
 from iegp.report import About, Snapshot, Timing, write_report
 from iegp.stream import checkpoint
 from iegp.stream.answer_parquet import finish_parquet, spool_of
-from iegp.stream.answer_reader import sidecar_of, write_sidecar
+from iegp.stream.answer_reader import write_sidecar
 from iegp.stream.answer_writer import format_of
 from iegp.stream.checkpoint import RunState
 from iegp.stream.digest import Digest, Results
@@ -126,15 +126,31 @@ def _check_program(command: tuple[str, ...]) -> None:
         )
 
 
+def _check_alarm(name: str | None) -> None:
+    """A pipe without a reader would be waited for, and neither it nor a device can be flushed to disk."""
+    if name is not None and Path(name).exists() and not Path(name).is_file():
+        raise UsageError(f"--alarm {name} is a device or a pipe; name a file, or let --alarm-command start a program")
+
+
+def _check_beside(options: StreamOptions, is_read: Sequence[str]) -> None:
+    """Files that are written without being named: none of them is read, or is one that was named."""
+    named = {"out": options.out, "report": options.report, "alarm": options.alarm, "save": options.save}
+    for flag, path in files_beside(options):
+        check_not_read(is_read, flag, str(path))
+        for other, name in named.items():
+            if name not in (None, "-") and is_same_name(name or "", str(path)):
+                raise UsageError(f"--{other} {name} is written for --{flag} as well; choose another name")
+
+
 def _check(options: StreamOptions) -> None:
-    check_options(options, options.sources, out=options.out, report=options.report, alarm=options.alarm)
+    is_read = [*options.sources, *filter(None, (options.config, options.start_from))]
+    check_options(options, is_read, out=options.out, report=options.report, alarm=options.alarm)
+    _check_alarm(options.alarm)
     _check_program(options.alarm_command)
     if options.out not in (None, "-"):
         check_name("out", options.out or "", ".run.json", ".partial")
-        check_not_read(options.sources, "out", str(sidecar_of(Path(options.out or ""))))
+    _check_beside(options, is_read)
     check_page("report", options.report)
-    if options.skips_bad and (bad := bad_records_of(options.save, options.out)) is not None:
-        check_not_read(options.sources, "on-bad-row", str(bad))
     check_choice("on-bad-row", options.on_bad_row, "stop", "skip")
     if options.jobs < 1:
         raise UsageError(f"--jobs {options.jobs} must be at least 1")

@@ -16,9 +16,12 @@ from iegp.errors import InputError
 from iegp.preprocessing.encoder import MOST_CATEGORIES
 from iegp.preprocessing.time_features import forms_of, read_time
 from iegp.readers import Batch, NumberStyle, Position, Records, Source, object_array, open_source
+from iegp.storage import locks
+from iegp.storage.model_file import real_path
 from iegp.stream import checkpoint
 from iegp.stream.alarm import Alarm
 from iegp.stream.answer_parquet import spool_of, unfold_parquet
+from iegp.stream.answer_reader import sidecar_of
 from iegp.stream.answer_writer import AnswerFile, Output, format_of
 from iegp.stream.checkpoint import RunState
 from iegp.stream.job import BLOCK, Job
@@ -188,6 +191,19 @@ def open_files(options: StreamOptions, job: Job, run_state: RunState, is_resumed
     if options.alarm is not None or options.alarm_command:
         files.alarm = Alarm(options.alarm, options.alarm_command)
     return files
+
+
+def files_beside(options: StreamOptions) -> list[tuple[str, Path]]:
+    """Files that a run writes without their being named, each with the flag that it is for."""
+    found = []
+    if options.save is not None:
+        model = real_path(Path(options.save))
+        found += [("save", _beside(model, ".journal")), ("save", locks.lock_of(model))]
+    if options.out not in (None, "-"):
+        out = Path(options.out or "")
+        found += [("out", path) for path in (sidecar_of(out), spool_of(out)) if path != out]
+    bad = bad_records_of(options.save, options.out) if options.skips_bad else None
+    return found if bad is None else [*found, ("on-bad-row", bad)]
 
 
 def bad_records_of(save: str | None, out: str | None) -> Path | None:

@@ -97,7 +97,7 @@ def _moments_of_columns(values: Float, weights: Float | None) -> tuple[Float, Fl
 
 
 def _without_glitches(values: Float) -> Float:
-    """The same with NaN in place of a few values far from all others; none in columns that mostly have one value."""
+    """Put NaN in place of a few values far from all others; in no column that mostly has one value."""
     if len(values) < MANY_ROWS or np.isnan(values).all(axis=0).any():
         return values
     low, middle, high = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)

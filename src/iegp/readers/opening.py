@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import os
@@ -20,7 +21,6 @@ from iegp.readers.parquet_source import ParquetSource
 from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -29,6 +29,7 @@ _SUFFIXES = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 _STDIN = 0
 
@@ -93,8 +94,17 @@ def source_files(source: str | Path | Sequence[str]) -> tuple[str, ...]:
 
 def would_be_read(source: str, file: str) -> bool:
     """Whether a file is one of a source, or would be if it were there: in its folder, or matched by its pattern."""
-    if source == "-":
-        return False
+    return source != "-" and (_would_be_found(source, file) or _is_linked(source, file))
+
+
+def _is_linked(source: str, file: str) -> bool:
+    """Whether a file of a source is the same by another name, a hard link."""
+    with contextlib.suppress(OSError, InputError):
+        return any(os.path.samefile(found, file) for found in source_files(source))
+    return False
+
+
+def _would_be_found(source: str, file: str) -> bool:
     folder, name = os.path.split(os.path.realpath(file))
     if os.path.isdir(source):
         return folder == os.path.realpath(source) and _has_known_suffix(name) and not name.startswith(".")
@@ -144,6 +154,7 @@ def open_source(
         return _open_file(path, file_format, request, follow, wakeup)
 
     if len(files) == 1 and "files" not in (schema or {}):
+        _refuse_found_pipe(path, files[0])
         return open_one(files[0], position, schema)
     if follow or "-" in files or not all(_is_regular(Path(file)) for file in files):
         raise InputError(f"{len(files)} files are read to their ends; a pipe or a growing file must be the only one.")
@@ -203,7 +214,8 @@ def _feed_opener(path: str, file_format: Format, follow: bool, wakeup: int | Non
     if not _is_regular(file):
         if file_format.is_gzip:
             raise InputError(f"{path!r} is a pipe, and compressed data is read from files only. Put gunzip before it.")
-        descriptor = os.open(path, os.O_RDONLY)
+        # Without waiting for the program that writes to it: reading does that, and a signal ends it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         return lambda _: feeds.Pipe(descriptor, wakeup, owned=True)
     if file_format.is_gzip:
         if follow:
@@ -217,6 +229,13 @@ def _feed_opener(path: str, file_format: Format, follow: bool, wakeup: int | Non
 def _refuse_live(path: str, follow: bool) -> None:
     if path == "-" or not _is_regular(Path(path)) or follow:
         raise InputError(f"Parquet is read from its end, so {path!r} must be a whole file. Pipe JSON lines instead.")
+
+
+def _refuse_found_pipe(source: str | Path | Sequence[str], file: str) -> None:
+    """What a folder or a pattern finds is read again when a run goes on, which a pipe cannot be."""
+    named = (source,) if isinstance(source, str | Path) else source
+    if file not in map(str, named) and not _is_regular(Path(file)):
+        raise InputError(f"{file!r} is a pipe, which cannot be read again like the files of a folder. Name it itself.")
 
 
 def _is_regular(path: Path) -> bool:

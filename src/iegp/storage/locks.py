@@ -48,13 +48,18 @@ def try_lock(descriptor: int) -> bool | None:
     return True
 
 
+def lock_of(model: Path) -> Path:
+    """The file that is locked while a run saves to ``model``."""
+    return model.with_name(f".{short_name(model)}.lock")
+
+
 @contextlib.contextmanager
 def only_run(model: Path) -> Iterator[None]:
     """Keep other runs from saving to ``model`` meanwhile; an :class:`InputError` names the process that does.
 
     The lock is a file beside the model, because the model itself is replaced at every checkpoint.
     """
-    path = model.with_name(f".{short_name(model)}.lock")
+    path = lock_of(model)
     descriptor = _open_locked(path, model)
     try:
         yield

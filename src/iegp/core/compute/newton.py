@@ -140,7 +140,7 @@ def _terms(
 
 @compiled
 def log_average(label: Float, mean: float, var: float, link: tuple[int, Float], draws: Float) -> float:
-    """The same by averaging over draws (n,) of a standard normal."""
+    """``log ∫ p(label | z) N(z; mean, var) dz`` by averaging over draws (n,) of a standard normal."""
     spread = math.sqrt(var)
     logs = np.empty(draws.size)
     for i in range(draws.size):

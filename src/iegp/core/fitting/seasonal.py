@@ -29,7 +29,9 @@ def with_seasons(offsets: tuple[int, ...], delay: int, x: Float, values: Float) 
     x, values = (np.clip(rows, -FARTHEST_USUAL, FARTHEST_USUAL) for rows in (x, values))
     seasons = _candidates(values) if len(values) >= MANY_ROWS else []
     for _ in range(MOST_SEASONS):
-        more = [own for own in (_joined(offsets, season, delay) for season in seasons) if len(own) > len(offsets)]
+        joined = (_joined(offsets, season, delay) for season in seasons)
+        # With a delay lags can reach back farther than the rows that are there: too few are left to judge them by.
+        more = [own for own in joined if len(own) > len(offsets) and max(own) <= len(values) - MANY_ROWS]
         if not more:
             break
         # Rows that have all of these labels before them, the same for every candidate.
@@ -79,7 +81,7 @@ def _peaks(correlation: Float, n: int) -> list[int]:
 
 
 def _log_evidence(offsets: tuple[int, ...], x: Float, values: Float, first: int) -> float:
-    """Of a linear function of the columns and the lags, for rows from ``first`` on."""
+    """Log evidence of a linear function of the columns and the lags, for rows from ``first`` on."""
     n = len(values)
     lags = [values[first - offset : n - offset] for offset in offsets]
     phi = np.concatenate([np.ones((n - first, 1)), x[first:], *lags], axis=1)
