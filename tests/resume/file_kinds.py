@@ -371,6 +371,20 @@ def _later(record: dict[str, Any]) -> dict[str, Any]:
 
 LAGGED = {"lags": [3, 4, 9], "conformal": "online", "delay": 2}
 LADDER = {"drift_var": (0.0, 1e-3), "noise_forgetting": (None, 0.95, 1.0, (0.75, 5.0))}
+
+
+def _sorted_rows(folder: Path) -> Kind:
+    model = iegp.IEGPRegressor(**SHAPE, weights="stacking").fit(X[np.argsort(X[:, 0])], Y)
+    model.save(folder / "sorted_rows.iegp")
+    return _stored(folder / "sorted_rows.iegp", iegp.load, use_regressor)
+
+
+def _sorted_classes(folder: Path) -> Kind:
+    model = iegp.IEGPClassifier(**SHAPE, sharpness=(1.0, 2.0)).fit(X, np.sort(classes(3)))
+    model.save(folder / "sorted_classes.iegp")
+    return _stored(folder / "sorted_classes.iegp", iegp.load, use_classifier)
+
+
 KINDS: dict[str, Callable[[Path], Kind]] = {
     "static": _estimator(iegp.IEGPRegressor(**SHAPE, drift_var=0.0, weights="bayes", shutdown=1e-16), Y, use_regressor),
     "ladder": _estimator(iegp.IEGPRegressor(**SHAPE, **LADDER, weights="stacking"), Y, use_regressor),
@@ -395,6 +409,8 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "frame": _frame,
     "more columns than linear terms see": _wide,
     "late column": _late_column,
+    "sorted rows": _sorted_rows,
+    "sorted classes": _sorted_classes,
     "exponentiated gradient": _estimator(
         iegp.IEGPRegressor(**SHAPE, weights="exponentiated-gradient", drift_var=(0.0, 1e-3)), Y, use_regressor
     ),

@@ -9,6 +9,8 @@ predictions, the later ones counting more. Before each of them the coefficients 
 Lags are not known so far ahead. The last labels before the start stay, or experts that see no lags say what the labels
 before a row may be (``expected_lags``), or half of each: whichever has the smallest error, the last labels
 unless something else is clearly better.
+
+Where rows were sorted, those that lie among them are predicted in another way (``past_rows``).
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from iegp.core.compute.tolerances import (
     LEAST_BATCH,
     LEAST_BATCH_WEIGHT,
     LEAST_LAG_GAIN,
+    LEAST_SORTED,
     MOST_BATCH_ERROR,
     MOST_BATCH_ROWS,
     NOISE_FLOOR,
@@ -49,6 +52,7 @@ from iegp.core.expert.laplace_block import score_rows
 from iegp.core.expert.sweep import Rows, Workspace, allocate_workspace, predict_rows
 from iegp.core.likelihoods import GAUSSIAN
 from iegp.core.likelihoods.sites import of_belief
+from iegp.core.past_rows import PastRows, sorted_ranges, spread_order
 from iegp.core.predictive.student import student_log_normaliser
 from iegp.core.state import Ensemble, State, active_experts
 from iegp.core.unusual import usual_rows
@@ -66,6 +70,17 @@ class BatchView(NamedTuple):
     """(n_beliefs,): of those whose prediction of a row, together with the last known labels, is its lags; see
     :func:`with_expected_lags`."""
     n_steps: int
+    past: PastRows | None = None
+    """Where rows of the fit were sorted: what predicts those among them."""
+
+    @property
+    def of_past(self) -> BatchView | None:
+        """What predicts rows among those of the fit, if that is something else."""
+        if self.past is None:
+            return None
+        return BatchView(
+            self.noise_shape, self.past.noise_scale, self.past.log_weights, np.zeros_like(self.lag_weights), 1
+        )
 
     def of(self, state: State) -> State:
         """The state that predicts many rows."""
@@ -121,35 +136,76 @@ class Predicted(NamedTuple):
     """Errors of the ensemble, one row ahead, in all parts but the last."""
 
 
-def batch_view(ensemble: Ensemble, x: Float, y: Float) -> BatchView | None:
-    """From all rows (standardised) of a stream.
+def batch_view(ensemble: Ensemble, state: State, n_steps: int, x: Float, y: Float) -> BatchView | None:
+    """From all rows (standardised) of a stream, which ``state`` has learned and from which it predicts so many steps.
 
     None for few rows, where weights are no mixture that is fitted, and where everything changed in the last part
-    (``batch_change``).
+    (``batch_change``). If such rows were sorted, those after them are predicted from ``state``, as without this view.
     """
-    if len(x) < LEAST_BATCH or ensemble.rule != STACKING:
+    if ensemble.rule != STACKING:
         return None
-    starts, view = starts_in(len(x)), start(ensemble)
+    rows = Rows(x, y, np.empty(0))
     with one_blas_thread():
-        lag_weights = np.zeros(ensemble.n_beliefs)
-        found = _predict_parts(ensemble, starts, Rows(x, y, np.empty(0)), [lag_weights])
-        parts = found.parts[0]
-        if ensemble.likelihood == GAUSSIAN:
-            changed = changed_part(_errors_by_part(parts, starts), np.concatenate(found.near))
-            if changed is None:
-                lag_weights, parts = _better_lags(ensemble, starts, Rows(x, y, np.empty(0)), parts)
-            else:
-                # What was known before the change says nothing of what is known now.
-                parts = parts[(changed + 1) * STARTS_IN_PART :]
-            if not parts:
-                return None
-            weights = _fit_numbers(ensemble, view, parts)
+        view = _view_of_later(ensemble, rows)
+        past = _past_rows(ensemble, rows)
+    if past is None:
+        return view
+    if view is None:
+        noise_scale, none = state.noise_scale * state.spread, np.zeros(ensemble.n_beliefs)
+        view = BatchView(state.noise_shape.copy(), noise_scale, state.log_weights.copy(), none, n_steps)
+    return view._replace(past=past)
+
+
+def _view_of_later(ensemble: Ensemble, rows: Rows) -> BatchView | None:
+    """What predicts rows after those of the fit."""
+    if len(rows.x) < LEAST_BATCH:
+        return None
+    starts, view = starts_in(len(rows.x)), start(ensemble)
+    lag_weights = np.zeros(ensemble.n_beliefs)
+    found = _predict_parts(ensemble, starts, rows, [lag_weights])
+    parts = found.parts[0]
+    if ensemble.likelihood == GAUSSIAN:
+        changed = changed_part(_errors_by_part(parts, starts), np.concatenate(found.near))
+        if changed is None:
+            lag_weights, parts = _better_lags(ensemble, starts, rows, parts)
         else:
-            weights = _stacked(np.concatenate([part.log_scores for part in parts]))
+            # What was known before the change says nothing of what is known now.
+            parts = parts[(changed + 1) * STARTS_IN_PART :]
+        if not parts:
+            return None
+        weights = _fit_numbers(ensemble, view, parts)
+    else:
+        weights = _stacked(np.concatenate([part.log_scores for part in parts]))
+    return BatchView(view.noise_shape, view.noise_scale, _logarithms(weights), lag_weights, starts.n_steps)
+
+
+def _past_rows(ensemble: Ensemble, rows: Rows) -> PastRows | None:
+    """What predicts rows among those of the fit, by predicting rows that are spread over it from others that are.
+
+    None for very few rows, if they may be in order of time, and if all experts drift or see lags.
+    """
+    if len(rows.x) < LEAST_SORTED:
+        return None
+    ranges = sorted_ranges(ensemble, rows.x, rows.y)
+    allowed = beliefs_without_lags(ensemble, rows.x.shape[1]) & ~ensemble.drifts
+    if ranges is None or not allowed.any():
+        return None
+    order, view = spread_order(len(rows.x)), start(ensemble)
+    shuffled = Rows(rows.x[order], rows.y[order], rows.steps)
+    parts = _predict_parts(ensemble, starts_in(len(order)), shuffled, [np.zeros(ensemble.n_beliefs)]).parts[0]
+    if ensemble.likelihood == GAUSSIAN:
+        weights = _fit_numbers(ensemble, view, parts, allowed)
+    else:
+        experts = np.repeat(allowed, ensemble.n_experts // ensemble.n_beliefs)
+        weights = np.zeros(ensemble.n_experts)
+        weights[experts] = _stacked(np.concatenate([part.log_scores for part in parts])[:, experts])
+    return PastRows(*ranges, view.noise_scale, _logarithms(weights))
+
+
+def _logarithms(weights: Float) -> Float:
     weights = np.maximum(weights, LEAST_BATCH_WEIGHT)
     # They sum to one to rounding: what is missing would move predictions by that share of the distance of y from zero.
-    log_weights = np.log(weights / weights.sum())
-    return BatchView(view.noise_shape, view.noise_scale, log_weights, lag_weights, starts.n_steps)
+    return np.asarray(np.log(weights / weights.sum()))
 
 
 def _predict_parts(ensemble: Ensemble, starts: Starts, rows: Rows, lag_weights: list[Float]) -> Predicted:
@@ -241,8 +297,8 @@ def _part_rows(ensemble: Ensemble, parts: list[Workspace]) -> PartRows:
     return PartRows(errors, variances, counts / counts.sum())
 
 
-def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Float:
-    """Weights (n_experts,) of numbers; sets the noise of ``view``.
+def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace], allowed: Bool | None = None) -> Float:
+    """Weights (n_experts,) of numbers, of beliefs that are ``allowed`` (n_beliefs,); sets the noise of ``view``.
 
     The mean is that of stacked regression: weights of the beliefs have the least squared error, because those of the
     most probable mixture, where errors of neighbouring rows go together, choose single experts by chance. Given these,
@@ -251,7 +307,7 @@ def _fit_numbers(ensemble: Ensemble, view: State, parts: list[Workspace]) -> Flo
     """
     rows = _part_rows(ensemble, parts)
     _fit_levels(ensemble, view, rows)
-    return _mix_noise(ensemble, view, rows, _least_squares(rows))
+    return _mix_noise(ensemble, view, rows, _least_squares(rows, allowed))
 
 
 def _least_squares(rows: PartRows, allowed: Bool | None = None) -> Float:

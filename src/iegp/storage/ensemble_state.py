@@ -10,7 +10,7 @@ import numpy as np
 from iegp.core.batch_view import BatchView
 from iegp.core.changes import Changes, no_blocks
 from iegp.core.clock import Clock
-from iegp.core.compute.tolerances import LARGEST_WEIGHT, MOST_CHANGES
+from iegp.core.compute.tolerances import FARTHEST_INPUT, LARGEST_WEIGHT, MOST_CHANGES
 from iegp.core.conformal import Conformal
 from iegp.core.delay import Waiting
 from iegp.core.expected_lags import beliefs_without_lags
@@ -20,13 +20,14 @@ from iegp.core.kernels import Stationary, kernel_from_config
 from iegp.core.lags import NO_LAGS
 from iegp.core.likelihoods import GAUSSIAN, LIKELIHOODS
 from iegp.core.model import Online, check_label_range, followed
+from iegp.core.past_rows import PastRows
 from iegp.core.scaling import Scaling
 from iegp.core.settings import Settings
 from iegp.core.state import Ensemble, State
 from iegp.errors import IegpError, ModelFileError, UnregisteredLikelihoodError
 from iegp.storage import ensemble_schema
 from iegp.storage.ensemble_schema import Header, Sizes
-from iegp.storage.schema import Field, Rule, check_arrays, count, flag, part_of
+from iegp.storage.schema import Field, Rule, Schema, check_arrays, count, flag, part_of
 from iegp.typing import Arrays, Float
 
 # The rest of an ensemble follows from the settings.
@@ -79,6 +80,8 @@ def take(model: Online) -> tuple[dict[str, Any], Arrays]:
         arrays |= {f"batch.{name}": getattr(model.batch, name) for name in BATCH_ARRAYS}
         if model.batch.lag_weights.any():
             arrays["batch.lag_weights"] = model.batch.lag_weights
+        if model.batch.past is not None:
+            arrays |= {f"past.{name}": array for name, array in model.batch.past._asdict().items()}
     if model.kept_weights is not None:
         arrays["kept.weights"] = model.kept_weights
     if model.kept_known is not None:
@@ -233,9 +236,19 @@ def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
     described = ensemble_schema.Described.of(model)
     fields = ensemble_schema.state_schema(described, float(model.n_seen))
     check_arrays({f"batch.{name}": fields[name] for name in BATCH_ARRAYS}, arrays)
-    count("batch_steps", n_steps, low=1, high=max(model.n_seen, 1))
+    count("batch_steps", n_steps, low=1, high=max(model.n_seen, model.settings.delay + 1))
     parts = {name: arrays[f"batch.{name}"] for name in BATCH_ARRAYS}
-    return BatchView(**parts, lag_weights=_lag_weights(model.experts.ensemble, arrays), n_steps=n_steps)
+    past = _past(model, fields, arrays) if "past.low" in arrays else None
+    return BatchView(**parts, lag_weights=_lag_weights(model.experts.ensemble, arrays), n_steps=n_steps, past=past)
+
+
+def _past(model: Online, fields: Schema, arrays: Arrays) -> PastRows:
+    """What predicts rows among those of a fit that were sorted."""
+    limits = Field((model.n_columns,), -FARTHEST_INPUT, FARTHEST_INPUT)
+    schema = {"past.low": limits, "past.high": limits}
+    schema |= {f"past.{name}": fields[name] for name in ("noise_scale", "log_weights")}
+    check_arrays(schema, arrays)
+    return PastRows(**part_of(arrays, "past"))
 
 
 def _lag_weights(ensemble: Ensemble, arrays: Arrays) -> Float:

@@ -111,6 +111,11 @@ REPLAY_ROWS, FASTEST_REPLAY = 20.0, 0.5
 # Parts of a fit, and as how many of them are predicted from what is known at a start; fewer rows than the least are too
 # few for it. With several starts in each part less depends on single labels: the last ones before a start are lags.
 BATCH_PARTS, PARTS_AHEAD, STARTS_IN_PART, LEAST_BATCH = 8, 3, 3, 64
+# Fewer sorted rows of a fit do not say how well rows among them are predicted: one for each part and start.
+LEAST_SORTED = BATCH_PARTS * STARTS_IN_PART
+# Rows of a fit are sorted by their class if those of each follow one another and are at least this share of an equal
+# one: of a stream in which a class begins, few are known.
+LEAST_SORTED_SHARE = 0.1
 # Parts before this one are only learned: errors after so few rows say little of those after all of them.
 FIRST_BATCH_PART = 3
 # Of the lags of rows far ahead, what experts without lags predict; the rest are the last known labels. It must reduce

@@ -21,6 +21,7 @@ from iegp.core.model.online import (
     catch_up,
     check_shapes,
     known_latest,
+    latest_state,
     move_clock,
     parts_of_latest,
     release_times,
@@ -62,7 +63,8 @@ def fit(model: Online, x: Float, y: Float, n_threads: int = 1, time: Float | Non
 def view_batch(model: Online, x: Float, y: Float) -> None:
     """Learn how well many rows at once are predicted, from all rows that the model has learned."""
     if model.clock is None:
-        model.batch = batch_view(model.ensemble, standardised_rows(model, x), model.scaling.standardise_y(y))
+        rows, labels = standardised_rows(model, x), model.scaling.standardise_y(y)
+        model.batch = batch_view(model.ensemble, latest_state(model), model.settings.delay + 1, rows, labels)
 
 
 def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, time: Float | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,8 @@ def predict_counts(
 def covariance(model: Online, x: Float, horizon: int | None, with_noise: bool) -> Float:
     """Covariance (n, n, D) between the labels of rows, or between values of the function, as :func:`predict`."""
     check_shapes(model, x)
-    view = _view(model, len(x), horizon, None)
+    # One set of weights for all rows: that of rows among those of a sorted fit, if all of them are.
+    view = _view(model, len(x), horizon, None, all(is_past for is_past, _ in _runs(model, x, horizon)))
     with one_blas_thread():
         found = functions.covariance(view.ensemble, view.state, view.rows(model, x), view.n_steps, with_noise)
     return found * model.scaling.y_scale**2
@@ -76,19 +78,17 @@ def covariance(model: Online, x: Float, horizon: int | None, with_noise: bool) -
 
 def function_std(model: Online, x: Float, horizon: int | None) -> Float:
     """Standard deviation (n, D) of the function, without the noise of the labels, as :func:`predict`."""
-    check_shapes(model, x)
-    view = _view(model, len(x), horizon, None)
-    with one_blas_thread():
-        parts = [
-            functions.function_variance(view.ensemble, view.state, view.rows(model, x[some]), view.n_steps)
-            for some in _parts(len(x))
-        ]
-    return np.sqrt(np.concatenate(parts)) * model.scaling.y_scale
+
+    def predict_rows(ensemble: Ensemble, state: State, rows: Float, n_steps: int, _: Float | None) -> Float:
+        return functions.function_variance(ensemble, state, rows, n_steps)
+
+    parts = _in_parts(predict_rows, model, x, horizon, None)
+    return np.asarray(np.sqrt(np.concatenate(parts)) * model.scaling.y_scale)
 
 
 def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator) -> functions.Draws:
     """Functions drawn from the posterior, for rows of :func:`rows_to_predict` and in standardised units."""
-    view = _view(model, 0, horizon, None)
+    view = _view_of_functions(model, 0, horizon)
     with one_blas_thread():
         return functions.draw(view.ensemble, view.state, view.n_steps, size, rng)
 
@@ -96,7 +96,13 @@ def draw(model: Online, size: int, horizon: int | None, rng: np.random.Generator
 def rows_to_predict(model: Online, x: Float, horizon: int | None) -> Float:
     """Standardised rows of the functions that :func:`draw` draws."""
     check_shapes(model, x)
-    return _view(model, len(x), horizon, None).rows(model, x)
+    return _view_of_functions(model, len(x), horizon).rows(model, x)
+
+
+def _view_of_functions(model: Online, n_rows: int, horizon: int | None) -> _View:
+    """One for all rows: of a fit that was sorted, the one of rows among those of it."""
+    is_sorted = horizon is None and model.batch is not None and model.batch.past is not None
+    return _view(model, n_rows, horizon, None, is_sorted)
 
 
 class _View(NamedTuple):
@@ -117,7 +123,8 @@ class _View(NamedTuple):
         return rows if weights is None else with_expected_lags(model.ensemble, self.state, rows, weights, self.n_steps)
 
 
-def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -> _View:
+def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None, is_past: bool = False) -> _View:
+    """What predicts rows; ``is_past`` if they lie among those of a fit, as :func:`_runs` says."""
     if horizon is not None and time is not None:
         raise InputError(
             f"horizon={horizon!r} and times are given (time, or the column that time_column names), which both say how "
@@ -129,10 +136,21 @@ def _view(model: Online, n_rows: int, horizon: int | None, time: Float | None) -
         return _View(ensemble, state, min(int(horizon), int(LONGEST_GAP)))
     if model.batch is None:
         return _View(ensemble, state, model.settings.delay + 1, elapsed)
-    view = _View(ensemble, model.batch.of(state), model.batch.n_steps)
-    if not model.batch.lag_weights.any():
+    batch = model.batch.of_past if is_past else model.batch
+    assert batch is not None
+    view = _View(ensemble, batch.of(state), batch.n_steps)
+    if not batch.lag_weights.any():
         return view
-    return view._replace(ensemble=ensemble._replace(lags=NO_LAGS), lag_weights=model.batch.lag_weights)
+    return view._replace(ensemble=ensemble._replace(lags=NO_LAGS), lag_weights=batch.lag_weights)
+
+
+def _runs(model: Online, x: Float, horizon: int | None) -> list[tuple[bool, slice]]:
+    """Rows that follow one another and lie all among those of a fit that were sorted, or all not; at least one run."""
+    if model.batch is None or model.batch.past is None or horizon is not None:
+        return [(False, slice(0, len(x)))]
+    is_past = model.batch.past.among(standardised_rows(model, x))
+    edges = [0, *(np.flatnonzero(np.diff(is_past)) + 1).tolist(), len(x)]
+    return [(bool(is_past[a]) if a < b else False, slice(a, b)) for a, b in pairwise(edges)]
 
 
 def _elapsed(model: Online, time: Float | None, n_rows: int) -> Float | None:
@@ -149,20 +167,20 @@ def _in_parts(
 ) -> list[Any]:
     """What a function of the ensemble predicts for rows, a limited number of them at once; at least one part."""
     check_shapes(model, x)
-    view = _view(model, len(x), horizon, time)
 
-    def predicted(some: slice) -> Any:
+    def predicted(view: _View, some: slice) -> Any:
         elapsed = None if view.elapsed is None else view.elapsed[some]
         return predict_rows(view.ensemble, view.state, view.rows(model, x[some]), view.n_steps, elapsed)
 
-    if len(x) <= FEW_ROWS:
-        return [predicted(slice(None))]
-    with one_blas_thread():
-        return [predicted(some) for some in _parts(len(x))]
+    runs = _runs(model, x, horizon)
+    views = {is_past: _view(model, len(x), horizon, time, is_past) for is_past, _ in runs}
+    with nullcontext() if len(x) <= FEW_ROWS else one_blas_thread():
+        return [predicted(views[is_past], some) for is_past, rows in runs for some in _parts(rows)]
 
 
-def _parts(n: int) -> list[slice]:
-    return [slice(i, i + PREDICT_ROWS) for i in range(0, n, PREDICT_ROWS)]
+def _parts(rows: slice) -> list[slice]:
+    """A limited number of rows each; at least one part."""
+    return [slice(i, min(i + PREDICT_ROWS, rows.stop)) for i in range(rows.start, max(rows.stop, 1), PREDICT_ROWS)]
 
 
 def to_user_mixture(scaling: Scaling, mixture: Mixture) -> Mixture:
