@@ -37,7 +37,7 @@ from iegp.core.compute.exponential import exp_negative
 from iegp.core.compute.sincos import sincos
 from iegp.core.likelihoods import categorical
 from iegp.core.predictive import count_cdf
-from iegp.core.predictive.student import student_cdf
+from iegp.core.predictive.student import student_cdf_pdf, student_log_normaliser
 from iegp.readers import open_source
 from iegp.typing import Float
 
@@ -157,7 +157,7 @@ def classes() -> Iterator[Line]:
 @compiled
 def student_cdfs(r: Float, dof: float, out: Float) -> None:
     for i in range(r.size):
-        out[i] = student_cdf(r[i], dof)
+        out[i] = student_cdf_pdf(r[i], dof, student_log_normaliser(dof))[0]
 
 
 def exact_student_cdf(r: float, dof: float) -> float:
@@ -177,7 +177,7 @@ def students() -> Iterator[Line]:
         student_cdfs(tail, dof, found)
         errors = [np.max(np.abs(values / exact - 1.0)[exact > 0.0]) for values in (found, special.stdtr(dof, tail))]
         remark = "largest relative error in the lower tail {:.0e}, SciPy {:.0e}".format(*errors)
-        yield Line(f"student_cdf, dof = {dof:g}: scipy.special.stdtr", ours, library, remark)
+        yield Line(f"student_cdf_pdf, dof = {dof:g}: scipy.special.stdtr", ours, library, remark)
 
 
 def trapezoidal(log_mean: Float, log_var: Float, k: Float, n_nodes: int) -> Float:

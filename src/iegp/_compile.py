@@ -591,5 +591,5 @@ def _call_plain(address: int, arguments: tuple[Any, ...]) -> Any:
 call_at: Callable[[int, tuple[Any, ...]], float] = _call_plain if not COMPILED else _call_at  # type: ignore[assignment]
 """``call_at(address, arguments)`` calls the function at an address with a tuple of arguments; it returns a number."""
 call_for_three: Callable[[int, tuple[Any, ...]], tuple[float, float, float]]
-"""The same for a function of three results."""
+"""``call_for_three(address, arguments)`` does so for a function of three results."""
 call_for_three = _call_plain if not COMPILED else _call_for_three  # type: ignore[assignment]

@@ -103,7 +103,7 @@ with warnings.catch_warnings(record=True) as caught:
     from iegp.core.predictive import student
     sines, cosines = np.empty((2, 1))
     sincos(np.ones(1), sines, cosines)
-    student.student_cdf(1.0, 2.0)
+    student.student_cdf_pdf(1.0, 2.0, 0.0)
 said = [str(warning.message) for warning in caught if "NUMBA_CACHE_DIR" in str(warning.message)]
 assert len(said) == 1, said
 from iegp.core.likelihoods import named

@@ -53,6 +53,15 @@ def test_equal_to_a_loop(run):
     assert_allclose(model.correlation_, moments / np.outer(std, std), rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("season", [7, 12])
+def test_the_first_forecasts_have_intervals_of_the_size_of_the_series(season, seed):
+    """Before its beginning a series repeats its first value: no rounding error of that is a scale."""
+    y = series(40, seed)
+    run = forecaster(season=season).prequential(y)
+    assert np.all(run.upper - run.lower < 10.0 * np.abs(y).max())
+
+
 def test_every_origin_is_there_with_its_labels(run):
     y = series()
     assert_array_equal(run.origin, np.arange(len(y) - HORIZON))

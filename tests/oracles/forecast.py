@@ -25,7 +25,7 @@ def input_row(y, origin, ahead, lags, seasons):
     row += [value(origin - lag) - now for lag in lags]
     for season in seasons:
         row.append(value(origin - season) - now)
-        row.append(sum(value(origin - j) for j in range(season)) / season - now)
+        row.append(math.fsum(value(origin - j) - now for j in range(season)) / season)
     for season in seasons:
         for harmonic in (1, 2):
             angle = 2 * math.pi * harmonic * (origin + ahead) / season

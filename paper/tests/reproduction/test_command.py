@@ -163,7 +163,7 @@ def test_published_runs_are_not_made_again_and_their_figures_stay(reproduced, tm
     assert {path.name: path.read_text("utf-8") for path in (tmp_path / "paper" / "results").iterdir()} == tables
     assert figure.read_bytes() == b"\x89PNG as it was published"
     again = (tmp_path / "docs" / "results.md").read_text("utf-8")
-    assert "so these figures are of those: Thirty points. Methods and seeds that were added since are" in again
+    assert "so these figures are of those: Thirty points. What was added or run again since is" in again
     assert "| two sines | IE-GP | 30 | 4 of 6 |" in again
     assert again.count("**confirmed**") == page.count("**confirmed**") > 0
     capfd.readouterr()

@@ -31,7 +31,7 @@ def fleet_of(job: Job) -> Fleet | None:
 
 
 def _size_of(fleet: Fleet) -> str:
-    """Of one key's model, which is both in memory and in the checkpoint."""
+    """Size of one key's model, which is both in memory and in the checkpoint."""
     return _mebibytes(fleet.bytes_per_key)
 
 
@@ -56,7 +56,7 @@ def _key_notes(job: Job) -> list[tuple[str, str]]:
 
 
 def key_facts(job: Job) -> dict[str, Any]:
-    """The same for `iegp inspect`, as numbers."""
+    """Facts about the keys for `iegp inspect`, as numbers."""
     if job.plan.key is None:
         return {}
     fleet, seen = fleet_of(job), job.digest.keys
@@ -145,11 +145,11 @@ def _gaps(job: Job, name: str, places: list[int]) -> int:
 
 def used_options(run_state: RunState) -> dict[str, Any]:
     """Options of a run that were given or have a default that is not empty."""
-    return {name: value for name, value in run_state.config.items() if value not in (None, (), [], {})}
+    return {name: value for name, value in run_state.config.items() if value not in (None, "", (), [], {})}
 
 
 def _in_order(config: dict[str, Any]) -> dict[str, Any]:
-    """As a model file gives it back, so that a report from there is the same."""
+    """A value as a model file gives it back, so that a report from there is the same."""
     ordered: dict[str, Any] = json.loads(json.dumps(config, sort_keys=True))
     return ordered
 

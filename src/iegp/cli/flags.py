@@ -140,7 +140,7 @@ class _Flag:
 
     @property
     def kind(self) -> Any:
-        """Its type, without None."""
+        """Type of the field, without None."""
         kind = get_args(self.hint)[0] if get_origin(self.hint) is Annotated else self.hint
         return get_args(kind)[0] if get_origin(kind) is UnionType else kind
 

@@ -44,7 +44,7 @@ class _Table(NamedTuple):
 
     @property
     def zone(self) -> tzinfo | None:
-        """That of the last time; None if it has none."""
+        """Time zone of the last row; None if it has none."""
         if self.offset is None or np.isnan(self.offset[-1]):
             return None
         return timezone(timedelta(seconds=float(self.offset[-1]))) if self.offset[-1] else UTC

@@ -49,7 +49,7 @@ class RunOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions(RunOptions):
-    """Of ``iegp stream``; ``parameters`` are those of the model, from the configuration file alone."""
+    """Options of ``iegp stream``; ``parameters`` are those of the model, from the configuration file alone."""
 
     source: Annotated[str, Argument(help="A file, a folder, a quoted pattern, or - for JSON lines from a pipe."), FREE]
     more: Annotated[list[str] | None, Argument(help="Further files, read in this order."), FREE] = None
@@ -110,7 +110,7 @@ class StreamOptions(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedOptions(RunOptions):
-    """Of ``iegp embed``."""
+    """Options of ``iegp embed``."""
 
     source: Annotated[str, Argument(help="Rows of numbers: .csv, .tsv, .parquet, .jsonl, or .npz with an X."), FREE]
     out: Annotated[str, Option("--out", "-o", help="Where each row lies on the map: .csv, .parquet or .npz."), FREE]
@@ -132,7 +132,7 @@ class EmbedOptions(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
-    """Of ``iegp predict``."""
+    """Options of ``iegp predict``."""
 
     model: Annotated[str, Argument(help="A model of `iegp stream --save`.")]
     source: Annotated[str, Argument(help="Records as in `iegp stream`; labels are not needed.")]
@@ -146,7 +146,7 @@ class PredictOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastOptions(Options):
-    """Of ``iegp forecast``."""
+    """Options of ``iegp forecast``."""
 
     source: Annotated[str, Argument(help="Rows in order: .csv, .tsv, .jsonl or .parquet, or - for JSON lines.")]
     target: Annotated[str, Option("--target", "-t", help="The column to forecast, a number.")]
@@ -169,7 +169,7 @@ class ForecastOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryOptions(Options):
-    """Of ``iegp fit-history``."""
+    """Options of ``iegp fit-history``."""
 
     source: Annotated[str, Argument(help="Parquet files: a folder or a quoted pattern.")]
     target: Annotated[str, Option("--target", "-t", help="The column to predict, a number.")]
@@ -186,7 +186,7 @@ class HistoryOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions(Options):
-    """Of ``iegp inspect``."""
+    """Options of ``iegp inspect``."""
 
     model: Annotated[str, Argument(help="A model of `iegp stream --save`, or saved from Python.")]
     as_json: Annotated[bool, Option("--json", help="As JSON, for programs.")] = False
@@ -194,7 +194,7 @@ class InspectOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
-    """Of ``iegp report``."""
+    """Options of ``iegp report``."""
 
     run: Annotated[str, Argument(help="Answers of a run (.jsonl, .csv, .parquet), or its model.")]
     out: Annotated[str | None, Option("--out", "-o", help="The page; RUN with .html if not said.")] = None
@@ -202,7 +202,7 @@ class ReportOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):
-    """Of ``iegp demo``."""
+    """Options of ``iegp demo``."""
 
     out: Annotated[str, Option("--out", "-o", help="Folder for figures and reports.")] = "runs/demo"
     rows: Annotated[int, Option(help="Rows of each stream.")] = 8000

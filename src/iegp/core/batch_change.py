@@ -33,7 +33,7 @@ def changed_part(errors: list[list[Float]], near: Float) -> int | None:
 
 
 def _least_level(errors: Float) -> float:
-    """That of the belief (n_beliefs, n, D) that errs least."""
+    """Squared scale of the errors (n_beliefs, n, D) of the belief that errs least."""
     return min(_level(own) for own in errors)
 
 

@@ -100,12 +100,12 @@ class Starts(NamedTuple):
         return (self.ends - self.edges[:-1])[self.first :]
 
     def rows_of(self, i: int) -> slice:
-        """Those that are predicted from the start with this number."""
+        """The rows that are predicted from the start with this number."""
         return slice(int(self.edges[i]), int(self.ends[i]), self.stride)
 
 
 def starts_in(n_rows: int) -> Starts:
-    """Those in a fit of so many rows."""
+    """The starts in a fit of so many rows."""
     n = BATCH_PARTS * STARTS_IN_PART
     edges = np.arange(n + 1) * n_rows // n
     ends = edges[np.minimum(np.arange(n) + PARTS_AHEAD * STARTS_IN_PART, n)]
@@ -195,7 +195,7 @@ def _stacked_error(rows: PartRows) -> float:
 
 
 def _errors_by_part(parts: list[Workspace], starts: Starts) -> list[list[Float]]:
-    """Of the first start in each part, the errors (n_beliefs, n, D) in each part that was predicted from it."""
+    """For the first start in each part, the errors (n_beliefs, n, D) in each part that was predicted from it."""
     found = []
     for first, rows in enumerate(parts[::STARTS_IN_PART], FIRST_BATCH_PART):
         edges = starts.edges[::STARTS_IN_PART]

@@ -37,7 +37,6 @@ from iegp.core.compute.tolerances import (
     FIRST_BLOCKS,
     FIRST_WATCHED,
     LARGEST_SHARE,
-    LEAST_BLOCK,
     LEAST_SCORE_VARIANCE,
     LEAST_SPREAD,
     LEVEL_SIZES,
@@ -46,6 +45,7 @@ from iegp.core.compute.tolerances import (
     NOISE_SIZES,
     RELATION_SIZES,
     ROWS_AFTER_CHANGE,
+    SHORTEST_BLOCK,
     USUAL_BLOCKS,
     USUAL_ROWS,
 )
@@ -174,7 +174,7 @@ def _watch(
     """Numbers, kinds and strengths of the rows at which a change is noticed go to ``found``; how many there are."""
     sums, usual, blocks = memory
     first, delay, overlap = span
-    block = max(overlap, LEAST_BLOCK)
+    block = max(overlap, SHORTEST_BLOCK)
     n_waiting, n_outputs, n_found = rows.shape[0] - n_new, sums.shape[0], 0
     for t in range(n_new):
         if n_waiting + t < delay:

@@ -50,11 +50,11 @@ class Clock(NamedTuple):
         return Clock(first, float(times[-1]), self.unit, self.held)
 
     def holding(self, n_rows: int) -> Clock:
-        """The same with the times of the last so many rows."""
+        """The clock with the times of the last so many rows."""
         return self._replace(held=self.held[len(self.held) - n_rows :].copy())
 
     def fitted(self, times: Float) -> Clock:
-        """The same with the unit that these rows of the warm-up give."""
+        """The clock with the unit that these rows of the warm-up give."""
         gaps = np.diff(times)
         positive = gaps[gaps > 0.0]
         return self._replace(unit=float(np.median(positive)) if len(positive) else math.nan)
@@ -87,7 +87,7 @@ class Clock(NamedTuple):
         return np.where(np.isnan(before), 1.0, np.minimum(steps, LONGEST_GAP))
 
     def _steps_between(self, before: float, time: float) -> float:
-        """Those of :meth:`steps_since` for a single row, without arrays: a row that comes alone is to be quick."""
+        """As :meth:`steps_since` for a single row, without arrays: a row that comes alone is to be quick."""
         gap = time - before
         if math.isnan(before):
             return 1.0

@@ -150,7 +150,7 @@ def arrive(levels: Float, track: Float, answer: Float, delay: int) -> None:
 
 
 def latest(conformal: Conformal, delay: int) -> Conformal:
-    """The same when all labels that are waited for have arrived."""
+    """What is tracked once all labels that are waited for have arrived."""
     track = conformal.track.copy()
     for answer in conformal.waiting:
         arrive(conformal.levels, track, answer, delay)

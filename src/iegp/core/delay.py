@@ -107,7 +107,7 @@ def learn_delayed(
 def _learn_span(
     ensemble: Ensemble, state: State, waiting: Waiting, new: Rows, delay: int, options: PassOptions
 ) -> tuple[Predictions, Waiting]:
-    """The same for rows at once, up to the first during which a glitch arrives: it is not learned.
+    """As :func:`learn_delayed` for rows at once, up to the first during which a glitch arrives, which is not learned.
 
     Rows are learned as if there were none, and again up to the first; as without delay.
     """

@@ -103,12 +103,12 @@ class Lead(NamedTuple):
 
 @compiled
 def rows_ahead(n: int, n_rows: int) -> Lead:
-    """That of n rows, each so many rows ahead."""
+    """The lead of n rows, each so many rows ahead."""
     return Lead(np.full(n, float(n_rows)), np.ones(n), n_rows)
 
 
 def lead(n: int, n_steps: int = 1, elapsed: Float | None = None) -> Lead:
-    """The same; or after so much time (n,)."""
+    """The lead of n rows, each so many rows ahead; or after so much time (n,)."""
     ahead: Lead = rows_ahead(n, n_steps)
     return ahead if elapsed is None else ahead._replace(walk=elapsed, noise=elapsed)
 
@@ -256,7 +256,7 @@ def learn(
 def learn_chunks(
     ensemble: Ensemble, state: State, x: Float, y: Float, options: PassOptions, steps: Float | None = None
 ) -> Iterator[Predictions]:
-    """The same, chunk by chunk: for long passes whose predictions are not kept.
+    """As :func:`learn`, chunk by chunk: for long passes whose predictions are not kept.
 
     ``steps`` (n,) are those between a row and the one before it, one each by default.
     """
@@ -285,7 +285,7 @@ def part_of(rows: AnyRows, start: int, stop: int) -> AnyRows:
 def learn_without_glitches(
     ensemble: Ensemble, state: State, rows: AnyRows, options: PassOptions, learn_chunk: LearnChunk[AnyRows]
 ) -> Iterator[Predictions]:
-    """The same where glitches are not learned: chunks are learned as if there were none, and again up to the first.
+    """As :func:`learn_chunks`, but glitches are not learned: chunks are learned as if without any, then up to one.
 
     A chunk also ends with a label that is far out and learned, if rows see lags: later rows see those before it anew.
     Predictions are those of the first time, which know nothing of later labels, not even to the last bit. After a label
@@ -421,7 +421,7 @@ def learn_rows(
 def learn_rows_without_glitches(
     ensemble: Ensemble, state: State, rows: Rows, predictions: Predictions
 ) -> ExpertPredictions:
-    """The same for Gaussian labels, where a glitch is predicted and scored but not learned."""
+    """As :func:`learn_rows` for Gaussian labels, where a glitch is predicted and scored but not learned."""
     x, y, steps = rows
     n = x.shape[0]
     active = active_experts(ensemble, state)
@@ -652,7 +652,7 @@ def expand_components(experts: ExpertPredictions, components: Components) -> Non
 
 
 def with_intervals(predictions: Predictions, components: Components, y: Float, level: float) -> Predictions:
-    """The same with central intervals, and with the predicted probability of a smaller label than ``y`` (n, D)."""
+    """Add central intervals, and the predicted probability of a smaller label than ``y`` (n, D)."""
     tails = central_levels(level)
     lower, upper = quantiles(*components, tails)
     return with_pit(predictions, components, y, tails[0])._replace(lower=lower, upper=upper)
@@ -661,7 +661,7 @@ def with_intervals(predictions: Predictions, components: Components, y: Float, l
 def with_pit(
     predictions: Predictions, components: Components, y: Float, tail: float = conf.FARTHEST_TAIL
 ) -> Predictions:
-    """The same with the predicted probability of a smaller label alone, down to tails of this probability."""
+    """Add the predicted probability of a smaller label than ``y`` (n, D), down to tails of this probability."""
     pit = cdf_rows(*components, y, NEGLIGIBLE_TAIL_SHARE * tail)
     return predictions._replace(pit=pit)
 

@@ -59,7 +59,7 @@ def learn_keys(ensemble: Ensemble, page: State, rows: RowsByKey, out: Prediction
 def learn_keys_in_float32(
     ensemble: Ensemble, page: State, rows: RowsByKey, out: Predictions, mixture: Components
 ) -> None:
-    """The same where beliefs are stored as float32: they are computed with in float64 and rounded once per call."""
+    """As :func:`learn_keys` for beliefs stored as float32: computed with in float64 and rounded once per call."""
     for i in range(rows.slots.size):
         stored = _state_at(page, rows.slots[i])
         state = copied(stored)
@@ -98,7 +98,7 @@ def _learn_key(
 def _learn_without_glitches(
     ensemble: Ensemble, state: State, x: Float, y: Float, predictions: Predictions
 ) -> ExpertPredictions:
-    """As :func:`_learn_chunk`, but glitches are not learned: again up to the first, if there is one."""
+    """As :func:`_learn_chunk` without learning glitches: again up to the first, if there is one."""
     n = x.shape[0]
     if n <= FEW_ROWS:
         return learn_rows_without_glitches(ensemble, state, Rows(x, y, np.ones(n)), predictions)

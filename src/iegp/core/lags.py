@@ -128,7 +128,7 @@ def with_lags(lags: Lags, recent: Float, x: Float, y: Float) -> Float:
 
 @compiled
 def with_known_lags(lags: Lags, recent: Float, x: Float, n_steps: int) -> Float:
-    """The same for rows each of which is so many rows ahead; where a lag is not known yet, that of the next row."""
+    """As :func:`with_lags` for rows each so many rows ahead; where a lag is not known yet, that of the next row."""
     if lags.offsets.size == 0:
         return x
     n, d = x.shape

@@ -63,7 +63,7 @@ class Asked(NamedTuple):
     """(D,): of the mixture, as it was then."""
 
     def row(self, i: int) -> Asked:
-        """That of a single row, which shares nothing with the others."""
+        """What was answered to a single row; shares no memory with the others."""
         of_row = self.used[i : i + 1], self.means[:, i : i + 1], self.variances[:, i : i + 1], self.steps[i : i + 1]
         of_all = self.noise_shape, self.noise_scale, self.lags[i : i + 1], self.units, self.link, self.spread
         return Asked(*(array.copy() for array in (*of_row, *of_all)))

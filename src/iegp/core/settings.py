@@ -93,8 +93,8 @@ class Settings:
                 f"lags='auto' looks for seasons in the warm-up rows, and warmup={self.warmup}; give it rows, such as "
                 "warmup=1000, or name the lags, such as lags=(1, 2, 3, 24)"
             )
-        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
-        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
+        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", "(]")
+        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", "[)")
         for name in ("prior_var", "noise_var"):
             if getattr(self, name) is not None:
                 check_range(
@@ -116,7 +116,7 @@ class Settings:
             wanted = "'evidence' or a positive number, 1e-12 to 1e12 (a variance of log odds or log rates)"
             check_range("prior_var", self.prior_var, 1e-12, 1e12, wanted)
         for power in self.sharpness:
-            check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", open_left=True)
+            check_range("sharpness", power, 0.0, 100.0, "a positive number up to 100", "(]")
 
     @property
     def has_nothing_to_fit(self) -> bool:
@@ -212,10 +212,10 @@ def _check_noise_model(entry: object) -> None:
     if isinstance(entry, tuple):
         if len(entry) != 2:
             raise InputError(f"noise_forgetting contains {entry!r}; each entry must be {wanted}")
-        check_range("noise_forgetting", entry[0], 0.0, 1.0, wanted, open_left=True, open_right=True)
-        check_range("noise_forgetting", entry[1], 0.0, np.inf, wanted, open_left=True, open_right=True)
+        check_range("noise_forgetting", entry[0], 0.0, 1.0, wanted, "()")
+        check_range("noise_forgetting", entry[1], 0.0, np.inf, wanted, "()")
     elif entry is not None:
-        check_range("noise_forgetting", entry, 0.0, 1.0, wanted, open_left=True)
+        check_range("noise_forgetting", entry, 0.0, 1.0, wanted, "(]")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -228,13 +228,12 @@ def check_whole(name: str, value: object, least: int) -> None:
         raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
 
 
-def check_range(
-    name: str, value: object, low: float, high: float, wanted: str, open_left: bool = False, open_right: bool = False
-) -> None:
+def check_range(name: str, value: object, low: float, high: float, wanted: str, ends: str = "[]") -> None:
+    """Refuse what is no number from ``low`` to ``high``; a round bracket in ``ends`` leaves that end out."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         number = float(value)
-        above = number > low if open_left else number >= low
-        below = number < high if open_right else number <= high
+        above = number > low if ends[0] == "(" else number >= low
+        below = number < high if ends[1] == ")" else number <= high
         if above and below:
             return
     raise InputError(f"{name}={value!r} must be {wanted}")

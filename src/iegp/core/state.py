@@ -87,8 +87,8 @@ class Ensemble(NamedTuple):
     """What the experts are."""
 
     basis: Basis
-    """Of all kernels, one after another, in standardised inputs. Amplitudes and slopes hold the share of each term in
-    the prior variance of its kernel, so that all features of a belief have the same prior variance."""
+    """Bases of all kernels, one after another, in standardised inputs. Amplitudes and slopes hold the share of each
+    term in the prior variance of its kernel, so that all features of a belief have the same prior variance."""
     layout: Layout
     drift: Float
     """(sum of F over beliefs,): random-walk variance per row and feature over the noise variance; 0 is static."""
@@ -120,7 +120,7 @@ class Ensemble(NamedTuple):
     lags: Lags = NO_LAGS
     """Labels of rows before that a row sees."""
     switch_prob: float = np.nan
-    """That of ``transitions`` if it is the same everywhere; see :class:`iegp.core.weights.WeightRule`."""
+    """Probability in ``transitions`` if it is the same everywhere; see :class:`iegp.core.weights.WeightRule`."""
     learns_spread: bool = False
     """Whether the spread of the mixture is learned; see :mod:`iegp.core.spread`."""
 
@@ -165,7 +165,7 @@ class Ensemble(NamedTuple):
         return _places(len(self.prior_ratio), len(self.forgetting))[1]
 
     def kernel_basis(self, kernel: int) -> Basis:
-        """That of one kernel; views."""
+        """Basis of one kernel: views."""
         basis: Basis = basis_at(self.layout, self.basis, kernel)
         return basis
 

@@ -148,7 +148,7 @@ def _weigh_numbers(ensemble: Ensemble, state: State, work: Workspace, weights: F
 
 @compiled
 def _weigh_labels(ensemble: Ensemble, state: State, work: Workspace, weights: Float, predictions: Predictions) -> None:
-    """The same for other labels, which have no noise."""
+    """Score and weigh the experts, and sum up their mixture, where labels are not Gaussian and have no noise."""
     rule = weight_rule(ensemble)
     ens.score_labels(ensemble, work)
     for t in range(weights.size):

@@ -58,7 +58,7 @@ def _has_known_columns(estimator: BaseEstimator, X: Any) -> bool:
 
 
 def unmasked(values: Any) -> Any:
-    """Of a masked array, what is masked as a missing value: NaN, or None beside text; anything else as it is."""
+    """A masked array with NaN, or None beside text, where it is masked; anything else as it is."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     is_missing = np.ma.getmaskarray(values)

@@ -16,7 +16,7 @@ from iegp.storage.schema import LARGEST_FLOAT, Field, Rule
 from iegp.typing import Float
 
 FIELDS = ("mean", "lower", "upper", "score", "y", "width")
-"""Of an answer: mean and interval of the model, normal score of the label, the label, factor of the interval."""
+"""Columns of an answer: mean and interval of the model, normal score of the label, label, factor of the interval."""
 MEAN, LOWER, UPPER, SCORE, LABEL, WIDTH = range(len(FIELDS))
 
 

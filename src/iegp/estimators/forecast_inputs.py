@@ -39,7 +39,8 @@ def at_origin(values: Float, origins: Int, lookback: Lookback) -> Float:
     columns = [now] + [_back(values, origins, lag) - now for lag in lookback.lags]
     for length in lookback.season:
         of_season = values[np.maximum(origins[:, None] - np.arange(length), 0)]
-        columns += [_back(values, origins, length) - now, of_season.mean(axis=1) - now]
+        # The mean of differences is exactly zero where values repeat; its rounding error would be a scale.
+        columns += [_back(values, origins, length) - now, (of_season - now[:, None]).mean(axis=1)]
     return np.column_stack(columns)
 
 

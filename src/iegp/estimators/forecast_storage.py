@@ -100,7 +100,7 @@ def check_unfitted(forecaster: IEGPForecaster) -> None:
 
 
 def _check_memory(horizon: int, waiting: list[IEGPRegressor]) -> None:
-    """The same for models that wait for their first row, all together."""
+    """Refuse models that wait for their first row, if all together would begin with more memory than a file may ask."""
     if waiting:
         asked = [model._requested_memory() for model in waiting]
         words = f"horizon={horizon}, of which {len(waiting)} models have not begun, with {max(asked)[1]}"

@@ -62,7 +62,7 @@ def settings_from(parameters: dict[str, Any], default: Default, likelihood: str 
 
 
 def latent_arguments(parameters: dict[str, Any], default_kernels: tuple[Kernel, ...]) -> dict[str, Any]:
-    """The same for the latent variable model: arguments of its settings, in plain types."""
+    """Arguments of the settings of a latent variable model, in plain types, from ``get_params()``."""
     kernels = parameters["kernels"]
     special = {
         "kernels": default_kernels if kernels is None else _kernels(kernels),
@@ -135,7 +135,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[Any, ...]) -> tuple[Kernel, ...]:
-    """Those that can be used with these lags; a static model has no drifting level."""
+    """The default kernels that can be used with these lags; a static model has no drifting level."""
     kernels = default.kernels if lags else _without_lags(default.kernels)
     if drift_var == (0.0,):
         kernels = tuple(k for k in kernels if all(term.drift_var is None for term in k.terms))
@@ -143,7 +143,7 @@ def _default_kernels(default: Default, lags: tuple[int, ...], drift_var: tuple[A
 
 
 def _given_kernels(kernels: Any, lags: tuple[int, ...]) -> tuple[Kernel, ...]:
-    """Those of a caller, all of them; of the kernels of a light model those that can be used with these lags."""
+    """All kernels of the caller; if they are those of a light model, the ones that can be used with these lags."""
     given = _kernels(kernels)
     return _without_lags(given) if not lags and given in LIGHT_KERNELS else given
 

@@ -254,7 +254,7 @@ def _transformed(transformers: Pipeline, X: Any) -> Iterator[Any]:
 
 
 def _steps(transformers: Pipeline) -> list[Any]:
-    """Those that do something, also those of pipelines within the pipeline."""
+    """The steps that do something, also those of pipelines within the pipeline."""
     found: list[Any] = []
     for _, step in transformers.steps:
         if isinstance(step, Pipeline):

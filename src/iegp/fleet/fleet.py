@@ -214,7 +214,7 @@ class Fleet(LocalFleet):
         return Predictions.concatenate(parts)
 
     def _learn_late(self, names: list[Key], x: Float, y: Float, level: float | None) -> Predictions:
-        """The same with a delay: what a single model does, key by key, in the units of y."""
+        """Predict, then learn, rows with a delay: what a single model does, key by key, in the units of y."""
         self._add(names)
         parts, order = [online.learn(self._copy(), x[:0], y[:0], level=level)], np.empty(0, dtype=np.int64)
         for key, rows in rows_by_key(names):
@@ -293,7 +293,7 @@ class Fleet(LocalFleet):
         return (lower[:, 0], upper[:, 0]) if self.single_output else (lower, upper)
 
     def _predict_late(self, names: list[Key], x: Float) -> Mixture:
-        """The same with a delay, key by key: every label given so far is used."""
+        """Predict rows with a delay, key by key: every label given so far is used."""
         parts, order = [online.predict(self._model, x[:0])], np.empty(0, dtype=np.int64)
         for key, rows in rows_by_key(names):
             parts.append(online.predict(self.online(key) if key in self else self._model, x[rows]))

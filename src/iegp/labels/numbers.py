@@ -50,7 +50,7 @@ class NumberLabels:
         return columns
 
     def encode_unchecked(self, y: ArrayLike) -> Float:
-        """The same without checks, for float64 arrays of the right shape."""
+        """As :meth:`encode` without checks, for float64 arrays of the right shape."""
         return np.asarray(y).reshape(len(np.asarray(y)), self.n_outputs)
 
     def to_config(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class CountLabels:
         return np.column_stack([counts, as_exposure(exposure, len(counts))])
 
     def encode_unchecked(self, y: ArrayLike, exposure: ArrayLike | None = None) -> Float:
-        """The same without checks of values, for float64 arrays (n,)."""
+        """As :meth:`encode` without checks of values, for float64 arrays (n,)."""
         self._require_exposure(exposure)
         counts = np.asarray(y, dtype=np.float64)
         return np.column_stack([counts, np.ones(len(counts)) if exposure is None else np.asarray(exposure)])

@@ -27,9 +27,9 @@ class Shard(NamedTuple):
     """Beliefs are ordered kernel by kernel, then drift, as in the ensemble they are taken from."""
 
     ensemble: Ensemble
-    """Of these kernels alone; weights need all experts and are not kept here."""
+    """The kernels of this process alone; weights need all experts and are not kept here."""
     state: State
-    """Its beliefs are updated in place; the rest is not used."""
+    """Beliefs are updated in place; the rest is not used."""
 
     def learn(self, x: Float, y: Float, active: Bool) -> tuple[Float, Float]:
         """One-step-ahead means (active beliefs, n, D) and variances (active beliefs, n) of rows that are then learned.
@@ -45,7 +45,7 @@ class Shard(NamedTuple):
         return work.means[active], work.variances[active]
 
     def predict(self, x: Float, active: Bool) -> tuple[Float, Float]:
-        """The same for rows each of which might come next; nothing is learned."""
+        """Means and variances, as of :meth:`learn`, of rows each of which might come next; nothing is learned."""
         n_beliefs, n_outputs = self.ensemble.noise_var.shape
         ahead = Ahead(np.zeros((n_beliefs, len(x), n_outputs)), np.ones((n_beliefs, len(x))))
         predict_rows(self.ensemble, self.state, active, x, ahead, np.ones(len(x)))

@@ -72,7 +72,7 @@ class WorkerPool:
         self._ask(LEARN, active, [x, y], ahead)
 
     def predict(self, x: Float, active: Bool, ahead: Ahead) -> None:
-        """The same without learning."""
+        """Predictions of all active beliefs, one step ahead, into ``ahead``; nothing is learned."""
         self._ask(PREDICT, active, [x], ahead)
 
     def _ask(self, task: str, active: Bool, rows: list[Float], ahead: Ahead) -> None:

@@ -354,7 +354,7 @@ class Encoder:
         }
 
     def _check(self) -> None:
-        """That a stored encoder is made of the right things."""
+        """Refuse a stored encoder whose fields are not of the right types."""
         is_good = self.time is None or isinstance(self.time, str)
         is_good &= type(self.refuses_gaps) is bool and _are_counts([self.n_open, self.most_late, self.n_late])
         is_good &= _are_texts(self.origins) and self.n_late <= min(self.most_late, len(self.columns))

@@ -45,7 +45,7 @@ def unquoted_text(record: str, delimiter: str) -> str:
 
 
 def _parts(record: str, delimiter: str) -> Iterator[tuple[str | None, str, str]]:
-    """Of each field: the text in quotes (None: it has none), the text after the quotes, the text of an unquoted one."""
+    """For each field: text in quotes (None: it has none), text after the quotes, text of an unquoted one."""
     pattern, at = _field(delimiter), 0
     while at <= len(record):
         match = pattern.match(record, at)
@@ -77,7 +77,7 @@ def parse_fast(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
 
 
 def parse_checked(data: bytes, n_records: int, shape: CsvShape) -> Columns | None:
-    """The same for text without NUL, in which carriage returns occur only in quotes and at line ends."""
+    """As :func:`parse_fast`, for text without NUL whose carriage returns are all in quotes or at line ends."""
     if data.startswith(_BOM):
         # Arrow drops a mark at the beginning of what it reads; here it is in the middle of a file and part of a field
         data = b"\n" + data
@@ -180,7 +180,7 @@ def _with_line_end(record: bytes) -> bytes:
 
 
 def _refused(records: list[bytes], chosen: list[int], shape: CsvShape) -> dict[int, Fault]:
-    """Those that the fast parser refuses, found by halving."""
+    """The chosen records that the fast parser refuses, found by halving."""
     if _parse(records, chosen, shape) is not None:
         return {}
     if len(chosen) == 1:

@@ -197,7 +197,7 @@ def _shorter(path: str, missing: str) -> str:
 
 
 def _readable(descriptors: list[int], seconds: float | None) -> set[int]:
-    """Those with something to read (or closed at the other end). Waits for one; None waits for ever."""
+    """The descriptors with something to read, or closed at the other end. Waits for one; None waits for ever."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

@@ -21,7 +21,6 @@ from iegp.readers.parquet_source import ParquetSource
 from iegp.readers.records import Position, excerpt
 from iegp.readers.source import Request, Schema, Source
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -30,6 +29,7 @@ _SUFFIXES = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 _STDIN = 0
 

@@ -100,7 +100,7 @@ class Span(NamedTuple):
     start: Place
 
     def parts(self, n_records: int) -> Iterator[Span]:
-        """The same in spans of at most so many records."""
+        """Split the span into spans of at most so many records."""
         begin, line = 0, self.start.line
         for i in range(0, len(self.ends), n_records):
             ends = self.ends[i : i + n_records]

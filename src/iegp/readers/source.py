@@ -50,7 +50,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def bytes_read(self) -> int:
-        """Of ``size``: how far reading has come, for a progress bar."""
+        """How far reading has come, out of ``size``, for a progress bar."""
 
     @abstractmethod
     def schema(self) -> Schema:

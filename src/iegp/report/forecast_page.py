@@ -39,7 +39,7 @@ class SeriesForecast(NamedTuple):
     upper: Float
     run: ForecastRun
     season: int
-    """Of the naive forecast to compare with; 1 for none."""
+    """Season of the naive forecast to compare with; 1 for none."""
     time: Float | None = None
     """(n + horizon,): seconds since 1970 of the rows and of those that are forecast, where they are known."""
     zone: tzinfo | None = None

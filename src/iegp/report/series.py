@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     columns: dict[str, Float]
 
     def since(self, first: float) -> Rows:
-        """Those from row ``first`` on."""
+        """The rows from number ``first`` on."""
         later = self.row >= first
         return Rows(self.row[later], {name: values[later] for name, values in self.columns.items()})
 
@@ -38,7 +38,7 @@ class Series(NamedTuple):
     """How the rows of a run are drawn."""
 
     axis: Callable[[Rows], Axis]
-    """Of the values of some rows."""
+    """Axis of the values of some rows."""
     marks: Callable[[Axis, Axis, Rows], list[svg.Path]]
     legend: list[Key]
     name: str

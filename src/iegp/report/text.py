@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from html import escape
 from typing import Any
 
 NOTHING = "–"
@@ -18,11 +17,6 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def clean(value: Any) -> str:
     """Return text that any browser can show."""
     return _TURNING.sub("", _UNPRINTABLE.sub("\ufffd", str(value)))
-
-
-def esc(value: Any) -> str:
-    """Escape text for a page that is not made from templates, also for use inside an attribute."""
-    return escape(clean(value), quote=True)
 
 
 def short(value: Any, most: int = 32) -> str:

@@ -91,7 +91,7 @@ class Header(NamedTuple):
 
     settings: Settings
     kernels: tuple[Kernel, ...]
-    """Those of the experts: numbers in place of words."""
+    """Kernels of the experts, with numbers in place of words."""
     column_keys: tuple[int, ...]
 
 
@@ -296,7 +296,7 @@ class Described(NamedTuple):
 
     @classmethod
     def of(cls, model: Online) -> Described:
-        """Those of a model that was checked."""
+        """The experts of a model that was checked."""
         ensemble = model.experts.ensemble
         known = {"scaling.x_mean": model.scaling.x_mean, "state.vector": model.state.vector}
         known |= {f"ensemble.lags.{name}": getattr(ensemble.lags, name) for name in ("offsets", "table")}
@@ -354,7 +354,7 @@ def _far(n_outputs: int, front: tuple[int, ...]) -> Field:
 
 
 def _noise_shape(experts: Described, n_rows: float, front: tuple[int, ...]) -> Field:
-    """It depends on the number of rows alone, half a row each, or where it settles; on elapsed time and weights."""
+    """Bounds of the noise shapes: every row adds at most half of its weight, where they do not settle."""
     settings, own = experts.settings, experts.sizes
     models = _noise_models(settings, own)
     start = noise.start(models[:, 0], models[:, 1], np.arange(own.n_noise), np.ones((own.n_noise, 1))).shape

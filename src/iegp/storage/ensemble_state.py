@@ -239,7 +239,7 @@ def _batch(model: Online, n_steps: Any, arrays: Arrays) -> BatchView:
 
 
 def _lag_weights(ensemble: Ensemble, arrays: Arrays) -> Float:
-    """Those of expected lags, of beliefs that see none; files without them have the last known labels as lags."""
+    """Weights of expected lags, of beliefs that see no lags; zero, for the last known labels, where a file has none."""
     name = "batch.lag_weights"
     if name not in arrays:
         return np.zeros(ensemble.n_beliefs)

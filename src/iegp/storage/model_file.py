@@ -120,7 +120,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
 
 
 def _digest(arrays: Arrays, header: dict[str, Any] | None) -> str:
-    """Of everything that a file says: of the header, without the checksum itself, and of the arrays."""
+    """Checksum of all that a file says: of the header, without the checksum itself, and of the arrays."""
     digest = hashlib.sha256()
     if header is not None:
         entries = {name: value for name, value in header.items() if name != "sha256"}

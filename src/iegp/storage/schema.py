@@ -109,7 +109,7 @@ def _refuse(name: str, array: NDArray[Any], good: NDArray[np.bool_], wanted: str
 
 
 def under(prefix: str, schema: Schema) -> dict[str, Field]:
-    """The same arrays where they lie under names that begin with ``prefix``."""
+    """The schema of arrays whose names begin with ``prefix``."""
     return {f"{prefix}{name}": field for name, field in schema.items()}
 
 
@@ -131,7 +131,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def with_floats(config: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """The same with whole numbers as floats: for others compiled code would be compiled anew, which takes a minute."""
+    """A copy with whole numbers as floats: for integers compiled code would be compiled anew, which takes a minute."""
     return config | {name: float(config[name]) for name in names if type(config.get(name)) is int}
 
 

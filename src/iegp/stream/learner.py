@@ -71,7 +71,7 @@ class Learner:
 
     @property
     def clock(self) -> Clock:
-        """That of all rows."""
+        """How far the model of all rows has come."""
         return self.clocks[None]
 
     @property
@@ -91,7 +91,7 @@ class Learner:
         return _too_far(x, self.model.scaling.x_mean, self.model.scaling.x_scale, FARTHEST_INPUT)
 
     def label_too_far(self, y: Float) -> NDArray[np.bool_]:
-        """The same for labels (n,) that are numbers."""
+        """Which labels (n,) that are numbers lie too far, as :meth:`too_far`."""
         if self.task == "count":
             return np.asarray(y > LARGEST_COUNT)
         return _too_far(y, self.model.scaling.y_mean[0], self.model.scaling.y_scale[0], FARTHEST_VALUE)
@@ -306,7 +306,7 @@ def _too_far(values: Float, centre: Float | float, scale: Float | float, farthes
 
 
 def _nothing(n: int) -> Predictions:
-    """Of rows before the units of the target are known."""
+    """Predictions of rows before the units of the target are known: all NaN."""
     gap = np.full(n, np.nan)
     return predictions_of(gap, mean=gap, std=gap, lower=gap, upper=gap, pit=gap)
 

@@ -64,7 +64,7 @@ class Waiting:
     x: Float = field(default_factory=lambda: np.zeros(0))
     """(d,), as it was predicted with."""
     predicted: tuple[float, ...] = (np.nan,) * len(NUMBERS)
-    """Of numbers: mean, std, lower, upper, to be repeated with the label."""
+    """Mean, std, lower and upper, where labels are numbers, to be repeated with the label."""
     key: str | None = None
     """Key of the row, where there is one model per key."""
     place: int = 0
@@ -72,9 +72,9 @@ class Waiting:
     asked: Asked | None = None
     """What the experts answered; None where there was no answer yet."""
     experts: Experts | None = None
-    """Those that answered, while they are those of the model; None if they are not known to be."""
+    """The experts that answered, while the model still has them; None if that is not known."""
     proba: tuple[float, ...] = ()
-    """Of classes: probabilities."""
+    """Probabilities, where labels are classes."""
     classes: tuple[str, ...] = ()
     """Classes that were known."""
     n_known: int | None = None

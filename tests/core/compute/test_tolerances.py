@@ -168,3 +168,16 @@ def test_every_number_of_the_module_has_its_reason_above_it():
     for i in assigned[1:]:  # EPS explains itself
         above = lines[i - 1]
         assert (above.startswith("# ") and not above.startswith("# ---")) or i - 1 in assigned, lines[i]
+
+
+def assigned_twice(source: str) -> list[str]:
+    targets = [target for node in ast.parse(source).body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_no_name_is_given_two_values():
+    """The second value would hold for all, whatever the first was meant for."""
+    source = Path(tolerances.__file__).read_text()
+    assert assigned_twice(source) == []
+    assert assigned_twice("A = 8\nB, A = 1, 4") == ["A"]

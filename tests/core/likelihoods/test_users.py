@@ -15,7 +15,7 @@ import pytest
 from core.likelihoods.test_likelihoods import TABLE
 from core.likelihoods.users import FastLogit, Geometric, PlainLogit, needs_numba
 from numpy.testing import assert_allclose
-from scipy import integrate
+from scipy import integrate, special
 
 from iegp import _compile
 from iegp.core.compute import newton
@@ -81,6 +81,28 @@ def test_the_integral_of_a_likelihood_that_the_package_does_not_have(count, var)
     reach = 12.0 * math.sqrt(var)
     total = integrate.quad(density, mean - reach, mean + reach, epsabs=0.0, epsrel=1e-11, limit=400)[0]
     assert found == pytest.approx(math.log(total / math.sqrt(2.0 * math.pi * var)), rel=1e-8, abs=1e-9)
+
+
+class Waiting(Likelihood):
+    """Waiting times with the mean ``exp(z)``: far below a label the slope grows beyond any power of z."""
+
+    name = "waiting"
+    label_low = 0.0
+
+    @staticmethod
+    def derivatives(label, z, link):
+        ratio = label[0] * math.exp(-z - link[0])
+        return -z - link[0] - ratio, ratio - 1.0, ratio
+
+
+@pytest.mark.parametrize("mean", [-300.0, -200.0, -40.0, 0.0, 9.0])
+@pytest.mark.parametrize("var", [1e-6, 0.3, 30.0])
+def test_the_mode_of_a_steep_likelihood_is_found_from_afar(mean, var):
+    """There ``z = mean + var (y exp(-z) - 1)``: for u = z - mean + var that is ``u exp(u) = var y exp(var - mean)``."""
+    label = np.array([0.1, 1.0])
+    found = newton.mode_at(label, mean, var, (Waiting().derivatives_address, np.zeros(1)), math.nan)
+    wanted = special.lambertw(var * label[0] * math.exp(var - mean)).real + mean - var
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-8)
 
 
 def test_log_average_takes_the_draws():

@@ -13,7 +13,7 @@ from scipy import stats
 
 from iegp.core.predictive.mixture import Mixture
 from iegp.core.predictive.quantiles import quantiles
-from iegp.core.predictive.student import student_cdf, student_log_kernel, student_log_normaliser
+from iegp.core.predictive.student import student_cdf_pdf, student_log_kernel, student_log_normaliser
 from iegp.errors import InputError
 
 INF = math.inf
@@ -22,6 +22,10 @@ LEVELS = [1e-6, 0.025, 0.3, 0.5, 0.8, 0.975, 1 - 1e-6]
 
 def student_logpdf(residual, scale, dof):
     return student_log_normaliser(dof) + student_log_kernel(residual, scale, dof)
+
+
+def student_cdf(r, dof):
+    return student_cdf_pdf(r, dof, student_log_normaliser(dof))[0]
 
 
 fast = settings(max_examples=40, deadline=None, derandomize=True)

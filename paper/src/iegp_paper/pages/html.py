@@ -6,11 +6,11 @@ import base64
 from collections.abc import Mapping
 from importlib.resources import files
 
-from iegp.report.text import esc, setting_lines
+from iegp.report.text import setting_lines
 from iegp_paper.pages.content import ClaimLine, Reproduction, Section, Table, summary_table, summary_words
 from iegp_paper.pages.markdown import MARKS
+from iegp_paper.pages.markup import escaped, settings, table
 from iegp_paper.pages.markup import section as framed
-from iegp_paper.pages.markup import settings, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _EXTRA = "img { max-width: 100%; height: auto; } .claims li { margin: 6px 0; } td { white-space: normal; }"
@@ -19,9 +19,9 @@ _EXTRA = "img { max-width: 100%; height: auto; } .claims li { margin: 6px 0; } t
 def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "The paper, reproduced") -> str:
     """Render the page; ``figures`` are PNG images by the names of experiments."""
     style = files("iegp.report").joinpath("style.css").read_text(encoding="utf-8")
-    menu = "".join(f'<a href="#{own.name}">{esc(own.title)}</a>' for own in page.sections)
+    menu = "".join(f'<a href="#{own.name}">{escaped(own.title)}</a>' for own in page.sections)
     facts = "".join(
-        f"<div><dt>{name}</dt><dd>{esc(value)}</dd></div>"
+        f"<div><dt>{name}</dt><dd>{escaped(value)}</dd></div>"
         for name, value in (("Command", page.command), ("Date", page.date), ("Scale", page.scale))
     )
     body = [
@@ -35,19 +35,19 @@ def render_html(page: Reproduction, figures: Mapping[str, bytes], title: str = "
             "machine", "Machine", "Where it was measured, and with what.", settings(setting_lines(dict(page.machine)))
         )
     )
-    remarks = "".join(f"<p>{esc(remark)}</p>" for remark in page.remarks)
+    remarks = "".join(f"<p>{escaped(remark)}</p>" for remark in page.remarks)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{esc(title)}</title><style>{style}{_EXTRA}</style></head><body>"
-        f'<header><h1>{esc(title)}</h1><dl class="facts">{facts}</dl>{remarks}<nav>{menu}</nav></header>'
+        f"<title>{escaped(title)}</title><style>{style}{_EXTRA}</style></head><body>"
+        f'<header><h1>{escaped(title)}</h1><dl class="facts">{facts}</dl>{remarks}<nav>{menu}</nav></header>'
         f"<main>{''.join(body)}</main></body></html>\n"
     )
 
 
 def _summary(page: Reproduction) -> str:
-    return framed("summary", "Summary", esc(summary_words(page)), _table(summary_table(page)))
+    return framed("summary", "Summary", escaped(summary_words(page)), _table(summary_table(page)))
 
 
 def _protocol(page: Reproduction) -> str:
@@ -58,11 +58,11 @@ def _protocol(page: Reproduction) -> str:
 def _verdicts(page: Reproduction) -> str:
     lines = [
         (
-            f'<a href="#{own.name}">{esc(own.title)}</a>',
-            esc(line.text),
-            esc(line.method),
+            f'<a href="#{own.name}">{escaped(own.title)}</a>',
+            escaped(line.text),
+            escaped(line.method),
             f"<b>{line.verdict.word}</b>",
-            esc(line.cause),
+            escaped(line.cause),
         )
         for own in page.sections
         for line in own.claims
@@ -75,24 +75,28 @@ def _verdicts(page: Reproduction) -> str:
 def _section(own: Section, figure: bytes | None) -> str:
     image = ""
     if figure is not None:
-        image = f'<p><img alt="{esc(own.title)}" src="data:image/png;base64,{base64.b64encode(figure).decode()}"></p>'
+        image = (
+            f'<p><img alt="{escaped(own.title)}" src="data:image/png;base64,{base64.b64encode(figure).decode()}"></p>'
+        )
     claims = "".join(_claim(own, line) for line in own.claims)
-    note = f'<p class="note">{esc(own.note)}</p>' if own.note else ""
+    note = f'<p class="note">{escaped(own.note)}</p>' if own.note else ""
     listed = f'<ul class="claims">{claims}</ul>' if claims else ""
-    tables = "".join((f"<h3>{esc(one.title)}</h3>" if one.title else "") + _table(one) for one in own.tables)
-    source = f'<p class="note">{esc(own.source)}</p>'
-    return framed(own.name, own.title, esc(own.paper), note, tables, source, image, listed)
+    tables = "".join((f"<h3>{escaped(one.title)}</h3>" if one.title else "") + _table(one) for one in own.tables)
+    source = f'<p class="note">{escaped(own.source)}</p>'
+    return framed(own.name, own.title, escaped(own.paper), note, tables, source, image, listed)
 
 
 def _claim(own: Section, line: ClaimLine) -> str:
     findings = "".join(
-        f"<li>{esc(own.titles.get(found.data, found.data))}: {esc(found.words)} {MARKS[found.word]}</li>"
+        f"<li>{escaped(own.titles.get(found.data, found.data))}: {escaped(found.words)} {MARKS[found.word]}</li>"
         for found in line.verdict.findings
     )
-    why = f"<li>Cause: {esc(line.cause)}. {esc(line.why)}</li>" if line.cause else ""
-    said = f"<i>{esc(line.text)}</i> {esc(line.method)}: <b>{line.verdict.word}</b> (rule: {esc(line.rule)})"
+    why = f"<li>Cause: {escaped(line.cause)}. {escaped(line.why)}</li>" if line.cause else ""
+    said = (
+        f"<i>{escaped(line.text)}</i> {escaped(line.method)}: <b>{line.verdict.word}</b> (rule: {escaped(line.rule)})"
+    )
     return f"<li>{said}<ul>{findings}{why}</ul></li>"
 
 
 def _table(own: Table) -> str:
-    return table(own.heads, [[esc(cell) for cell in line] for line in own.lines], own.numbers_from)
+    return table(own.heads, [[escaped(cell) for cell in line] for line in own.lines], own.numbers_from)

@@ -112,7 +112,7 @@ def _earlier(titles: Sequence[str]) -> tuple[str, ...]:
         return ()
     named = "; ".join(titles)
     words = f"Scores alone are stored of runs that were made earlier, so these figures are of those: {named}."
-    return (f"{words} Methods and seeds that were added since are in their tables only.",)
+    return (f"{words} What was added or run again since is in the tables only.",)
 
 
 def _missing(experiments: Sequence[Experiment], scale: Scale, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:

@@ -30,11 +30,21 @@ derivatives: Any = None
 find_mode: Any = None
 
 
+@compiled
+def _between(low: float, high: float, mean: float) -> float:
+    """The middle of a bracket; in a wide one a point near the end at ``mean``: a steep slope there made it wide."""
+    width = high - low
+    if width <= 2.0 * FARTHEST_MODE:
+        return 0.5 * (low + high)
+    reach = math.sqrt(width)
+    return low + reach if abs(low - mean) < abs(high - mean) else high - reach
+
+
 def _mode(label: Float, mean: float, var: float, link: Any, guess: float) -> float:
     """Where ``log p(label | z) + log N(z; mean, var)`` peaks; begins at ``guess`` unless it is NaN.
 
     The slope of a log-concave likelihood falls, so the mode lies between ``mean`` and ``mean + var * slope(mean)``.
-    Newton steps that leave this bracket, or do not shrink, are replaced by halving it: the iteration cannot diverge.
+    Newton steps that leave this bracket, or do not shrink, are replaced by cutting it: the iteration cannot diverge.
     """
     _, slope, curvature = derivatives(label, mean, link)
     if slope == 0.0 or var <= 0.0:
@@ -54,7 +64,7 @@ def _mode(label: Float, mean: float, var: float, link: Any, guess: float) -> flo
         ahead = z - excess / (1.0 + var * curvature)
         # Written so that a NaN, from an overflowing slope, is halved away too.
         if not (low <= ahead <= high and abs(ahead - z) <= SHRINKING_STEP * moved):
-            ahead = 0.5 * (low + high)
+            ahead = _between(low, high, mean)
         moved = abs(ahead - z)
         z = ahead
         if moved < MODE_CONVERGED:
@@ -140,7 +150,7 @@ def _terms(
 
 @compiled
 def log_average(label: Float, mean: float, var: float, link: tuple[int, Float], draws: Float) -> float:
-    """The same by averaging over draws (n,) of a standard normal."""
+    """``log ∫ p(label | z) N(z; mean, var) dz`` by averaging over draws (n,) of a standard normal."""
     spread = math.sqrt(var)
     logs = np.empty(draws.size)
     for i in range(draws.size):

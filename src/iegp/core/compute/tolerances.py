@@ -220,8 +220,8 @@ STIRLING_FROM = 100.0
 
 # --- Laplace's approximation and its evidence -----------------------------------------------------
 
-# Newton's method on the mode of one row: the most steps, where it starts at the farthest, and the share of the last
-# step that a step must not exceed, else the bracket is halved.
+# Newton's method on the mode of one row: the most steps; where it starts at the farthest, and half the widest bracket
+# that is cut in the middle; and the share of the last step that a step must not exceed, else the bracket is cut.
 MODE_MAX_STEPS = 200
 FARTHEST_MODE = 1.0e6
 SHRINKING_STEP = 0.9
@@ -387,6 +387,28 @@ FARTHEST_WATCHED = 3.5
 # Rows by which the usual mean and variance of scores are known; rows after a warm-up and after a change in which none
 # is noticed.
 USUAL_ROWS, FIRST_WATCHED, ROWS_AFTER_CHANGE = 1000.0, 50.0, 100.0
+# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction with the
+# variance around it: a large change of the relation is more than a slope.
+LEVEL_SIZES = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
+NOISE_SIZES = (0.25, 2.5, 6.0)
+RELATION_SIZES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
+# Nats by which a level or a relation must explain more than noise to be called so: after a few noisy rows one of their
+# sizes fits well by chance.
+CHANGE_MARGINS = (2.0, 0.0, 1.5)
+# Innovations go with the one before by this share at most; predictions are watched up to this many standard deviations
+# from their mean, and not at all where their squares would overflow.
+LARGEST_SHARE = 0.9
+FARTHEST_SLOPE_INPUT = 2.5
+FARTHEST_PREDICTION = 1e100
+# Calibrated rows that count as seen before the first one: a tenth of those that are remembered.
+CALIBRATED_ROWS = 0.1 * USUAL_ROWS
+# Of labels that come late: blocks of scores that are all alike and count as seen before the first one; blocks by which
+# it is known how much scores are alike; rows of the shortest block.
+FIRST_BLOCKS, USUAL_BLOCKS, SHORTEST_BLOCK = 4.0, 100.0, 4
+# A label with a smaller score was predicted exactly; of usual labels these are fewer than one in ten thousand.
+NEGLIGIBLE_SCORE = 1e-4
+# The least variances of scores and of predictions: of a constant stream both are zero, and both are divided by.
+LEAST_SCORE_VARIANCE, LEAST_SPREAD = 1e-4, 1e-12
 # Calls of a few rows after which what follows the rows catches up: each time costs as much as learning a row of a small
 # model.
 MOST_UNFOLLOWED = 64
@@ -458,26 +480,3 @@ DEPENDENCE_ORIGINS = 1000
 LARGEST_NORMAL_SCORE = 4.0
 # Labels and inputs beyond this are refused: squares of differences must be finite.
 LARGEST_IN_SERIES = 1.0e100
-
-# Sizes that are looked for: shifts of the score, ratios of variances, slopes on the standardised prediction with the
-# variance around it: a large change of the relation is more than a slope.
-LEVEL_SIZES = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
-NOISE_SIZES = (0.25, 2.5, 6.0)
-RELATION_SIZES = ((-1.5, 3.0), (-1.0, 1.0), (-0.5, 1.0), (0.5, 1.0), (1.0, 1.0), (1.5, 3.0))
-# Nats by which a level or a relation must explain more than noise to be called so: after a few noisy rows one of their
-# sizes fits well by chance.
-CHANGE_MARGINS = (2.0, 0.0, 1.5)
-# Innovations go with the one before by this share at most; predictions are watched up to this many standard deviations
-# from their mean, and not at all where their squares would overflow.
-LARGEST_SHARE = 0.9
-FARTHEST_SLOPE_INPUT = 2.5
-FARTHEST_PREDICTION = 1e100
-# Calibrated rows that come, in thought, before the first: a tenth of those that are remembered.
-CALIBRATED_ROWS = 0.1 * USUAL_ROWS
-# Of labels that come late: blocks of scores that are all alike and come, in thought, before the first; blocks by which
-# it is known how much scores are alike; rows of the shortest block.
-FIRST_BLOCKS, USUAL_BLOCKS, LEAST_BLOCK = 4.0, 100.0, 4
-LEAST_SCORE_VARIANCE = 1e-4
-# A label with a smaller score was predicted exactly; of usual labels these are fewer than one in ten thousand.
-NEGLIGIBLE_SCORE = 1e-4
-LEAST_SPREAD = 1e-12

@@ -48,7 +48,7 @@ def merged(first: Online, second: Online, since: Online | None = None) -> Online
 
 
 def merged_states(ensemble: Ensemble, first: State, second: State, origin: State) -> State:
-    """The same for states, which must both contain ``origin``."""
+    """Merge two states, which must both contain ``origin``."""
     n_beliefs, n_outputs = ensemble.n_beliefs, first.vector.shape[1]
     result = first.copy()
     log_det, misfit = np.empty(n_beliefs), np.empty((n_beliefs, n_outputs))

@@ -136,7 +136,7 @@ def predict_static(belief: Belief, phi: Float, ahead: Ahead, noise: float) -> Fl
 
 @compiled
 def predict_drifting(belief: Belief, drift: Float, phi: Float, ahead: Ahead, steps: Float, noise: float) -> Float:
-    """The same for a random-walk expert, the steps of the walk up to each row (n,) included (eq:p_theta_pre).
+    """As :func:`predict_static` for a random-walk expert, its steps up to each row (n,) included (eq:p_theta_pre).
 
     Returns ``phi S`` (n, F), which learning needs too.
     """
@@ -187,7 +187,7 @@ def static_row(belief: Belief, phi: Float, y: Float, mean: Float) -> float:
 
 @compiled_fast_sums
 def drifting_row(belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
-    """The same for a random-walk expert: walk (eq:theta_s), predict, then learn.
+    """As :func:`static_row` for a random-walk expert: walk (eq:theta_s), predict, then learn.
 
     ``drift`` is what the walk since the row before adds (:func:`walk_over`).
     """

@@ -117,7 +117,7 @@ def growth_by(whitened: Float) -> Float:
 
 @compiled
 def drifting_block(belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> bool:
-    """The same for a random-walk expert."""
+    """As :func:`static_block` for a random-walk expert."""
     covariance, vector = belief
     phi, y, steps = block
     means, variances = ahead

@@ -113,7 +113,7 @@ def static_sites(labels: LabelModel, belief: Belief, block: Block, ahead: Ahead,
 
 @compiled
 def drifting_sites(labels: LabelModel, belief: Belief, drift: Float, block: Block, ahead: Ahead, trail: Trail) -> None:
-    """The same for a random-walk expert."""
+    """As :func:`static_sites` for a random-walk expert."""
     covariance, vector = belief
     phi, y, steps = block
     means = ahead.means
@@ -211,7 +211,7 @@ def _rotate_vector(vector: Float, d: int, u: Float, slope: float, curvature: flo
 
 @compiled_fast_sums
 def drifting_site_row(labels: LabelModel, belief: Belief, drift: Float, phi: Float, y: Float, mean: Float) -> float:
-    """The same for a random-walk expert: walk by ``drift`` (:func:`walk_over`), predict, then learn."""
+    """As :func:`static_site_row` for a random-walk expert: walk (:func:`walk_over`), predict, then learn."""
     covariance, vector = belief
     n, n_latents = vector.shape
     gain = np.empty(n)

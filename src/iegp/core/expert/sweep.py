@@ -209,7 +209,7 @@ def learn_other_block(
 
 @compiled
 def sweep_rows(ensemble: Ensemble, state: State, labels: LabelModel | None, work: Workspace) -> None:
-    """The same for a handful of rows through all kernels, row by row: no factorisations."""
+    """As :func:`sweep_blocks` for a handful of rows, row by row: no factorisations."""
     layout = ensemble.layout
     for kernel in range(layout.beliefs.size - 1):
         block = Block(kernel_features(ensemble, kernel, work.x), work.y, work.steps)

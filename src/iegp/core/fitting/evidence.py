@@ -71,7 +71,7 @@ def log_evidence(rows: Spectrum, prior_ratio: float, noise_var: Float) -> float:
 
 
 def _log_evidence(rows: Spectrum, ratio: Float, noise_var: Float) -> Float:
-    """The same at one ratio (1,) and noise (D,), or at many of both (n, 1) and (n, D)."""
+    """Log density of the rows at one ratio (1,) and noise (D,), or at many of both (n, 1) and (n, D)."""
     n_outputs = len(rows.squares)
     log_det = np.log1p(ratio * rows.eigenvalues).sum(axis=-1, keepdims=True)
     misfit = rows.n_rows * np.log(2.0 * np.pi * noise_var) + _misfit(rows, ratio) / noise_var

@@ -52,7 +52,7 @@ class _Fit(NamedTuple):
 
 
 def kernels_for(settings: Settings, inputs: Inputs) -> tuple[Kernel, ...]:
-    """Those of the settings; where the settings allow it, without linear terms that would see too many columns."""
+    """The kernels of the settings; where these allow it, without linear terms that would see too many columns."""
     if not settings.leaves_out_linear:
         return settings.kernels
     return tuple(without_wide_linear(kernel, inputs) for kernel in settings.kernels)

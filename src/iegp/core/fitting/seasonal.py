@@ -81,7 +81,7 @@ def _peaks(correlation: Float, n: int) -> list[int]:
 
 
 def _log_evidence(offsets: tuple[int, ...], x: Float, values: Float, first: int) -> float:
-    """Of a linear function of the columns and the lags, for rows from ``first`` on."""
+    """Log evidence of a linear function of the columns and the lags, for rows from ``first`` on."""
     n = len(values)
     lags = [values[first - offset : n - offset] for offset in offsets]
     phi = np.concatenate([np.ones((n - first, 1)), x[first:], *lags], axis=1)

@@ -73,7 +73,7 @@ def _square(theta: Float, second: Float) -> None:
 
 @compiled
 def refresh_walking(belief: Belief) -> None:
-    """The same where coefficients drift: the inverse has no other definition, but it is symmetric."""
+    """Make the inverse symmetric, and compute what follows from it, where coefficients drift and no sums define it."""
     n = len(belief.inverse)
     for i in range(n):
         for j in range(i):
@@ -200,7 +200,7 @@ def learn_block(
 def learn_walking_block(
     belief: Belief, problem: RowProblem, block: RowBlock, positions: Float, first: int, log_scores: Float
 ) -> None:
-    """The same for coefficients that drift before every row: ``inverse`` gains ``walk`` on its diagonal.
+    """As :func:`learn_block`, where coefficients drift before every row: ``inverse`` gains ``walk`` on its diagonal.
 
     A row with misfit e changes ``Theta`` by ``gain e'``, and so ``Theta y_s`` of each later row by ``gain e'y_s``,
     where ``e'y_s = y'y_s - phi' Theta y_s``. The misfits themselves, and ``Theta``, follow at the end of the block.

@@ -61,8 +61,8 @@ class LatentSettings:
         for name, most in _MOST.items():
             if getattr(self, name) > most:
                 raise InputError(f"{name}={getattr(self, name)} is more than {most}; a handful is enough")
-        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", open_left=True)
-        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", open_right=True)
+        check_range("stacking_rate", self.stacking_rate, 0.0, 1.0, "in (0, 1]", "(]")
+        check_range("shutdown", self.shutdown, 0.0, 1.0, "in [0, 1)", "[)")
         # Between two refreshes an inverse is divided by it up to 64 times, which overflows for much smaller ones.
         check_range("forgetting", self.forgetting, 1e-3, 1.0, "in [0.001, 1], 1 to forget nothing")
         check_range("drift_var", self.drift_var, 0.0, 1e6, "a number, 0 to 1e6, 0 for coefficients that stay")

@@ -34,7 +34,7 @@ def logit_log_predictive(label: Float, mean: Float, var: float, link: Float, nod
 def logit_probit_log_predictive(
     label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float
 ) -> float:
-    """The same by the probit approximation."""
+    """Log probabilities of both classes by the probit approximation, and that of the label."""
     centre = (probit_shrinkage(var) * (mean[0] + link[0]) - link[0]) + link[0]
     return _both(log_expected_sigmoid(-abs(centre), 0.0), centre, label, outcomes)
 
@@ -48,7 +48,7 @@ def probit_derivatives(label: Float, z: float, link: Float) -> tuple[float, floa
 
 @compiled
 def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
-    """The same for the probit, where the integral has a closed form."""
+    """Log probabilities of both classes, and that of the label; for the probit the integral has a closed form."""
     centre = mean[0] + link[0]
     return _both(log_normal_cdf(-abs(centre) / math.sqrt(1.0 + var)), centre, label, outcomes)
 

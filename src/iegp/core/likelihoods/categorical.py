@@ -159,7 +159,7 @@ def log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Fl
 
 @compiled
 def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
-    """The same by the probit approximation."""
+    """Log probabilities of all classes by the probit approximation, and that of the label."""
     # What softmax sees are differences of two latent values, whose variances add up.
     shrunk = probit_shrinkage(2.0 * var) * (mean + link)
     log_normaliser = softmax(shrunk, np.zeros(mean.size), outcomes)
@@ -170,7 +170,7 @@ def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, no
 
 @compiled
 def drawn_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
-    """The same by averaging over draws ``nodes`` (K, n) of the latent values."""
+    """Log probabilities of all classes by averaging over draws ``nodes`` (K, n) of the latent values."""
     spread = math.sqrt(var)
     totals, p, z = np.zeros(mean.size), np.empty(mean.size), np.empty(mean.size)
     for i in range(nodes.shape[1]):

@@ -42,7 +42,7 @@ def logit_log_predictive(label: Float, mean: Float, var: float, link: Float, nod
 def logit_probit_log_predictive(
     label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float
 ) -> float:
-    """The same by the probit approximation."""
+    """Log probabilities of all classes by the probit approximation, and that of the label."""
     shrink = logistic.probit_shrinkage(var)
     return _log_intervals(label, shrink * mean[0], 0.0, shrink * link, outcomes)
 
@@ -64,7 +64,7 @@ def probit_derivatives(label: Float, z: float, link: Float) -> tuple[float, floa
 
 @compiled
 def probit_log_predictive(label: Float, mean: Float, var: float, link: Float, nodes: Float, outcomes: Float) -> float:
-    """The same for the probit, where the integral has a closed form."""
+    """Log probabilities of all classes, and that of the label; for the probit the integral has a closed form."""
     spread = math.sqrt(1.0 + var)
     for k in range(outcomes.size):
         low, high = _ends(k, mean[0], link)

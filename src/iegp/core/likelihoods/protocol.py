@@ -81,9 +81,9 @@ class Likelihood:
     """``log_predictive(label, mean, var, link, nodes, outcomes)`` returns the log density of the label for
     z ~ N(mean, var), and writes that of every class to ``outcomes`` (K,). None is accurate quadrature."""
     probit_log_predictive: ClassVar[Callable[..., float] | None] = None
-    """The same by the paper's probit approximation, if there is one."""
+    """As ``log_predictive``, by the paper's probit approximation, if there is one."""
     drawn_log_predictive: ClassVar[Callable[..., float] | None] = None
-    """The same by averaging over the draws ``nodes`` (L, n). None where there is one latent value."""
+    """As ``log_predictive``, by averaging over the draws ``nodes`` (L, n). None where there is one latent value."""
 
     @staticmethod
     def derivatives(label: Float, z: float, link: Float) -> tuple[float, float, float]:

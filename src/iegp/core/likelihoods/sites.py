@@ -85,7 +85,7 @@ def site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: 
 
 @compiled
 def _site(label_model: LabelModel, label: Float, mean: Float, var: float, slope: Float) -> float:
-    """The same without weights."""
+    """Slope and curvature of a label without a weight."""
     if label_model.site == 0 and label_model.derivatives == 0:
         # A Gaussian label with noise of variance one.
         for d in range(slope.size):

@@ -95,7 +95,7 @@ def absorb(model: Online, x: Float, y: Float | Weighted, n_threads: int = 1, tim
 
 
 def _absorb_few(model: Online, x: Float, y: Float, times: Float | None) -> None:
-    """As in a pass, without predictions in the user's units."""
+    """Learn a handful of rows as in a pass, without predictions in the user's units."""
     steps = _steps(model, times)
     rows = Rows(
         standardised_rows(model, x), model.scaling.standardise_y(y), np.ones(len(x)) if steps is None else steps

@@ -65,7 +65,7 @@ class Online:
     conformal: conf.Conformal | None = None
     """Where intervals keep their level: what is tracked."""
     changes: chg.Changes | None = None
-    """Of Gaussian labels: changes of the stream that were noticed; None where nothing is watched, as in a fleet."""
+    """Changes of a stream of Gaussian labels that were noticed; None where nothing is watched, as in a fleet."""
     unfollowed: tuple[ens.Weighed, ...] = field(default=(), repr=False, compare=False)
     """Single rows that ``conformal`` and ``changes`` do not know yet: together they take less time. Never stored; see
     :func:`followed`."""

@@ -50,7 +50,7 @@ def warmed_up(settings: Settings, x: Float, y: Float, n_outputs: int | None = No
 
 
 def warm_up(model: Online, x: Float, y: Float, time: Float | None = None) -> Online:
-    """The same for a model that has seen nothing."""
+    """As :func:`warmed_up`, for a model that has begun and has seen nothing."""
     settings, times = model.settings, checked_times(model.clock, time, len(x))
     move_clock(model, times)
     model = refit(model, x, y, fit=True, is_last=True)

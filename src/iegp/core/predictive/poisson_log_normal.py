@@ -82,7 +82,7 @@ class _Integrand(NamedTuple):
     var: float
     peak: float
     top: float
-    """Its log at the peak."""
+    """Log of the integrand at the peak."""
 
 
 @compiled

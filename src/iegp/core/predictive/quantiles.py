@@ -55,7 +55,7 @@ def quantiles(weights: Float, loc: Float, scale: Float, dof: Float, q: Float) ->
 
 @compiled
 def _quantiles_of(parts: Float, q: Float, found: Float) -> None:
-    """Those of one row and output, by search."""
+    """Quantiles of one row and output, by search."""
     for k in range(q.size):
         found[k] = quantile_of(parts, q[k])
 

@@ -195,13 +195,3 @@ def student_cdf_pdf(r: float, dof: float, log_normaliser: float) -> tuple[float,
     if dof < MANY_DOF or r * r > dof:  # so far out the tail series is short, and the expansion loses relative accuracy
         return _cdf_series(r, dof, pdf), pdf
     return _cdf_many_dof(r, dof, log1p_t2), pdf
-
-
-@compiled
-def student_cdf(r: float, dof: float) -> float:
-    """Compute the probability of a value below ``r`` for unit scale; relative accuracy about 1e-12 in the lower tail.
-
-    >>> round(student_cdf(-2.0, 4.0), 9)
-    0.058058262
-    """
-    return student_cdf_pdf(r, dof, student_log_normaliser(dof))[0]

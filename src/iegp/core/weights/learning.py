@@ -49,7 +49,7 @@ def diffuse(rule: WeightRule, log_weights: Float) -> Float:
 
 @compiled
 def diffuse_over(rule: WeightRule, log_weights: Float, steps: float) -> Float:
-    """The same so many steps ahead; steps need not be whole."""
+    """The weights so many steps ahead; steps need not be whole."""
     if steps == 1.0 or rule.transitions.shape[0] == 1:
         return diffuse(rule, log_weights)
     probability = switch_prob_over(rule.switch_prob, log_weights.size, steps)
@@ -78,7 +78,7 @@ def weigh_rows(rule: WeightRule, log_scores: Float, log_weights: Float, used: Fl
 def weigh_spaced_rows(
     rule: WeightRule, log_scores: Float, steps: Float, log_weights: Float, used: Float, log_score: Float
 ) -> None:
-    """The same where rows come so many ``steps`` (n,) after one another."""
+    """As :func:`weigh_rows`, where rows come so many ``steps`` (n,) after one another."""
     n, n_experts = log_scores.shape
     joint = np.empty(n_experts)
     for t in range(n):

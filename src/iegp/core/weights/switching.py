@@ -43,7 +43,7 @@ def switch(rule: WeightRule, log_weights: Float, ahead: Float) -> None:
 
 @compiled
 def _switch_evenly(probability: float, log_weights: Float, ahead: Float) -> None:
-    """The same for one probability. What comes from others is summed from both ends: a difference would lose digits."""
+    """One step with one probability. Weight from others is summed from both ends: a difference would lose digits."""
     n = log_weights.size
     stay, other = (1.0, 0.0) if n == 1 else (1.0 - probability, probability / (n - 1))
     behind = np.zeros(n + 1)

@@ -77,7 +77,8 @@ def learn(
         is_alive = (state.log_weights > -math.inf).view(n, experts.n_beliefs, n_noise_models)
     parts = []
     for k, noise_model in enumerate(experts.noise_models):
-        level, dof = _learn_noise(noise_model, scale[:, :, k], state.noise_shape[:, k], squares, last, is_alive, k)
+        alive = None if is_alive is None else is_alive[:, :, k, None]
+        level, dof = _learn_noise(noise_model, scale[:, :, k], state.noise_shape[:, k], squares, last, alive)
         spread = (level * ahead.variances).sqrt()
         density = noise.log_density(residuals, spread, dof[..., None, None] if isinstance(dof, Tensor) else dof)
         dofs = dof if isinstance(dof, Tensor) else torch.full((n, r), dof, dtype=torch.float64, device=x.device)
@@ -137,8 +138,7 @@ def _learn_noise(
     shape: Tensor,
     squares: Tensor,
     last: Tensor | None,
-    is_alive: Tensor | None,
-    k: int,
+    alive: Tensor | None,
 ) -> tuple[Tensor, Tensor | float]:
     """Squared noise scale (n, r, B, D) and degrees of freedom that rows are predicted with; learns them in place."""
     if not (noise_model.is_conjugate or noise_model.is_heavy_tailed):
@@ -148,7 +148,7 @@ def _learn_noise(
     # A copy, also of a single row: the scale is overwritten below.
     before = torch.cat((scale[:, None], after[:, :-1]), dim=1)
     final = _entry(after, last)
-    scale.copy_(final if is_alive is None else torch.where(is_alive[:, :, k, None], final, scale))
+    scale.copy_(final if alive is None else torch.where(alive, final, scale))
     if shapes is None:
         return before, noise_model.tail
     shape.copy_(_entry(shapes, last) + 0.5)

@@ -32,7 +32,10 @@ class Ahead(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Of N matrices (r, r). Blocks have at most 64 rows and pivots of at least one, so that inverses are harmless."""
+    """Cholesky factors of N matrices (r, r).
+
+    Blocks have at most 64 rows and pivots of at least one, so that inverses are accurate.
+    """
 
     lower: Tensor
     """L, with L L' the matrix."""

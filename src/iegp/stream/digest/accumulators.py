@@ -23,7 +23,7 @@ class BlockBuffer:
 
     @property
     def rows(self) -> Float:
-        """Those that wait."""
+        """The rows that wait for a block to be full."""
         return self._buffer[: self._filled]
 
     def add(self, rows: Float) -> Iterator[Float]:

@@ -79,7 +79,7 @@ class MomentsBefore(NamedTuple):
     """The label before; NaN: none."""
 
     def at(self, place: Int) -> MomentsBefore:
-        """That of some of the rows; -1: before any label."""
+        """What was known before the rows at these places; -1: before any label."""
         none = place < 0, (0.0, 0.0, 0.0, np.nan)
         padded = [part if len(part) else np.zeros(1) for part in self]
         return MomentsBefore(*(np.where(none[0], empty, p[place]) for p, empty in zip(padded, none[1], strict=True)))
@@ -99,7 +99,7 @@ class Moments:
 
     @property
     def variance(self) -> float:
-        """Of all labels of the first key, divided by their number; NaN without any."""
+        """Variance of all labels of the first key, divided by their number; NaN without any."""
         count, _, squares, _ = self._state[0]
         return float(squares / count) if count else float("nan")
 

@@ -95,11 +95,11 @@ class KeyScores:
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def busiest(self, at_most: int) -> list[KeyScore]:
-        """Those with the most rows, most first."""
+        """The keys with the most rows, most first."""
         return self._entries(np.argsort(-self._of("rows"), kind="stable")[:at_most])
 
     def worst(self, at_most: int) -> list[KeyScore]:
-        """Those with the largest nMSE of recent labels, largest first, among keys with enough of them."""
+        """The keys with the largest nMSE of recent labels, largest first, among those with enough of them."""
         nmse = self._recent.nmse(len(self))
         known = np.flatnonzero(~np.isnan(nmse) & (self._recent.count(len(self)) >= ENOUGH_LABELS))
         return self._entries(known[np.argsort(-nmse[known], kind="stable")][:at_most])

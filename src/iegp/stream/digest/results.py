@@ -87,12 +87,12 @@ class Results:
     """Numbers: label, mean, std, lower, upper. Classes, by number: label, predicted, confidence, p_label. Of both the
     time in seconds since 1970, NaN where it is not known."""
     recent: Points
-    """The same of the latest rows, every one of them."""
+    """As ``predictions``, of the latest rows, every one of them."""
     surprises: tuple[Surprise, ...]
     """Rows with the least expected labels, the least expected first."""
     weights: Table
     label_variance: float
-    """Of the scored labels: what squared errors are divided by in an nMSE."""
+    """Variance of the scored labels: what squared errors are divided by in an nMSE."""
     pit: Float
     """Rows in each of 20 bins of the probability integral transform."""
     levels: Float
@@ -107,9 +107,9 @@ class Results:
     strip: Table
     """Class probabilities."""
     confusion: Int
-    """Of ``n_classes`` classes (rows) how often each was predicted (columns)."""
+    """For ``n_classes`` classes (rows), how often each was predicted (columns)."""
     reliability: Float
-    """Of 10 bins of confidence: rows, mean confidence, share of right predictions."""
+    """For 10 bins of confidence: rows, mean confidence, share of right predictions."""
     delay: int = 0
     """Later rows that are predicted before a label is known."""
     by_key: bool = False
