@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import json
 import re
@@ -128,7 +129,8 @@ def write_command_line(app: Sphinx) -> None:
 
 def as_snippet(lines: re.Match[str]) -> str:
     """Return indented commands as one block of code."""
-    commands = "\n".join(line.strip() for line in lines[0].splitlines() if line.strip())
+    # Markdown takes the entities of HTML that Typer writes for quotes literally in code.
+    commands = html.unescape("\n".join(line.strip() for line in lines[0].splitlines() if line.strip()))
     return f"```sh\n{commands}\n```\n\n"
 
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from importlib import metadata
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -87,6 +88,27 @@ def test_a_long_block_leaves_the_last_page(live, monkeypatch):
     assert "Waiting" not in get(live.address)[0]
 
 
+def test_a_browser_gets_the_last_page_before_the_server_ends(monkeypatch):
+    monkeypatch.setattr("iegp.cli.live._LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("iegp.cli.live._LAST_SECONDS", 60.0)
+    digest, seen = Digest("regression"), []
+    with LivePage("127.0.0.1", 0, Snapshot.of(digest, about(title="Waiting"))) as page:
+        page.digest = digest
+        follow(page)
+        get(page.address)
+        digest.add(answers("regression", 300))
+        later = threading.Timer(0.5, lambda: seen.append(get(page.address)[0]))
+        later.start()
+    later.join()
+    assert "300" in re.search(r"<h3>Rows</h3>\s*<p class=.value.>([^<]*)", seen[0])[1]
+
+
+def test_a_run_without_a_browser_does_not_wait_for_one(monkeypatch):
+    monkeypatch.setattr("iegp.cli.live._LAST_SECONDS", 60.0)
+    with LivePage("127.0.0.1", 0, Snapshot.of(Digest("regression"), about(title="Waiting"))) as page:
+        page.follow(lambda: pytest.fail("nothing asks for a page"), lambda: "1")
+
+
 def test_other_names_and_places_get_no_answer(live):
     with pytest.raises(HTTPError, match="403"):
         get(live.address, Host="evil.example")
@@ -124,7 +146,10 @@ def test_it_follows_a_pipe_and_ends_with_it(tmp_path):
     while not (found := re.search(r"Live: (\S+)", talk.running.said)):
         time.sleep(0.05)
         assert talk.running.is_alive
-    assert "Waiting for the first rows" in get(found[1])[0]
+    waiting, _ = get(found[1])
+    assert "Waiting for the first rows" in waiting
+    assert "columns</dd>" not in waiting
+    assert f"Written by iegp {metadata.version('iegp')}." in waiting
     for record in sources.numbers(40):
         talk.write(json.dumps(record) + "\n")
     while "y of standard input" not in get(found[1])[0]:

@@ -126,6 +126,7 @@ CONFIGS = {
     "truth for a number": ("limit = true\n", "limit"),
     "not TOML": ("seed = \n", "not TOML"),
     "unknown parameter": ("[parameters]\nspeed = 1\n", "speed"),
+    "parameter that a flag says": ("[parameters]\nrandom_state = 1\n", "random_state=1 is what --seed says"),
     "wrong parameter": ("[parameters]\nn_frequencies = -1\n", "n_frequencies"),
     "parameter of a wrong type": ('[parameters]\nn_frequencies = "many"\n', "n_frequencies"),
     "unknown kernel": ('[[parameters.kernels]]\nkernel = "os.system"\n', "os.system"),

@@ -57,6 +57,22 @@ def test_the_column_that_matters_is_found():
     assert found[1] > 0.8
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 7.0, np.nan])
+def test_a_column_that_was_constant_has_none(value):
+    rng = np.random.default_rng(2)
+    x = np.column_stack([rng.normal(size=120), np.full(120, value), np.tile([-1.0, 1.0], 60)])
+    y = x[:, 0] + 0.5 * x[:, 2] + 0.1 * rng.normal(size=120)
+    for kernel in (RBF("per-dimension"), RBF("dimension") + Linear()):
+        model = IEGPRegressor([kernel], n_frequencies=10, warmup=100, random_state=0).partial_fit(x, y)
+        found = model.relevance_
+        assert found["x1"] == 0.0
+        # A column of -1 and 1 has a standard deviation of exactly one, and is not constant.
+        assert found["x2"] > 0.05
+        assert sum(found.values()) == pytest.approx(1.0)
+    given = IEGPRegressor([RBF(1.0)], n_frequencies=5, warmup=100, standardize=False, lags=0).partial_fit(x[:, :1], y)
+    assert given.relevance_ == {"x0": 1.0}
+
+
 def test_estimators_have_it_by_name():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))

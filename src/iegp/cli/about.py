@@ -145,7 +145,7 @@ def _gaps(job: Job, name: str, places: list[int]) -> int:
 
 def used_options(run_state: RunState) -> dict[str, Any]:
     """Options of a run that were given or have a default that is not empty."""
-    return {name: value for name, value in run_state.config.items() if value not in (None, (), [], {})}
+    return {name: value for name, value in run_state.config.items() if value not in (None, "", (), [], {})}
 
 
 def _in_order(config: dict[str, Any]) -> dict[str, Any]:

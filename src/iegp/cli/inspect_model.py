@@ -197,9 +197,15 @@ def _words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {entry}" for name, entry in value.items())
+        return ", ".join(f"{name} = {_quoted(entry)}" for name, entry in value.items())
     if isinstance(value, list):
         shown = ", ".join(str(entry) for entry in value[:12])
         shown = shown or "none"
         return shown if len(value) <= 12 else f"{shown}, ... ({len(value)} in all)"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _quoted(entry: Any) -> str:
+    """Text with a comma or a space in quotes, so that a list of settings stays readable."""
+    is_unclear = isinstance(entry, str) and ("," in entry or " " in entry)
+    return repr(entry) if is_unclear else str(entry)

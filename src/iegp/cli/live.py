@@ -7,6 +7,7 @@ outside the run, at most one per second however many browsers ask.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ _LEAST_SECONDS = 1.0
 _POLL_SECONDS = 0.1
 # How long a request waits for the end of a block.
 _PATIENCE_SECONDS = 2.0
+# Browsers ask every two seconds: how long the end of a run waits for one to ask for the last page.
+_LAST_SECONDS = 3.0
 # A page of another site may ask this machine for its own addresses by another name; it gets no answer.
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -28,7 +31,8 @@ _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 class LivePage:
     """A server of one page while it is entered; ``waiting`` is shown until :meth:`follow` says what to show.
 
-    ``port`` 0 takes a free one; see ``address``. The run learns inside of :meth:`block`, where nothing looks at it.
+    ``port`` 0 takes a free one; see ``address``. ``sent_version`` is that of the page that a browser got last. The run
+    learns inside of :meth:`block`, where nothing looks at it.
     """
 
     def __init__(self, host: str, port: int, waiting: Snapshot) -> None:
@@ -37,6 +41,7 @@ class LivePage:
         # A thread that waits for the second lock holds the first, so that each gets its turn.
         self._next, self._run = threading.Lock(), threading.Lock()
         self._rendering = threading.Lock()
+        self._asked, self.sent_version = -math.inf, ""
         self._page, self._page_version, self._made = render(waiting, live=True).encode(), "waiting", -_LEAST_SECONDS
         self._server = _bound(host, port, self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
@@ -49,9 +54,18 @@ class LivePage:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._wait_for_last_request()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def _wait_for_last_request(self) -> None:
+        """A browser that follows the run is to show all of it, also once the run is over."""
+        ended = time.monotonic()
+        if ended - self._asked > _LAST_SECONDS:
+            return
+        while self.sent_version != self._version() and time.monotonic() - ended < _LAST_SECONDS:
+            time.sleep(_POLL_SECONDS)
 
     def follow(self, take: Callable[[], Snapshot], version: Callable[[], str]) -> None:
         """Show what ``take`` gives, whenever ``version`` gives something new."""
@@ -70,6 +84,7 @@ class LivePage:
     def page(self) -> tuple[bytes, str]:
         """The page and its version."""
         with self._rendering:
+            self._asked = time.monotonic()
             is_old = self._version() != self._page_version
             if is_old and time.monotonic() - self._made >= _LEAST_SECONDS:
                 self._make_page()
@@ -108,7 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path != "/":
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
-            self._send(*self.server.page.page())
+            page, version = self.server.page.page()
+            self._send(page, version)
+            self.server.page.sent_version = version
 
     def _send(self, page: bytes, version: str) -> None:
         tag = f'"{version}"'

@@ -41,6 +41,8 @@ def settings_of(
     if model not in ("default", *_PRESETS):
         raise UsageError(f"--model {model} is not known; use one of {', '.join(('default', *_PRESETS))}")
     arguments = dict(parameters)
+    if "random_state" in arguments:
+        raise UsageError(f"{_CONFIGURATION}: random_state={arguments['random_state']!r} is what --seed says; set seed")
     if "kernels" in arguments:
         arguments["kernels"] = _kernels(arguments["kernels"])
     try:

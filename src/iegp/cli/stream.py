@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from iegp._compile_ahead import expect
-from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config
+from iegp.cli.about import about_run, fleet_message, fleet_of, notes, source_name, to_config, versions
 from iegp.cli.flags import UsageError, as_usage, check_choice, check_name, check_not_read, check_page, is_same_name
 from iegp.cli.live import LivePage
 from iegp.cli.models import keyed_parameters, settings_of
@@ -226,7 +226,8 @@ def _live(options: StreamOptions, opened: contextlib.ExitStack, say: Console) ->
     if options.live is None:
         return None
     source = source_name(options.source)
-    about = About("Waiting for the first rows", source, options.target or "", options.task or "", options.model, 0)
+    named = (source, options.target or "", options.task or "", options.model)
+    about = About("Waiting for the first rows", *named, n_columns=0, versions=versions())
     page = opened.enter_context(LivePage(options.live_host, options.live, Snapshot.of(Digest("regression"), about)))
     say.print(f"Live: {page.address}")
     return page

@@ -7,6 +7,7 @@ import numpy as np
 from iegp.core.fitting.experts import term_shares
 from iegp.core.kernels import Constant, Inputs, Kernel, Periodic, Stationary, Term
 from iegp.core.model import Online
+from iegp.core.scaling import varies
 from iegp.typing import Float
 
 
@@ -15,7 +16,8 @@ def input_relevance(model: Online) -> Float:
 
     An expert finds a column as relevant as its functions are steep along it: one over the squared length scale,
     relative to all its columns. The experts' weights average that. Length scales are those of the warm-up, in units of
-    the standardised columns; the weights follow the stream.
+    the standardised columns; the weights follow the stream. A column that was constant on the warm-up rows has no
+    relevance: its length scale is not fitted to anything.
 
     Parameters
     ----------
@@ -31,6 +33,9 @@ def input_relevance(model: Online) -> Float:
     by_kernel = np.zeros(len(model.experts.kernels))
     np.add.at(by_kernel, ensemble.belief_of // ensemble.n_drifts, np.exp(model.state.log_weights))
     slopes = np.array([_of_kernel(kernel, inputs) for kernel in model.experts.kernels])
+    if model.settings.standardize:
+        slopes[:, : len(model.scaling.x_scale)] *= varies(model.scaling.x_scale)
+        slopes = np.apply_along_axis(_to_one, 1, slopes)
     return _to_one(by_kernel @ slopes)
 
 

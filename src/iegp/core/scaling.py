@@ -18,7 +18,9 @@ from iegp.core.compute.tolerances import (
 )
 from iegp.core.unusual import are_few
 from iegp.errors import InputError
-from iegp.typing import Float
+from iegp.typing import Bool, Float
+
+CONSTANT_SCALE = 1.0
 
 
 class Scaling(NamedTuple):
@@ -141,5 +143,12 @@ def _moments(values: Float, weights: Float | None) -> tuple[Float, Float]:
         shares = weights / weights.max()
         mean = np.average(unit, axis=0, weights=shares)
         spread = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=shares))
-    constant = spread <= CONSTANT_SPREAD
-    return (first + mean) * size, np.where(constant, 1.0, spread * size)
+    constant, scale = spread <= CONSTANT_SPREAD, spread * size
+    # A scale of exactly one says that a column is constant: see :func:`varies`.
+    scale[scale == CONSTANT_SCALE] = np.nextafter(CONSTANT_SCALE, 2.0)
+    return (first + mean) * size, np.where(constant, CONSTANT_SCALE, scale)
+
+
+def varies(scale: Float) -> Bool:
+    """Return which columns had more than one value in the rows that a scaling was found from."""
+    return np.asarray(scale != CONSTANT_SCALE)

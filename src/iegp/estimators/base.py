@@ -209,8 +209,8 @@ class StreamEstimator(ModelEstimator, EnsembleArguments):
         """How much each input column matters, by name: shares that sum to one, lags of the label last.
 
         A column is as relevant as the functions of the experts are steep along it, by the length scales of their
-        kernels; the weights of the experts average that. Length scales are fitted on the warm-up rows: the share of a
-        column that was constant there says nothing.
+        kernels; the weights of the experts average that. Length scales are fitted on the warm-up rows: a column that
+        was constant there has a share of 0.
         """
         model, found = self._fitted(), dict.fromkeys(self._own_names(), 0.0)
         shares = input_relevance(model).tolist()

@@ -14,6 +14,7 @@
     const made = new DOMParser().parseFromString(text, "text/html");
     const open = [...document.querySelectorAll("details")].map((own) => own.open);
     for (const name of ["header", "main"]) document.querySelector(name).replaceWith(made.querySelector(name));
+    document.title = made.title;
     document.querySelectorAll("details").forEach((own, i) => { own.open = open[i] ?? false; });
     document.dispatchEvent(new Event("report-replaced"));
   };

@@ -116,7 +116,8 @@ def _sections(shown: Snapshot) -> list[Section]:
 def _facts(results: Results, about: About) -> list[tuple[str, str]]:
     columns = f"{about.n_columns:,} column{'' if about.n_columns == 1 else 's'}"
     facts = [("Source", about.source), ("Target", about.target), ("Task", about.task), ("Model", about.model)]
-    facts.append(("Input", columns))
+    # Before the first record they are not known.
+    facts.append(("Input", columns if results.n_rows or about.n_columns else ""))
     clock, timing = clock_of(results), about.timing
     if clock is not None:
         span = f"{date_and_time(clock.time[0])} to {date_and_time(clock.time[-1])}"
