@@ -129,8 +129,9 @@ bench-ray: $(RAY_READY)
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
 
-bench-batch: $(BENCH_READY)  ## many later rows in one call, beside a random forest and LightGBM
+bench-batch: $(BENCH_READY)  ## many later rows in one call, beside a random forest and LightGBM; rows that are sorted
 	$(BIN)/python benchmarks/batch.py
+	$(BIN)/python benchmarks/sorted_rows.py
 
 bench-peers: $(BENCH_READY)  ## the default beside last label, LightGBM and River's regressors
 	$(BIN)/python benchmarks/peers.py

@@ -9,6 +9,7 @@ import numpy as np
 
 from iegp._compile import compiled
 from iegp.core.compute.tolerances import (
+    CONSTANT_SCALE,
     CONSTANT_SPREAD,
     FARTHEST_INPUT,
     FARTHEST_USUAL,
@@ -19,8 +20,6 @@ from iegp.core.compute.tolerances import (
 from iegp.core.unusual import are_few
 from iegp.errors import InputError
 from iegp.typing import Bool, Float
-
-CONSTANT_SCALE = 1.0
 
 
 class Scaling(NamedTuple):

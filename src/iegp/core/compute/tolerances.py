@@ -31,6 +31,8 @@ NO_DENSITY = 40.0
 
 # --- rows and labels ------------------------------------------------------------------------------
 
+# The scale of a constant column, and of no other: one that has it by chance gets the next larger number.
+CONSTANT_SCALE = 1.0
 # A column or target whose spread is below this fraction of its size is constant up to rounding: it is not scaled.
 CONSTANT_SPREAD = 8.0 * EPS
 # A label this many standard deviations (of the warm-up rows) away is refused: sums of such labels would overflow,
