@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -215,6 +216,31 @@ def test_answers_checkpoints_and_reports_carry_changes(streamed):
         "t", "s", "y", "regression", "default", 1, changes=[ReportedChange(change.row, None, change.kind, 12.0)]
     )
     assert "change noticed" in render_report(job.digest, about)
+
+
+FULL = """
+import resource, sys
+from iegp.core.changes import Change
+from iegp.stream.alarm import Alarm
+alarm, changes = Alarm(sys.argv[1]), [Change(i, float("nan"), "noise", 11.0) for i in range(3)]
+alarm.report(changes[:1])
+size, limits = len(open(sys.argv[1], "rb").read()), resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 9, limits[1]))
+try:
+    alarm.report(changes[1:2])
+except OSError as error:
+    print(error.filename == sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+alarm.report(changes[2:])
+"""
+
+
+def test_an_alarm_that_fits_in_part_leaves_no_part_of_a_line(tmp_path):
+    """In a process of its own, whose files may not grow beyond nine bytes of the second line."""
+    path = tmp_path / "alarms.jsonl"
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
+    assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == [0, 2]
 
 
 def test_alarms_are_lines_of_a_file_and_a_command_without_a_shell(tmp_path):

@@ -133,7 +133,7 @@ class Injector:
         assert "b" in mode, f"{path}: text is written by no run"
         raw = self._call("open", path, lambda: _Raw(self, path, mode))
         self._names[raw.fileno()] = os.fspath(path)
-        return io.BufferedWriter(raw)
+        return raw if named.get("buffering") == 0 else io.BufferedWriter(raw)
 
     @contextmanager
     def installed(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iegp_paper.bootstrap import Interval, median_interval
-from iegp_paper.task import Outcome, Task
+from iegp_paper.task import Outcome, Task, written
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def cell_of(tasks: Sequence[Task], outcomes: Sequence[Outcome | None], metric: s
 
 
 def _value(outcome: Outcome, name: str) -> float:
-    """Return a score; of a diverged run infinity, which is the worst."""
-    value = float(outcome.scores.get(name, math.inf))
+    """Return a score with the digits that are stored; of a diverged run infinity, which is the worst."""
+    value = float(written(outcome.scores.get(name, math.inf)))
     return math.inf if math.isnan(value) else value
 
 

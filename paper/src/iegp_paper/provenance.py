@@ -10,7 +10,7 @@ from pathlib import Path
 from iegp.errors import InputError
 from iegp_paper.experiment import Experiment
 from iegp_paper.plan import Scale, tasks_of
-from iegp_paper.task import Outcome, Task
+from iegp_paper.task import Outcome, Task, written
 
 HEADS = ("data", "method", "rows", "seed", "status")
 COMMIT, RUN = LAST = ("commit", "run")
@@ -33,8 +33,8 @@ def per_seed_csv(experiment: Experiment, scale: Scale, outcomes: Mapping[str, Ou
     writer.writerow([*HEADS, *scores, *(f"{name}{BY_ROWS}" for name in lines), *LAST])
     for task in tasks:
         outcome = outcomes[task.digest]
-        values = [f"{outcome.scores[name]:.6g}" if name in outcome.scores else "" for name in scores]
-        values += [" ".join(f"{value:.6g}" for value in outcome.lines.get(name, ())) for name in lines]
+        values = [written(outcome.scores[name]) if name in outcome.scores else "" for name in scores]
+        values += [" ".join(written(value) for value in outcome.lines.get(name, ())) for name in lines]
         known = [task.data, task.method, task.rows or "all", task.seed, outcome.status]
         writer.writerow([*known, *values, outcome.commit, task.digest])
     return text.getvalue()

@@ -19,7 +19,7 @@ from iegp_paper.plan import Scale, all_tasks
 from iegp_paper.pool import run_all
 from iegp_paper.progress import Watch
 from iegp_paper.provenance import JUDGED_BY_LINES
-from iegp_paper.task import Outcome, Task
+from iegp_paper.task import Outcome, Task, written
 
 # Score of the time a run took.
 TIME = "seconds"
@@ -114,5 +114,5 @@ def recheck(tasks: Sequence[Task], known: Mapping[str, Outcome], n: int, jobs: i
 def _difference(known: Outcome, made: Outcome) -> str:
     if made.status != "done":
         return f"{made.status}, {made.note}"
-    pairs = {name: (f"{value:.6g}", f"{made.scores[name]:.6g}") for name, value in known.scores.items() if name != TIME}
+    pairs = {name: (written(value), written(made.scores[name])) for name, value in known.scores.items() if name != TIME}
     return ", ".join(f"{name} {now} instead of {was}" for name, (was, now) in pairs.items() if was != now)

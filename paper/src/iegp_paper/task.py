@@ -53,6 +53,11 @@ class Task:
         return f"{self.method} on {self.data}, run {self.seed + 1}"
 
 
+def written(value: float) -> str:
+    """Write a number with the digits that are stored and compared, so that stored and new runs are judged alike."""
+    return f"{value:.6g}"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Result of a run: scores by name, and lines to draw (short ones: they are stored as JSON)."""

@@ -63,6 +63,13 @@ def test_a_tie_is_too_close_to_call():
     assert judge(Rule("lowest", "error", ("a",), ("ours",), ("ours",)), "ours", CELLS).word == "too close to call"
 
 
+def test_digits_that_are_not_stored_decide_nothing():
+    base = [0.1 + 0.001 * seed for seed in range(11)]
+    cells = {("d", "x"): cell(m=base), ("d", "rounded apart"): cell(m=[value + 4e-8 for value in base])}
+    rule = Rule("lowest", "m", ("d",), ("rounded apart",), ("x",))
+    assert judge(rule, "rounded apart", cells).word == "too close to call"
+
+
 def test_only_seeds_of_both_are_compared():
     cells = {("d", "A"): cell(m=[1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0]), ("d", "X"): cell(m=[2.0, 2.0, 2.0])}
     verdict = judge(Rule("lowest", "m", ("d",), ("A",), ("X",)), "A", cells)

@@ -6,6 +6,8 @@ at least once, perhaps twice, with the number of its row.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -29,6 +31,19 @@ def alarm_line(change: Change) -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
+def _append(file: io.FileIO, content: bytes) -> None:
+    """Add all of it, flushed to disk, or nothing: a part of a line would spoil the next one."""
+    end, left = file.tell(), memoryview(content)
+    try:
+        while left:
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(file.fileno(), end)
+        raise
+
+
 class Alarm:
     """Where changes are reported: a file with a line for each, a command that gets them as input, or both.
 
@@ -45,10 +60,8 @@ class Alarm:
         """Report changes; the command waits until it may be started again."""
         lines = [alarm_line(change) for change in changes]
         if self.path is not None and lines:
-            with naming(self.path), open(self.path, "ab") as file:
-                file.write(b"".join(lines))
-                file.flush()
-                os.fsync(file.fileno())
+            with naming(self.path), open(self.path, "ab", buffering=0) as file:
+                _append(file, b"".join(lines))
         if self.command:
             self._untold += lines
             self.catch_up()
