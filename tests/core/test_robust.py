@@ -179,6 +179,22 @@ def test_a_glitch_in_the_warm_up_is_as_if_its_label_were_unknown(row, size):
     assert wide[row + 1 :].sum() <= 5
 
 
+@pytest.mark.plain_cases(0)
+@pytest.mark.parametrize("row", [9, 12, 20, 27])
+@pytest.mark.parametrize("size", [1e6, 1e12])
+def test_a_huge_glitch_among_the_first_rows_does_not_set_the_units(row, size):
+    """So few rows say little, but means stay near those of a model that does not know this label."""
+    x, y = stream(n=128)
+    glitch, weights = y.copy(), np.ones(len(y))
+    glitch[row] += size
+    weights[row] = 0.0
+    one, two = model().prequential(x, y, sample_weight=weights), model().prequential(x, glitch)
+    moved = np.abs(two.mean - one.mean)
+    assert moved[row + 1 : 32].max() < 10.0 * NOISE
+    assert moved[32:].max() < 3.0 * NOISE
+    assert moved[64:].max() < 1.0 * NOISE
+
+
 def test_a_change_is_followed():
     """Back to the error of a model that learns everything within three rows."""
     x, y = stream()

@@ -48,3 +48,25 @@ def test_one_row_and_identity():
 def test_results_are_row_major_whatever_comes_in():
     x = np.asfortranarray(np.random.default_rng(3).normal(size=(6, 3)))
     assert scaling.identity(3, 1).standardise_x(x).flags.c_contiguous
+
+
+@pytest.mark.parametrize("n", [8, 12, 31])
+def test_of_few_rows_only_a_value_very_far_off_is_a_glitch(n):
+    x = np.random.default_rng(n).normal(size=(n, 2))
+    clean = scaling.from_rows(x, x, robust=True)
+    assert_array_equal(clean.y_scale, scaling.from_rows(x, x).y_scale)
+    low, middle, high = np.quantile(x[:, 1], (0.25, 0.5, 0.75))
+    glitch = x.copy()
+    at = int(np.argmax(x[:, 1]))
+    for size, is_left_out in ((100.0, False), (1e4, True), (1e9, True)):
+        glitch[at, 1] = middle + size * (high - low)
+        found = scaling.from_rows(glitch, glitch, robust=True)
+        wanted = np.delete(glitch[:, 1], at) if is_left_out else glitch[:, 1]
+        assert found.y_scale[1] == pytest.approx(wanted.std())
+        assert found.x_scale[1] == found.y_scale[1]
+        assert_allclose(found.y_scale[0], clean.y_scale[0], rtol=1e-12)
+    # A column that mostly has one value has no spread to compare with, and seven rows say nothing.
+    mostly = np.zeros((n, 1))
+    mostly[0] = 1e9
+    assert scaling.from_rows(mostly, mostly, robust=True).y_scale[0] == pytest.approx(mostly.std())
+    assert scaling.from_rows(glitch[:7], glitch[:7], robust=True).y_scale[1] == pytest.approx(glitch[:7, 1].std())

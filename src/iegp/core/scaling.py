@@ -12,8 +12,10 @@ from iegp.core.compute.tolerances import (
     CONSTANT_SCALE,
     CONSTANT_SPREAD,
     FARTHEST_INPUT,
+    FARTHEST_OF_FEW,
     FARTHEST_USUAL,
     FARTHEST_VALUE,
+    FIRST_FIT,
     MANY_ROWS,
     QUARTILES,
 )
@@ -99,11 +101,12 @@ def _moments_of_columns(values: Float, weights: Float | None) -> tuple[Float, Fl
 
 def _without_glitches(values: Float) -> Float:
     """Put NaN in place of a few values far from all others; in no column that mostly has one value."""
-    if len(values) < MANY_ROWS or np.isnan(values).all(axis=0).any():
+    if len(values) < FIRST_FIT or np.isnan(values).all(axis=0).any():
         return values
+    limit = FARTHEST_USUAL if len(values) >= MANY_ROWS else FARTHEST_OF_FEW
     low, middle, high = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)
     spread = (high - low) / QUARTILES
-    far = np.abs(values - middle) > FARTHEST_USUAL * spread
+    far = np.abs(values - middle) > limit * spread
     far &= (spread > 0.0) & are_few(far.sum(axis=0), len(values))
     return np.where(far, np.nan, values) if far.any() else values
 

@@ -130,6 +130,12 @@ class Settings:
         fixed = fixed and not self.standardize and not self.auto_lags
         return fixed and not any(kernel.is_fitted_to_data for kernel in self.kernels)
 
+    @property
+    def what_drifts(self) -> str:
+        """For messages: ``drift_var``, if it is not zero, and terms that have a drift of their own."""
+        terms = dict.fromkeys(repr(term) for kernel in self.kernels for term in kernel.terms if term.drift_var)
+        return ", ".join([f"drift_var={self.drift_var}"] * any(self.drift_var) + list(terms))
+
     def switch_array(self) -> float | Float:
         """``switch_prob`` as :func:`iegp.core.weights.transition_matrix` takes it."""
         return np.array(self.switch_prob) if isinstance(self.switch_prob, tuple) else self.switch_prob

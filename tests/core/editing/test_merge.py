@@ -15,7 +15,7 @@ from scipy.stats import multivariate_t
 
 from iegp import IEGPRegressor, load
 from iegp.errors import InputError
-from iegp.kernels import RBF
+from iegp.kernels import RBF, Constant, Linear
 
 NOISES = [None, 1.0, (None, 1.0)]
 
@@ -184,6 +184,14 @@ def test_warm_up_rows_cannot_be_unlearned():
 
 REFUSED = [
     ({"drift_var": (0.0, 1e-3)}, r"experts that drift.*go_live\(drift_var"),
+    (
+        {"kernels": [RBF(1.0) + Constant(drift_var=0.01), RBF(2.0) + Constant(drift_var=0.01) + Linear(drift_var=0.0)]},
+        r"experts that drift \(Constant\(drift_var=0\.01\)\): .*drift_var=0\.0 \(in terms of kernels, too\)",
+    ),
+    (
+        {"drift_var": 1e-3, "kernels": [RBF(1.0) + Constant(drift_var=0.01)]},
+        r"experts that drift \(drift_var=\(0\.001,\), Constant\(drift_var=0\.01\)\)",
+    ),
     ({"weights": "stacking"}, "weights='stacking'.*order of rows"),
     ({"weights": "switching"}, "weights='switching'.*order of rows"),
     ({"shutdown": 1e-16}, "shutdown=1e-16"),

@@ -12,6 +12,7 @@ from iegp import load
 from iegp.core.expert.belief import moments
 from iegp.core.state import belief_at, drift_at
 from iegp.errors import InputError
+from iegp.kernels import RBF, Constant
 
 X, Y = stream(300)
 
@@ -78,5 +79,8 @@ def test_what_drifts_already_cannot_go_live():
     model = taught(warmed_up(drift_var=(0.0, 1e-3)), X, Y)
     with pytest.raises(InputError, match="some experts drift already"):
         model.go_live()
+    model = taught(warmed_up(kernels=[RBF(1.0) + Constant(drift_var=0.01)]), X, Y)
+    with pytest.raises(InputError, match=r"drift already \(Constant\(drift_var=0\.01\)\)"):
+        model.go_live(drift_var=1e-3)
     with pytest.raises(InputError, match="drift_var"):
         taught(warmed_up(), X, Y).go_live(drift_var=-1.0)

@@ -96,6 +96,9 @@ CHUNK_ROWS = 2048
 # Values of a warm-up farther from the median than this many robust standard deviations (quartiles) are left out of its
 # scaling, if they are few; labels as far from the mean are left out of the fit of hyperparameters.
 FARTHEST_USUAL, MOST_UNUSUAL = 10.0, 0.02
+# Quartiles of fewer than MANY_ROWS values say little: where two levels with little noise are mixed, values of the
+# rarer one are often a hundred such standard deviations off.
+FARTHEST_OF_FEW = 300.0
 # Labels of a warm-up farther from their prediction by the other rows than this many robust standard deviations are
 # glitches, which no hyperparameters are fitted to, if they are few. Half as far, or more of them, are found on many
 # streams that have no glitches; leaving them out makes as many streams worse as better (docs/default-model.md).

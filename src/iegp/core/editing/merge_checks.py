@@ -18,7 +18,10 @@ from iegp.errors import InputError
 def check_mergeable(model: Online, verb: str) -> None:
     """Refuse whatever depends on the order of rows, or on rows that are still kept. ``verb`` is for the message."""
     ensemble, settings = model.experts.ensemble, model.settings
-    use = f"To {verb}, use drift_var=0.0, weights='bayes', shutdown=0.0, robust=False and noise_forgetting=None or 1.0"
+    use = (
+        f"To {verb}, use drift_var=0.0 (in terms of kernels, too), weights='bayes', shutdown=0.0, robust=False and "
+        "noise_forgetting=None or 1.0"
+    )
     if ensemble.likelihood != GAUSSIAN:
         raise InputError(
             f"cannot {verb} a model with the likelihood {settings.likelihood!r}: its beliefs are approximations that "
@@ -36,7 +39,7 @@ def check_mergeable(model: Online, verb: str) -> None:
         )
     if np.any(ensemble.drift > 0.0):
         raise InputError(
-            f"cannot {verb} experts that drift (drift_var={settings.drift_var}): what they believe depends on when "
+            f"cannot {verb} experts that drift ({settings.what_drifts}): what they believe depends on when "
             f"each row came. {use}, then go_live(drift_var=...)"
         )
     if not rule_named(settings.weights).ignores_order:

@@ -45,8 +45,8 @@ def to_drifting(model: Online, settings: Settings) -> Online:
         )
     if np.any(ensemble.drift > 0.0):
         raise InputError(
-            f"cannot go live: some experts drift already (drift_var={model.settings.drift_var}). Go live from a model "
-            "with drift_var=0.0, or continue with this one"
+            f"cannot go live: some experts drift already ({model.settings.what_drifts}). Go live from a model "
+            "with drift_var=0.0 (in terms of kernels, too), or continue with this one"
         )
     experts = with_other_drifts(settings, model.experts, model.inputs, _noise_of_kernels(model))
     state = _state(ensemble, model.state, experts.ensemble)
