@@ -76,17 +76,3 @@ def test_a_run_that_is_refused_at_its_first_row_leaves_nothing(folder, source, o
     assert done.returncode == 1
     assert b"switch_prob has shape (2, 2)" in done.stderr
     assert {path.name for path in folder.iterdir()} == {"in.csv", "small.toml", "bad.toml"}
-
-
-@pytest.mark.parametrize("save", [[], ["--save", "m"]])
-def test_nor_does_one_whose_first_row_cannot_be_read(folder, save):
-    (folder / "times.csv").write_text("when,a,y\n05.01.2026,1,2\n06.01.2026,2,3\n")
-    flags = ["--target", "y", "--time", "when", "--out", "o.jsonl", "--report", "r.html", *save]
-    refused = iegp(folder, "stream", "times.csv", *flags)
-    assert refused.code == 1
-    assert "--time-format '%d.%m.%Y' reads it" in refused.err
-    ours = {path.name for path in folder.iterdir() if not path.name.startswith(".std")}
-    assert ours == {"in.csv", "small.toml", "times.csv"}
-    # The corrected command needs no --overwrite.
-    done = iegp(folder, "stream", "times.csv", *flags, "--time-format", "%d.%m.%Y")
-    assert done.code == 0, done.err

@@ -144,8 +144,7 @@ class Runner:
                     break
                 self._absorb(block, source)
             except (BadRow, _Unreadable) as stopped:
-                if self._has_read:
-                    self.save(source)
+                self.save(source)
                 raise (stopped.reason if isinstance(stopped, _Unreadable) else stopped) from None
             if self.watch is not None:
                 self.watch(source)
@@ -187,11 +186,6 @@ class Runner:
     def _answers_cannot_be_cut_back(self) -> bool:
         answers = self.files.answers
         return answers is not None and not answers.output.is_file
-
-    @property
-    def _has_read(self) -> bool:
-        """Whether a resumed run would have less to read: records of a pipe do not come again."""
-        return self.files.journal is not None or self.job.counters.rows + self.job.counters.bad > 0
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
