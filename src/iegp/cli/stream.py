@@ -137,6 +137,8 @@ def _check_beside(options: StreamOptions, is_read: Sequence[str]) -> None:
     named = {"out": options.out, "report": options.report, "alarm": options.alarm, "save": options.save}
     for flag, path in files_beside(options):
         check_not_read(is_read, flag, str(path))
+        if path.is_symlink():
+            continue  # refused when it is opened
         for other, name in named.items():
             if name not in (None, "-") and is_same_name(name or "", str(path)):
                 raise UsageError(f"--{other} {name} is written for --{flag} as well; choose another name")

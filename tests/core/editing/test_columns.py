@@ -101,7 +101,8 @@ def test_scaling_looks_at_values_that_are_there():
     x = np.array([[1.0, np.nan, -8.0, np.nan], [3.0, 5.0, np.nan, np.nan], [np.nan, 5.0, np.nan, np.nan]])
     found = scaling.from_rows(x, np.zeros((3, 1)))
     assert_array_equal(found.x_mean, [2.0, 5.0, -8.0, 0.0])
-    assert_array_equal(found.x_scale, [1.0, 1.0, 8.0, 1.0])
+    # A scale of one is that of constant columns, and of no other.
+    assert_array_equal(found.x_scale, [np.nextafter(1.0, 2.0), 1.0, 8.0, 1.0])
     one = scaling.from_rows(x[:1], np.array([[4.0]]))
     assert_array_equal(one.x_mean, [1.0, 0.0, -8.0, 0.0])
     assert_array_equal(one.x_scale, [1.0, 1.0, 8.0, 1.0])
