@@ -44,17 +44,21 @@ def test_points_of_a_grid_are_predicted_as_in_random_order(n, falls):
     assert np.sqrt(np.mean((in_order.predict(GRID[:, None], horizon=1) - TRUTH) ** 2)) > 2.0 * error_of(in_order)
 
 
+FIXED = {"n_frequencies": 8, "prior_var": 1.0, "noise_var": 0.1, "noise_forgetting": None, "random_state": 0}
+UNCHANGED = {"warmup": 0, "standardize": False, "robust": False}
+
+
+def two_kernels(drift_var):
+    return iegp.IEGPRegressor([RBF(1.0), RBF(3.0) + Linear()], **FIXED, **UNCHANGED, drift_var=drift_var)
+
+
 def by_hand(x, y, order):
     """Errors of two static experts in each part of the rows in this order, from what was known at its start."""
     x, y = x[order], y[order]
     n, errors, counts = len(y), [], []
-    fixed = {"n_frequencies": 8, "prior_var": 1.0, "noise_var": 0.1, "warmup": 0, "standardize": False, "robust": False}
     for i, k in enumerate(range(9, 24)):
         a, b = k * n // 24, min(k + 9, 24) * n // 24
-        model = iegp.IEGPRegressor(
-            [RBF(1.0), RBF(3.0) + Linear()], **fixed, noise_forgetting=None, drift_var=0.0, random_state=0
-        )
-        mixture = online.predict(model.partial_fit(x[:a], y[:a]).model_, x[a:b], horizon=1)
+        mixture = online.predict(two_kernels(0.0).partial_fit(x[:a], y[:a]).model_, x[a:b], horizon=1)
         errors.append(y[a:b, None] - mixture.loc[:, :, 0])
         counts += [1.0 + i / 3.0] * (b - a)
     return np.concatenate(errors), np.array(counts)
@@ -66,14 +70,13 @@ def test_weights_have_the_least_squared_error_on_rows_that_are_spread_evenly():
     golden = (1.0 + 5.0**0.5) / 2.0
     order = sorted(range(N), key=lambda i: (i / golden) % 1.0)
     errors, counts = by_hand(x, Y, np.array(order))
-    loss = lambda w: np.sum(counts * (w * errors[:, 0] + (1.0 - w) * errors[:, 1]) ** 2)  # noqa: E731
+
+    def loss(w):
+        return np.sum(counts * (w * errors[:, 0] + (1.0 - w) * errors[:, 1]) ** 2)
+
     weight = optimize.minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}).x
-    fixed = {"n_frequencies": 8, "prior_var": 1.0, "noise_var": 0.1, "warmup": 0, "standardize": False, "robust": False}
-    # A third kernel sees lags and a second drift moves: neither may have weight.
-    kernels = [RBF(1.0), RBF(3.0) + Linear()]
-    model = iegp.IEGPRegressor(
-        [*(k for k in kernels)], **fixed, noise_forgetting=None, drift_var=(0.0, 1e-2), random_state=0
-    ).fit(x, Y)
+    # The same two kernels, each with an expert that drifts as well, which may have no weight.
+    model = two_kernels((0.0, 1e-2)).fit(x, Y)
     found = np.exp(model.model_.batch.past.log_weights).reshape(2, 2)
     assert_allclose(found[:, 0], [weight, 1.0 - weight], atol=1e-4)
     assert found[:, 1].max() < 1e-9
